@@ -12,6 +12,8 @@ from probe.log.context import Context
 from probe.log.event_filter import EventFilter, parse
 from probe.log.event_log import EventLog
 from probe.log.events import MessageReceived
+from probe.views.entry_view import EntryViews
+from probe.views.fold import Views
 from probe.views.tables.tables import Tables
 from probe.web.feed.feed_pieces import Pieces
 from probe.web.feed.feed_query import place
@@ -49,7 +51,7 @@ class Feed(RuleBasedStateMachine):
         self.now = 0.0
         self.per_second, self.burst = per_second, burst
         self.log = EventLog(lambda: (1000.0 + self.now, self.now), max_events=kept, max_bytes=10**9)
-        self.pieces = Pieces(RUN, self.log, Tables(Rows(RUN, 1), 1))
+        self.pieces = Pieces(RUN, self.log, Tables(Rows(RUN, 1), 1), EntryViews(self.log, Views))
         self.readers: list[Reader] = []
 
     @rule(count=st.integers(1, 200), session=st.sampled_from(["s1", "s2"]), size=st.sampled_from([0, 10, 3000, 70_000]))

@@ -18,11 +18,14 @@ from probe.core.inbound import HttpHead
 from probe.log.context import Context
 from probe.log.event_filter import EVERYTHING, parse
 from probe.log.event_log import Entry
-from probe.log.events import ClientMisuse, MessageReceived, ServerState
+from probe.log.events import ClientMisuse, MessageReceived, MessagesDelivered, ServerState
+from probe.views.entry_view import EntryViews
+from probe.views.fold import Views
 from probe.web.feed import feed_pieces
 from probe.web.feed.feed_pieces import FeedFrame, Pieces
 from probe.web.feed.position import Span
 
+from ..support.facts import emitted, received
 from ..support.feed import LOCAL, watching
 from ..support.http import exchange, http_scope
 from ..support.passes import counted_passes
@@ -540,7 +543,7 @@ def test_what_is_kept_of_pieces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     async def run() -> None:
         async with running() as probe:
             happen(probe, 1000, size=1000)
-            pieces = Pieces("r", probe.engine.log, probe.engine.observer.tables)
+            pieces = Pieces("r", probe.engine.log, probe.engine.observer.tables, EntryViews(probe.engine.log, Views))
             monkeypatch.setattr(feed_pieces, "_KEPT_BYTES", 300_000)
             for after in range(0, 900, 64):
                 assert pieces.entries(Span(after, after + 64), EVERYTHING).reached > after
@@ -565,3 +568,52 @@ async def test_while_the_server_drains_its_readers_see_it(autojump_clock: MockCl
             await it.until(lambda: it.data("message")[-1]["state"] == ServerState("stopped").state)
             await probe.app.mcp.wait_idle()
             nursery.cancel_scope.cancel()
+
+
+async def test_with_view_each_entry_says_what_it_is_part_of_and_its_exchange_has_a_row(probe: Probe) -> None:
+    client = await probe.client()
+    async with watching(probe, "view=1") as it:
+        await client.tool("simple_tool")
+        await it.has(probe.engine.log.last)
+        *_, answer = [entry for entry in it.data("message") if entry["kind"] == "message.emitted"]
+        *_, taken = [entry for entry in it.data("message") if entry["kind"] == "message.delivered"]
+        assert (answer["view"]["method"], answer["view"]["exchange"]) == ("tools/call", answer["exchange"])
+        assert (answer["view"]["delivered"]["seq"], taken["view"]["delivers"]) == (taken["seq"], [answer["seq"]])
+        *_, row = [row for row in it.rows("exchanges") if row["exchange"] == answer["exchange"]]
+        assert (row["answer"], row["delivered"]["seq"]) == (answer["seq"], taken["seq"])
+        assert (row["ending"]["state"], row["tool"]) == ("completed", "simple_tool")
+
+
+async def test_with_view_a_delivery_that_comes_later_brings_its_messages_and_the_row_again(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    log, place = probe.engine.log, Context(exchange=7, session="s1")
+    asked = log.append(received({"id": 1, "method": "ping"}), place)
+    answer = log.append(emitted({"id": 1, "result": {}}), place, asked)
+    async with watching(probe, "view=1&kind=message") as it:
+        await it.has(answer)
+        assert it.data("message")[-1]["view"]["delivered"] is None
+        assert it.rows("exchanges")[-1]["delivered"] is None
+        taken = log.append(MessagesDelivered(1, 1), place, answer)
+        await it.has(taken)
+        assert it.data("message")[-1]["view"]["delivers"] == [answer]
+        assert it.rows("exchanges")[-1]["delivered"]["seq"] == taken
+
+
+async def test_a_feed_of_one_session_has_no_rows_of_the_exchanges_of_others(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    happen(probe, 2, session="s2")
+    last = probe.engine.log.append(received({"id": 1, "method": "ping"}), Context(exchange=9, session="s1"))
+    async with watching(probe, "view=1&session=s1") as it:
+        await it.has(last)
+        assert {row["session"] for row in it.rows("exchanges")} == {"s1"}
+
+
+async def test_without_view_an_entry_is_as_the_file_of_the_log_has_it(probe: Probe, autojump_clock: MockClock) -> None:
+    last = happen(probe, 1)
+    async with watching(probe, "view=0") as it:
+        await it.has(last)
+        assert it.data("message")[-1] == as_value(probe.engine.log.since(last - 1, 1).entries[0])
+        assert it.rows("exchanges") == []
+    assert (await refused(probe, "view=yes"))[0] == 400

@@ -6,6 +6,8 @@ import random
 import zlib
 
 from probe.log.event_filter import EVERYTHING
+from probe.views.entry_view import EntryViews
+from probe.views.fold import Views
 from probe.web.feed.feed_pieces import Pieces
 from probe.web.feed.packing import PACKED_BEGIN, PackedEnd, Packer, joined
 from probe.web.feed.position import Missed, Span
@@ -47,7 +49,7 @@ def test_short_texts_and_long_ones_are_packed() -> None:
 
 
 async def test_what_several_readers_are_sent_is_made_once(probe: Probe) -> None:
-    pieces = Pieces("r", probe.engine.log, probe.engine.observer.tables)
+    pieces = Pieces("r", probe.engine.log, probe.engine.observer.tables, EntryViews(probe.engine.log, Views))
     frames = (pieces.entries(Span(0, 1), EVERYTHING), pieces.gap(Missed("skipped", 2, 9), 9))
     assert pieces.gap(Missed("skipped", 2, 9), 9) is frames[1]
     chunk = pieces.chunk(frames)

@@ -196,6 +196,8 @@ export class Feed {
   }
 
   #onRows({ table, rows }: FeedRows): void {
+    // they come with `view=1` only, which this page does not ask for
+    if (table === "exchanges") return;
     // one of the tables, though not which: the map and the rows are of the same
     const known = this.#rows[table] as Map<string, Rows[Table]> | undefined;
     // a table of a server newer than this page

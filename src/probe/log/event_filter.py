@@ -37,6 +37,7 @@ _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
 # A message between this server and a tool host has a field for it.
 _OF_HOST: Mapping[str, str] = MappingProxyType({"in": "received", "out": "sent"})
 _CONTEXT = frozenset(Context.__struct_fields__)
+_OF_CLIENT = frozenset({"session", "label"})
 _NUMBERS = frozenset({"exchange"})
 
 NAMES = ("session", "label", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")
@@ -78,6 +79,10 @@ class EventFilter:
             return False
         context = entry.context
         return all(getattr(context if name in _CONTEXT else fact, name) == value for name, value in self.fields)
+
+    def concerns(self, entry: Entry) -> bool:
+        """True if the entry is of the session and the client that are asked for, whatever else it is."""
+        return all(getattr(entry.context, name) == value for name, value in self.fields if name in _OF_CLIENT)
 
     def finds(self, row: bytes) -> bool:
         """Whether an encoded entry contains the `text`, if one is asked for."""

@@ -41,6 +41,13 @@ def twice(name: str) -> QueryError:
     return QueryError(f"{clip(name)} stands twice; it can be given once")
 
 
+def switch(name: str, value: str | None) -> bool:
+    """The value of a parameter that is 0 or 1; 0 where it is not given. Raises `QueryError`."""
+    if value not in (None, "0", "1"):
+        raise QueryError(f"{name} must be 0 or 1, got {clip(value)!r}", ("0", "1"))
+    return value == "1"
+
+
 def whole_number(text: str, most_digits: int = _MOST_DIGITS) -> int | None:
     """A number without a sign; None for anything else, and for one of more digits."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None

@@ -82,6 +82,7 @@ class Views:
             events.WebSocketFrame: self._frame,
             events.StdioChanged: self._stdio_changed,
             events.ClientProcess: self._process,
+            events.ClientMisuse: self._misused,
             events.SessionOpened: self._session_opened,
             events.ClientSeen: self._session_opened,
             events.SessionClosed: self._session_closed,
@@ -298,6 +299,10 @@ class Views:
                 client.processes.popitem(last=False)
         if len(process.changes) < self.retention.history:
             process.changes.append(entry)
+
+    def _misused(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
+        if exchange is not None and exchange.misuse is None:
+            exchange.misuse = entry
 
     # -- sessions and tasks
 

@@ -154,7 +154,8 @@ class Exchange(Struct, eq=False):
 
     `head` is the `http.request`, None on a pipe. `client` and `session` are None until an entry says whose it is.
     `response` and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries;
-    `shared` those that belong to all `calls` that it is about. `unreadable` is a body that was not read.
+    `shared` those that belong to all `calls` that it is about. `unreadable` is a body that was not read, `misuse` the
+    first `client.misuse`.
     """
 
     number: int
@@ -166,6 +167,7 @@ class Exchange(Struct, eq=False):
     response: Entry | None = None
     closed: Entry | None = None
     unreadable: Entry | None = None
+    misuse: Entry | None = None
     cut: bool = False
     entries: list[int] = field(default_factory=list)
     shared: list[int] = field(default_factory=list)
@@ -345,6 +347,7 @@ class Call(Struct, eq=False):
     visiting: int = 0
     cut: bool = False
     is_forgotten: bool = False
+
     @property
     def record(self) -> CallRecord | None:
         """What the audit keeps of it; None for what is no tool call."""

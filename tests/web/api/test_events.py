@@ -11,10 +11,11 @@ import trio
 from probe import __version__
 from probe.log.context import Context
 from probe.log.event_log import Entry
+from probe.log.events import MessagesDelivered
 from probe.log.header import End
 
 from ...support.api import LOCAL, get, lines, page, refusal
-from ...support.facts import received
+from ...support.facts import emitted, received
 from ...support.http import exchange
 from ...support.logs import load
 from ...support.passes import counted_passes
@@ -357,3 +358,36 @@ async def test_reading_writes_no_events(probe: Probe) -> None:
             await answer.body()
     assert probe.engine.log.last == before
     assert (await get(probe, "/api/events"))[2]["last"] == before
+
+
+async def test_with_view_entries_say_what_they_are_part_of_and_their_exchanges_have_rows(probe: Probe) -> None:
+    client = await probe.client()
+    await client.tool("simple_tool")
+    plain, viewed = [await page(probe, f"/api/events?before=10000{query}") for query in ("", "&view=1")]
+    assert [{**event, "view": None} for event in viewed["events"]] == [
+        {**event, "view": None} for event in plain["events"]
+    ]
+    assert "exchanges" not in plain
+    assert {event["view"]["exchange"] for event in viewed["events"] if event["view"]["on_wire"]} == {
+        row["exchange"] for row in viewed["exchanges"] if row["on_wire"]
+    }
+    *_, answer = [event for event in viewed["events"][::-1] if event["kind"] == "message.emitted"]
+    assert answer["view"]["method"] == "tools/call"
+    assert await page(probe, f"/api/events/{answer['seq']}?view=1") == answer
+    found = await page(probe, "/api/search?filter=tool:simple_tool&view=1")
+    assert [row["ending"]["state"] for row in found["exchanges"]] == ["completed"]
+    assert answer in found["events"]
+
+
+async def test_the_tag_of_an_entry_with_its_view_changes_when_it_is_delivered(probe: Probe) -> None:
+    log, place = probe.engine.log, Context(exchange=7)
+    asked = log.append(received({"id": 1, "method": "ping"}), place)
+    answer = log.append(emitted({"id": 1, "result": {}}), place, asked)
+    target = f"/api/events/{answer}?view=1"
+    async with exchange(probe.app, "GET", target, LOCAL) as first:
+        known = {**LOCAL, "if-none-match": first.headers["etag"]}
+    log.append(MessagesDelivered(1, 1), place, answer)
+    for status in (200, 304):
+        async with exchange(probe.app, "GET", target, known) as again:
+            assert again.status == status
+            known["if-none-match"] = again.headers["etag"]

@@ -15,8 +15,9 @@ from typing import Final, TypeAlias
 
 from ...log.event_filter import RowText, direction_of
 from ...log.event_log import Entry
+from ..tables.groups import is_on_wire
 from ..tables.problems import problem_of
-from .exchanges import ExchangeFold, LoggedExchange, is_on_wire
+from .exchanges import ExchangeFold, LoggedExchange
 from .words import Key, Word, matcher
 
 _OF_EXCHANGE: Final = frozenset[Key]({"client", "tool", "outcome", "status"})

@@ -14,29 +14,11 @@ from typing import Final
 from ...log import events
 from ...log.bounded import Newest
 from ...log.event_log import Entry
+from ..tables.groups import is_on_wire
 from .words import Key
 
-_WIRE: Final = (
-    "http",
-    "message",
-    "request",
-    "host.message",
-    "host.misuse",
-    "connection",
-    "client.misuse",
-    "limit",
-    "stream.lost",
-    "socket.refused",
-)
 _MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
 _ANSWERS: Final = ("response", "error")
-
-
-def is_on_wire(event: events.Event) -> bool:
-    """Whether an entry tells of something on the wire, or of what went wrong there."""
-    if isinstance(event, events.WebSocketFrame):
-        return event.refused is not None
-    return event.kind.startswith(_WIRE) and not isinstance(event, events.MessagesDelivered)
 
 
 @dataclass(slots=True)

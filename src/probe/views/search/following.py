@@ -81,6 +81,10 @@ class LineFilter:
         """Whether all that is asked fits but `text`."""
         return self.events.fits(entry) and (not self.words or self.exchanges.passes(self.words, entry))
 
+    def concerns(self, entry: Entry) -> bool:
+        """See `EventFilter.concerns`."""
+        return self.events.concerns(entry)
+
     def finds(self, row: bytes) -> bool:
         """See `EventFilter.finds`."""
         return self.events.finds(row)

@@ -96,6 +96,33 @@ _PROBLEMS: Final[Mapping[type, Callable[[Any], bool]]] = {
 }
 
 
+_WIRE: Final = (
+    "http",
+    "message",
+    "request",
+    "host.message",
+    "host.misuse",
+    "connection",
+    "client.misuse",
+    "limit",
+    "stream.lost",
+    "socket.refused",
+)
+_ON_WIRE: Final = frozenset(
+    kind for kind in get_args(events.Event) if kind.kind.startswith(_WIRE) and kind is not events.MessagesDelivered
+)
+
+
+def is_on_wire(event: events.Event) -> bool:
+    """True if an event is something on the wire, or what went wrong there."""
+    return type(event) in _ON_WIRE or (isinstance(event, events.WebSocketFrame) and event.refused is not None)
+
+
+def group_of(event: events.Event) -> Group:
+    """The group of its kind, which is `problems` only for kinds that are always one."""
+    return _OF_CLASS[type(event)]
+
+
 def groups_of(event: events.Event) -> frozenset[Group]:
     """The groups of an entry: that of its kind, and `problems` where it is one."""
     own, is_problem = _OF_CLASS[type(event)], _PROBLEMS.get(type(event))

@@ -42,7 +42,8 @@ class EventPage:
 
     `gap` are entries that belong here and are lost. `next` is where the next page begins: give it as `since` or
     `before` again. With `before` it is null once the beginning of the log is reached; with `since` there is always
-    more to come. A page may be short, even empty, when a filter passes little. `last` is the newest entry.
+    more to come. A page may be short, even empty, when a filter passes little. `last` is the newest entry. With
+    `view=1` there are the rows of the `exchanges` of these entries, too.
     """
 
     run: str
@@ -58,7 +59,8 @@ class SearchPage:
 
     `events` are the entries of the newest exchanges that pass, all of each in its order, or the newest entries that
     pass; newest first. `left_out` of the entries of an exchange had no room in the answer. `next`, given as `before`
-    again, leads to the older ones, null where there are none.
+    again, leads to the older ones, null where there are none. With `view=1` there are the rows of the `exchanges` of
+    these entries, too.
     """
 
     run: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import trio
@@ -17,6 +17,7 @@ from ...log.event_log import Entry, EventLog, Gap
 from ...log.header import End, Header, Why
 from ...log.query import QueryError, whole_number
 from ...settings.limits import Limits
+from ...views.entry_view import EntryViews, Touched
 from . import listing, media, responses
 from .problems import not_found
 from .queries import Query, read
@@ -29,12 +30,15 @@ _PIECE = 100
 class Scan:
     """One page in the making: the `gap` in it, and `next`, where the following page begins.
 
-    It is `full` when it has as many rows or bytes as it may, or when enough entries have been looked at.
+    It is `full` when it has as many rows or bytes as it may, or when enough entries have been looked at. With `views`
+    each row has its `view`, and `touched` are the exchanges of the rows.
     """
 
     wanted: EventFilter
     limit: int
     limits: Limits
+    views: EntryViews | None = None
+    touched: Touched = field(default_factory=dict)
     next: int | None = None
     gap: Gap | None = None
     looked: int = 0
@@ -62,9 +66,14 @@ class Scan:
         else:
             self._rows += 1
             self._bytes += len(row)
+            row = row if self.views is None else self._viewed(self.views, entry, row)
         self.looked += 1
         self.full = self._rows >= self.limit or self.looked >= self.limits.api_scan
         return row
+
+    def _viewed(self, views: EntryViews, entry: Entry, row: bytes) -> bytes:
+        views.touch(entry, self.touched)
+        return views.encoded(entry, row)
 
     async def pause(self) -> None:
         """Let others run, behind an entry that was looked at."""
@@ -113,6 +122,13 @@ async def backward(log: EventLog, scan: Scan, before: int) -> AsyncGenerator[byt
         scan.gap = Gap(1, upper - 1)
 
 
+async def exchange_rows(views: EntryViews, touched: Touched) -> AsyncGenerator[bytes, None]:
+    """The rows of exchanges; others run between two of them."""
+    for row in views.rows(touched):
+        yield row
+        await trio.lowlevel.checkpoint()
+
+
 async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> AsyncGenerator[bytes, None]:
     """The log as it stands, line by line, with one for what was pushed out before it was read, and one at the end."""
     why: Why = "complete" if wanted.passes_all and since == 0 else "filtered"
@@ -142,12 +158,14 @@ def _header(engine: WatchedEngine) -> Header:
 def register(app: QuartTrio, engine: WatchedEngine) -> None:
     """Add the pages of one engine."""
     log, limits = engine.log, engine.settings.limits
+    views = EntryViews(log, lambda: engine.observer.views)
 
     @app.get(listing.EVENTS.rule)
     async def events() -> Response:
         query, wanted = _asked(listing.EVENTS)
         limit = min(query.number("limit", limits.api_page, low=1), limits.api_page)
-        scan = Scan(wanted, limit, limits)
+        shown = views if query.switch("view") else None
+        scan = Scan(wanted, limit, limits, shown)
         if "before" in query.own:
             if "since" in query.own:
                 raise QueryError("since and before exclude each other")
@@ -159,17 +177,21 @@ def register(app: QuartTrio, engine: WatchedEngine) -> None:
             gap = None if scan.gap is None else asdict(scan.gap)
             return {"run": engine.run, "gap": gap, "next": scan.next, "last": log.last}
 
-        return responses.streamed_json("events", rows, others)
+        exchanges = {} if shown is None else {"exchanges": exchange_rows(shown, scan.touched)}
+        return responses.streamed_json({"events": rows, **exchanges}, others)
 
     @app.get(listing.EVENT.rule)
     async def event(seq: str) -> Response:
-        read()
+        query = read(listing.EVENT.own)
         number = whole_number(seq) or 0
         entry = log.entry(number)
         if entry is None:
             return not_found(_missing(log, number))
-        response = Response(entry.encoded(), content_type=media.JSON)
-        return responses.stable(response, f"{engine.run}-{number}")
+        body, tag = entry.encoded(), f"{engine.run}-{number}"
+        if query.switch("view"):
+            delivered = views.of(entry).delivered
+            body, tag = views.encoded(entry, body), f"{tag}-{delivered.seq if delivered else 0}"
+        return responses.stable(Response(body, content_type=media.JSON), tag)
 
     @app.get(listing.EVENTS_NDJSON.rule)
     async def all_events() -> Response:

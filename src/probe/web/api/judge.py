@@ -91,7 +91,7 @@ async def _answer(engine: WatchedEngine, turnstile: trio.Lock, name: str | None,
     def others() -> Mapping[str, Any]:
         return without_subjects(as_json(service.frame()) if stored is None else stored)
 
-    return responses.streamed_json("subjects", encoded(chain(first, rows), Turns(turnstile)), others)
+    return responses.streamed_json({"subjects": encoded(chain(first, rows), Turns(turnstile))}, others)
 
 
 async def _in_form(engine: WatchedEngine, name: str, form: Callable[[Judgement], Response]) -> Response:

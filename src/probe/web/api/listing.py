@@ -93,14 +93,19 @@ STREAMS = Route("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
 HOSTS = Route("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
 REFUSALS = Route("/api/refusals", "errors answered because of what a client sent", answers.RefusalTable, own=(CURSOR,))
 COUNTS = Route("/api/counts", "how many entries of each group the log keeps", answers.CountsTable, own=(CURSOR,))
+VIEW = Parameter(
+    "view",
+    "1: each entry has its `view`, and the rows of its exchange are given too; 0, the default: neither.",
+    {"type": "integer", "enum": [0, 1]},
+)
 EVENTS = Route(
     "/api/events",
     "entries of the event log, page by page",
     answers.EventPage,
-    own=(SINCE, BEFORE, LIMIT),
+    own=(SINCE, BEFORE, LIMIT, VIEW),
     filters=EVENT_FILTER,
 )
-EVENT = Route("/api/events/{seq}", "one entry", Entry, stable=True)
+EVENT = Route("/api/events/{seq}", "one entry", Entry, own=(VIEW,), stable=True)
 EVENTS_NDJSON = Route(
     "/api/events.ndjson", "the event log, one JSON object a line", media=NDJSON, own=(SINCE,), filters=EVENT_FILTER
 )
@@ -116,7 +121,7 @@ SEARCH = Route(
     "/api/search",
     "how much of the log a filter line passes, and the newest of it",
     answers.SearchPage,
-    own=(FILTER, BY, BEFORE, AT_ONCE),
+    own=(FILTER, BY, BEFORE, AT_ONCE, VIEW),
 )
 
 WAIT = Parameter("wait", "Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over.")
@@ -195,6 +200,7 @@ FEED = Route(
         Parameter("tail", "Without an id: begin with so many of the newest entries.", _NUMBER),
         Parameter("tables", f"Send rows of these that change: {', '.join(TABLES)}; several with commas."),
         FILTER,
+        VIEW,
     ),
     filters=EVENT_FILTER,
     refuses=(406,),

@@ -21,6 +21,8 @@ from ...log.event_log import Entry
 from ...log.events import Event
 from ...server.endpoints import problem_details
 from ...views.call_filter import OUTCOMES
+from ...views.entry_view import EntryView
+from ...views.exchange_row import ExchangeRow
 from ...views.records import CallRecord
 from ...views.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 from ...wire.gateway_report import GatewayReport
@@ -38,6 +40,7 @@ _TABLES = {
     "hosts": HostRow,
     "refusals": RefusalRow,
     "counts": CountsRow,
+    "exchanges": ExchangeRow,
 }
 _REPORTS = {
     "judge": ("Report of the judge of MCP Probe", JudgeReport),
@@ -133,6 +136,13 @@ def _add_entries(schemas: Schemas) -> None:
         for kind in get_args(Event)
     }
     schemas.add("Entry", discriminated("kind", kinds, inspect.cleandoc(Entry.__doc__ or "")))
+    view = schemas.of(EntryView)
+    rows: Json = {"type": "array", "items": schemas.of(ExchangeRow)}
+    for kind in get_args(Event):
+        schemas.may_have(kind.__name__, "view", view)
+    for page in (answers.EventPage, answers.SearchPage):
+        schemas.of(page)
+        schemas.may_have(page.__name__, "exchanges", rows)
 
 
 def _add_calls(schemas: Schemas) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from quart import request
 
-from ...log.query import QueryError, twice, unknown, whole_number
+from ...log.query import QueryError, switch, twice, unknown, whole_number
 from ...wire.jsonrpc import Json, clip
 
 
@@ -35,6 +35,10 @@ class Query:
 
     own: Mapping[str, str]
     filters: tuple[tuple[str, str], ...] = ()
+
+    def switch(self, name: str) -> bool:
+        """A parameter that is 0 or 1; 0 where it is not given. Raises `QueryError`."""
+        return switch(name, self.own.get(name))
 
     def number(self, name: str, default: int, low: int = 0) -> int:
         """A whole number. Raises `QueryError`."""

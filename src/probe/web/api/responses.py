@@ -49,21 +49,26 @@ def streamed(parts: AsyncIterator[bytes], content_type: str, filename: str | Non
     return Response(parts, content_type=content_type, headers=headers)
 
 
-def streamed_json(name: str, rows: AsyncGenerator[bytes, None], others: Callable[[], Mapping[str, Any]]) -> Response:
+def streamed_json(
+    arrays: Mapping[str, AsyncGenerator[bytes, None]], others: Callable[[], Mapping[str, Any]]
+) -> Response:
     """An object that is made while it is sent, so that of its rows only few are in memory.
 
-    It has the array `name` of rows that are JSON already, and behind it at least one member, which `others` gives when
-    all rows are made.
+    It has these arrays of rows that are JSON already, made one after the other, and behind them at least one member,
+    which `others` gives when all rows are made.
     """
 
     async def parts() -> AsyncGenerator[bytes, None]:
-        yield b'{"%b":[' % name.encode()
-        comma = b""
-        async with aclosing(rows):
-            async for row in rows:
-                yield comma + row
-                comma = b","
-        yield b"]," + encode(others())[1:]
+        yield b"{"
+        for name, rows in arrays.items():
+            yield b'"%b":[' % name.encode()
+            comma = b""
+            async with aclosing(rows):
+                async for row in rows:
+                    yield comma + row
+                    comma = b","
+            yield b"],"
+        yield encode(others())[1:]
 
     return streamed(joined(parts()), JSON)
 

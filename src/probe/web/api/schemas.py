@@ -32,6 +32,10 @@ class Schemas:
         self._made[name] = schema
         return reference(name)
 
+    def may_have(self, name: str, member: str, schema: Json) -> None:
+        """Give a named schema a member that is there only where it was asked for."""
+        self._made[name]["properties"][member] = schema
+
     def of(self, hint: Any) -> Json:
         """The schema of a type, a reference where it has a name. Raises `TypeError` for what has no JSON."""
         if _names(hint) is not None:

@@ -13,10 +13,12 @@ from ...engine.protocols import WatchedEngine
 from ...engine.turns import Turns
 from ...log.event_log import Entry
 from ...log.query import QueryError
+from ...views.entry_view import EntryViews, Touched
 from ...views.search.search import By, Search, SearchRequest, SearchResult
 from ...views.search.words import read as read_line
 from ...wire.jsonrpc import clip
 from . import listing
+from .events import exchange_rows
 from .queries import Query, read
 from .responses import streamed_json
 
@@ -25,6 +27,7 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
     """Add the page of one engine. Its work goes through the turnstile of the exports."""
     log, limits = engine.log, engine.settings.limits
     searching = trio.Lock()
+    views = EntryViews(log, lambda: engine.observer.views)
 
     @app.get(listing.SEARCH.rule)
     async def search() -> Response:
@@ -41,7 +44,12 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
             found = await Search(log, engine.observer.tables.client_names(), wanted, turns.done).run()
             entries, next, left_out = await _fitting(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
         counts = {"run": engine.run, "matched": found.matched, "total": found.total, "last": last}
-        return streamed_json("events", _rows(entries, turns), lambda: {**counts, "next": next, "left_out": left_out})
+        touched: Touched = {}
+        shown = views if query.switch("view") else None
+        arrays = {"events": _rows(entries, turns, shown, touched)}
+        if shown is not None:
+            arrays["exchanges"] = exchange_rows(shown, touched)
+        return streamed_json(arrays, lambda: {**counts, "next": next, "left_out": left_out})
 
 
 def _by(query: Query) -> By:
@@ -72,9 +80,13 @@ async def _fitting(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[l
     return entries, found.next, 0
 
 
-async def _rows(entries: Sequence[Entry], turns: Turns) -> AsyncGenerator[bytes, None]:
+async def _rows(
+    entries: Sequence[Entry], turns: Turns, views: EntryViews | None, touched: Touched
+) -> AsyncGenerator[bytes, None]:
     """The entries in JSON. Others run between two of them: a large answer would hold up every call."""
     for entry in entries:
-        row = entry.encoded()
+        row = entry.encoded() if views is None else views.encoded(entry)
+        if views is not None:
+            views.touch(entry, touched)
         yield row
         await turns.done(len(row))

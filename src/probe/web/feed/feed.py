@@ -17,6 +17,7 @@ from ...core.inbound import HttpHead
 from ...engine.protocols import WatchedEngine
 from ...server.endpoints.asgi import Headers, Receive, Scope, Send, start
 from ...server.endpoints.exchange import EVENT_HEADERS
+from ...views.entry_view import EntryViews
 from ...views.search.following import FollowedExchanges, LineFilter
 from ...views.tables.tables import TableName
 from ...wire import sse
@@ -40,7 +41,9 @@ class Feed:
 
     def __init__(self, engine: WatchedEngine, readers: Readers) -> None:
         self._engine = engine
-        self._pieces = Pieces(engine.run, engine.log, engine.observer.tables)
+        observer = engine.observer
+        views = EntryViews(engine.log, lambda: observer.views)
+        self._pieces = Pieces(engine.run, engine.log, observer.tables, views)
         self._ticks = _Ticks(engine)
         self._readers = readers
         self._exchanges = FollowedExchanges(engine.log, engine.observer.tables.client_names)
@@ -222,7 +225,7 @@ class _Reader:
             if isinstance(step, Missed):
                 self._tell(step)
                 continue
-            piece = self._pieces.entries(step, self._wanted)
+            piece = self._pieces.entries(step, self._wanted, view=self._wishes.view)
             self._cursor.took(piece.reached, piece.cost)
             self._append(piece)
             await self._pieces.let_others_run()

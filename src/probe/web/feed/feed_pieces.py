@@ -11,6 +11,7 @@ import trio
 
 from ...log.event_filter import EventFilter
 from ...log.event_log import EventLog
+from ...views.entry_view import EntryViews, Touched
 from ...views.search.following import LineFilter
 from ...views.tables.tables import TableName, Tables
 from ...wire import sse
@@ -72,10 +73,11 @@ class _Latest(Generic[_T]):
 class Pieces:
     """Made of the log and the tables of one engine, within a millisecond each. The latest are kept."""
 
-    def __init__(self, run: str, log: EventLog, tables: Tables) -> None:
+    def __init__(self, run: str, log: EventLog, tables: Tables, views: EntryViews) -> None:
         self._run = run
         self._log = log
         self._tables = tables
+        self._views = views
         self._kept: _Latest[FeedFrame] = _Latest()
         self._chunks: _Latest[PackedText] = _Latest()
         self._made = False
@@ -119,17 +121,23 @@ class Pieces:
             self._chunks.keep(frames, chunk, chunk.size + 2 * len(chunk.blocks))
         return chunk
 
-    def entries(self, span: Span, wanted: EventFilter | LineFilter) -> FeedFrame:
-        """The entries of a span that pass a filter, or of the beginning of the span."""
-        key = (span, wanted)
-        return self._kept.get(key) or self._keep(key, self._entries(span, wanted))
+    def entries(self, span: Span, wanted: EventFilter | LineFilter, *, view: bool = False) -> FeedFrame:
+        """The entries of a span that pass a filter, or of the beginning of the span.
 
-    def _entries(self, span: Span, wanted: EventFilter | LineFilter) -> FeedFrame:
+        With `view` each has its view, and the rows of the exchanges that change with them stand before them: a reader
+        that was cut off between two entries has the rows of those before, and gets the others with the rest.
+        """
+        key = (span, wanted, view)
+        return self._kept.get(key) or self._keep(key, self._entries(span, wanted, {} if view else None))
+
+    def _entries(self, span: Span, wanted: EventFilter | LineFilter, touched: Touched | None) -> FeedFrame:
         self._made = True
         page = self._log.since(span.after, span.last - span.after)
         # Of a file numbers may be left out behind the span.
         parts, size, cost, reached = list[bytes](), 0, 0.0, max(span.last, page.next)
         for entry in page.entries:
+            if touched is not None and wanted.concerns(entry):
+                self._views.touch(entry, touched)
             if not wanted.fits(entry):
                 cost += _LOOKED_AT
                 continue
@@ -137,11 +145,15 @@ class Pieces:
             size += len(row)
             cost += 1 + (len(row) >> 10)
             if wanted.finds(row):
-                parts.append(sse.event(row, id=self.id(entry.seq)))
+                shown = row if touched is None else self._views.encoded(entry, row)
+                parts.append(sse.event(shown, id=self.id(entry.seq)))
             if size >= PIECE_BYTES:
                 reached = entry.seq
                 break
-        return FeedFrame(b"".join(parts), reached, cost)
+        rows = list(self._views.rows(touched)) if touched else []
+        if rows:
+            parts.insert(0, _rows_event("exchanges", rows))
+        return FeedFrame(b"".join(parts), reached, cost + len(rows))
 
     def rows(self, table: TableName, version: int) -> FeedFrame:
         """The rows of a table that changed after a version, the earliest change first, or the first of them."""
@@ -170,12 +182,15 @@ class Pieces:
                 break
         if not rows:
             return b"", count
-        data = b'{"table":%b,"rows":[%b]}' % (encode(table), b",".join(rows))
-        return sse.event(data, name="rows"), count
+        return _rows_event(table, rows), count
 
     def _keep(self, key: Hashable, piece: FeedFrame) -> FeedFrame:
         self._kept.keep(key, piece, len(piece.text))
         return piece
+
+
+def _rows_event(table: str, rows: Sequence[bytes]) -> bytes:
+    return sse.event(b'{"table":%b,"rows":[%b]}' % (encode(table), b",".join(rows)), name="rows")
 
 
 def tail_start(log: EventLog, wanted: EventFilter | LineFilter, before: int, count: int) -> tuple[int, int, float]:

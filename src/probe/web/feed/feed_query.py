@@ -8,13 +8,13 @@ from urllib.parse import parse_qsl
 
 from ...core.inbound import HttpHead
 from ...log.event_filter import EventFilter, parse
-from ...log.query import QueryError, twice, whole_number
+from ...log.query import QueryError, switch, twice, whole_number
 from ...views.search.words import Word
 from ...views.search.words import read as read_line
 from ...views.tables.tables import TABLES, TableName
 from ...wire.jsonrpc import clip
 
-OWN = ("since", "tail", "tables", "filter")
+OWN = ("since", "tail", "tables", "filter", "view")
 """The parameters of the feed beside the filters of events."""
 
 _TAIL = 100
@@ -25,6 +25,7 @@ class Wishes:
     """`since` is the event id behind which to go on, None for the newest `tail` entries that pass.
 
     Entries pass that are `wanted` and pass the `words` of the filter line. `packed`: the reader takes gzip.
+    `view`: each entry comes with its `view`, and before them the rows of their exchanges.
     """
 
     wanted: EventFilter
@@ -33,6 +34,7 @@ class Wishes:
     tail: int
     since: str | None
     packed: bool
+    view: bool = False
 
 
 def read(head: HttpHead, query: str) -> Wishes:
@@ -49,7 +51,8 @@ def read(head: HttpHead, query: str) -> Wishes:
     since = head.get("last-event-id") or own.get("since")
     packed = _takes_gzip(head.all("accept-encoding"))
     words = read_line(own.get("filter", ""))
-    return Wishes(wanted, words, _tables(own.get("tables")), _tail(own.get("tail")), since, packed)
+    tables, tail, view = _tables(own.get("tables")), _tail(own.get("tail")), switch("view", own.get("view"))
+    return Wishes(wanted, words, tables, tail, since, packed, view)
 
 
 def _tables(value: str | None) -> tuple[TableName, ...]:

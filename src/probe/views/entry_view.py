@@ -1,0 +1,140 @@
+"""What an entry is part of: what a reader of single entries would have to infer from others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast
+
+from ..log import events
+from ..log.event_filter import direction_of
+from ..log.event_log import Entry, EventLog
+from ..wire.jsonrpc import encode
+from .call_row import ANSWERS
+from .exchange_row import ExchangeRow, Moment, lone_row, moment, row_of
+from .fold import Views
+from .tables.groups import Group, group_of, is_on_wire
+from .tables.problems import Problem, problem_of
+from .values import Message
+
+_MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
+
+Touched: TypeAlias = dict[int, int]
+"""Exchanges by the key of `EntryView.exchange`, each with the newest entry that it changed with."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryView:
+    """What an entry is part of, as far as the log has come.
+
+    `exchange` names its exchange, always: its number, else below 0 the entry of the message that it answers, or its
+    own. `on_wire` is true for what is on the wire, or went wrong there. `group` is that of its kind, `problem` the
+    cause of a problem, null where it is none. `direction` is `in` to the server or `out` from it. `method` is that of a
+    message, of the request that it answers, or of a call.
+
+    `delivered` is the moment in which a socket first took a message, null before; it may be set when the entry is given
+    again. The entry that says so has the numbers of these messages in `delivers`.
+    """
+
+    exchange: int
+    on_wire: bool
+    group: Group
+    problem: Problem | None
+    direction: Literal["in", "out"] | None
+    method: str | None
+    delivered: Moment | None
+    delivers: list[int]
+
+
+class EntryViews:
+    """Makes the views of entries and the rows of exchanges of one log. `views` gives the views of all its entries."""
+
+    def __init__(self, log: EventLog, views: Callable[[], Views]) -> None:
+        self._log = log
+        self._views = views
+
+    def of(self, entry: Entry) -> EntryView:
+        """The view of an entry."""
+        fact, views = entry.fact, self._views()
+        message = views.messages.get(entry.seq)
+        return EntryView(
+            self.key(entry),
+            is_on_wire(fact),
+            group_of(fact),
+            problem_of(fact),
+            cast("Literal['in', 'out'] | None", direction_of(fact)),
+            self._method(entry),
+            None if message is None else moment(message.delivered),
+            [message.seq for message in _delivered(views, entry)],
+        )
+
+    def encoded(self, entry: Entry, row: bytes | None = None) -> bytes:
+        """An entry in JSON with its `view` behind its own members; `row` is its JSON without, where that is at hand."""
+        return b'%b,"view":%b}' % ((row or entry.encoded())[:-1], encode(self.of(entry)))
+
+    def key(self, entry: Entry) -> int:
+        """What names its exchange: see `EntryView`."""
+        if entry.context.exchange is not None:
+            return entry.context.exchange
+        asked = self._question(entry)
+        return -(entry.seq if asked is None else asked.seq)
+
+    def touch(self, entry: Entry, touched: Touched) -> None:
+        """Note the exchanges that change with an entry: its own, that of its call, those of what it delivers."""
+        views = self._views()
+        key = self.key(entry)
+        touched[key] = max(touched.get(key, 0), entry.seq)
+        call = None if entry.context.call is None else views.call(entry.context.call)
+        if call is not None and call.exchange is not None:
+            touched[call.exchange.number] = entry.seq
+        for message in _delivered(views, entry):
+            if message.exchange is not None:
+                touched[message.exchange.number] = entry.seq
+
+    def rows(self, touched: Touched) -> Iterator[bytes]:
+        """The rows in JSON of exchanges, as they are now; what is no longer kept is left out."""
+        for key, newest in touched.items():
+            row = self._row(key) if key >= 0 else self._lone_row(key, newest)
+            if row is not None:
+                yield row.encoded()
+
+    def _row(self, number: int) -> ExchangeRow | None:
+        exchange = self._views().exchanges.get(number)
+        return None if exchange is None else row_of(exchange, self._log.entry)
+
+    def _lone_row(self, key: int, newest: int) -> ExchangeRow | None:
+        head = self._log.entry(-key)
+        answer = None if newest == -key else self._log.entry(newest)
+        return None if head is None else lone_row(key, head, answer)
+
+    def _question(self, entry: Entry) -> Entry | None:
+        """The request that an entry answers, where the log has it."""
+        fact, cause = entry.fact, entry.cause
+        if cause is None or not isinstance(fact, _MESSAGES) or fact.rpc not in ANSWERS:
+            return None
+        asked = self._log.entry(cause)
+        return asked if asked is not None and isinstance(asked.fact, _MESSAGES) else None
+
+    def _method(self, entry: Entry) -> str | None:
+        if isinstance(entry.fact, events.CallStarted):
+            return entry.fact.method
+        said = self._question(entry) or entry
+        return said.fact.method if isinstance(said.fact, _MESSAGES) else None
+
+
+def _delivered(views: Views, entry: Entry) -> list[Message]:
+    """The messages of which an entry says that a socket took them for the first time."""
+    fact, stream = entry.fact, None
+    if not isinstance(fact, events.MessagesDelivered):
+        return []
+    if entry.context.stream is None:
+        found = [] if entry.cause is None else [views.messages.get(entry.cause)]
+    else:
+        stream = views.streams.get((entry.context.session, entry.context.stream))
+        sent = {} if stream is None else stream.sent
+        near = fact.last - fact.first < len(sent)
+        places = range(fact.first, fact.last + 1) if near else [at for at in sent if fact.first <= at <= fact.last]
+        found = [sent.get(place) for place in places]
+    return [
+        each for each in found if each is not None and each.delivered is not None and each.delivered.seq == entry.seq
+    ]
