@@ -38,6 +38,7 @@ ABOUT: Mapping[str, str] = {
     "sampling": "Sampling",
     "security": "Security",
     "session": "Sessions",
+    "skills": "Skills, an extension (2026-07-28)",
     "stdio": "Standard streams",
     "tasks": "Tasks of 2025-11-25",
     "tasksx": "Tasks as an extension (2026-07-28)",

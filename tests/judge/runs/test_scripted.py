@@ -37,12 +37,18 @@ ALL = ("2025-03-26", "2025-06-18", "2025-11-25", MODERN)
 STORIES = [f"{kind}-{revision}" for kind in ("http", "websocket") for revision in ALL]
 RULES = {id: rule for id, rule in catalogue().rules.items() if not rule.needs_drill}
 PAGE = (Path(__file__).parents[3] / "docs" / "judge.md").read_text()
+# These ask for what the server has not declared.
+SELECTIONS = {
+    "lifecycle.capabilities-respected": "streaming",
+    "skills.declared": "features,chatty",
+    "skills.directory-declared": "features,chatty",
+}
 _PAUSE = "/pause/"
 _SHORT_TIMES = ("--keep-alive-s", "0.3", "--ws-ping-s", "1", "--session-idle-s", "2", "--stream-retention-s", "1")
 
 
 def _client(url: str, label: str, revision: str, *, websocket: bool) -> Client:
-    tools = "streaming" if label == "lifecycle.capabilities-respected" else "all"
+    tools = SELECTIONS.get(label, "all")
     wire = (WebSocket if websocket else Http)(f"{url}?tools={tools}&client={label}")
     client = Client(wire, revision)
     client.label = label

@@ -24,6 +24,9 @@ LISTS: Final[Mapping[str, str]] = {
 }
 """The requests for lists, and the member of the result that has the items."""
 
+PAGED: Final = frozenset({*LISTS, "skills/list", "resources/directory/read"})
+"""The requests whose results have pages: those for lists, and those of the skills extension."""
+
 CHANGES: Final[Mapping[str, tuple[str, ...]]] = {
     "notifications/tools/list_changed": ("tools/list",),
     "notifications/prompts/list_changed": ("prompts/list",),
@@ -174,7 +177,7 @@ def known_tool(lists: Lists, name: str, at: float, settle_s: float, revision: st
 
 
 def _page(method: str, result: Mapping[str, Any]) -> ListPage:
-    listed = result.get(LISTS[method]) if method == "tools/list" else None
+    listed = result.get("tools") if method == "tools/list" else None
     items = listed if isinstance(listed, list) else []
     tools = (_tool(item) for item in items if isinstance(item, dict) and isinstance(item.get("name"), str))
     cursor, ttl = result.get("nextCursor"), result.get("ttlMs")

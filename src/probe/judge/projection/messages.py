@@ -13,7 +13,7 @@ from . import views
 from .contents import Contents
 from .known import MOST_OF_EXCHANGE, KnownViews, Takers, reads
 from .life import Life
-from .listings import CHANGES, LISTS, Pages
+from .listings import CHANGES, PAGED, Pages
 from .speakers import note_name, spoken, spoken_on
 from .views import ForgottenError, Message, Sent
 
@@ -210,7 +210,7 @@ class MessageViews:
                 session = request.session
                 if session is not None and session.initialize is request:
                     session.had = sent.delivered
-                if request.method in LISTS and sent.rpc == "response":
+                if request.method in PAGED and sent.rpc == "response":
                     self._listed(life, request, sent)
                 self._tell(life, "on_answered", request)
         elif sent.rpc == "request":

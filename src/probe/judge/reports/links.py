@@ -8,6 +8,7 @@ _GITHUB: Final = "https://github.com"
 _SITE: Final = "https://modelcontextprotocol.io/specification"
 _SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
 _TASKS: Final = "https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/2026-07-28"
+_SKILLS: Final = "https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable"
 # Pages of the two oldest revisions that lie at the root of the texts and below `basic` on the site.
 _BASIC: Final = frozenset({"lifecycle", "transports"})
 # The site has no page for the schema of the oldest revision.
@@ -19,6 +20,8 @@ def link(doc: str) -> str:
     revision, _, page = doc.partition("/")
     if revision == "ext-tasks":
         return f"{_TASKS}/{page}"
+    if revision == "ext-skills":
+        return f"{_SKILLS}/{page}"
     if page == "schema.json":
         return f"{_SCHEMAS}/{doc}" if revision == _WITHOUT_SCHEMA_PAGE else f"{_SITE}/{revision}/schema"
     name = page.removesuffix(".md").removesuffix("/index")

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..judge import check_complete
 from .catalogue import catalogue
-from .features import cancel, elicit, mrtr, param, progress, roots, sampling, tasks, tasksx, tools
+from .features import cancel, elicit, mrtr, param, progress, roots, sampling, skills, tasks, tasksx, tools
 from .manners import cache, listen, page, polite, security
 from .messages import ids, jsonrpc, lifecycle, log_levels, meta, negotiated, ping, refused, version
 from .predicate import registered
@@ -20,6 +20,7 @@ _GROUPS: Final = (
     progress,
     roots,
     sampling,
+    skills,
     tasks,
     tasksx,
     tools,

@@ -91,6 +91,21 @@ def call_tool(name: str, arguments: Any = None, **params: Any) -> Act:
     )
 
 
+def asking(method: str, **params: Any) -> Act:
+    return lambda client: client.ask(client.message(method, params))
+
+
+def reading_skills(*files: str) -> Act:
+    """List the skills, and read some files of them at once."""
+
+    def act(client: Client) -> None:
+        client.pages("skills/list")
+        for file in files:
+            client.ask(client.message("resources/read", {"uri": f"skill://{file}"}))
+
+    return act
+
+
 def each_of(*acts: Act) -> Act:
     def act(client: Client) -> None:
         for each in acts:

@@ -177,6 +177,16 @@ def _modern(client: Client) -> None:
         follow(client, client.call(tool, arguments))
     task = client.call("slow_compute", {"seconds": 30})
     client.result("tasks/cancel", {"taskId": task["taskId"]})
+    skills(client)
+
+
+def skills(client: Client) -> None:
+    """Load a skill that fits its entry, and one that does not, which is left at once."""
+    client.pages("skills/list")
+    client.result("skills/get", {"uri": "skill://unlisted/release-notes/SKILL.md"})
+    for file in ("exercise-client/SKILL.md", "exercise-client/references/tools.md", "faulty/wrong-digest/SKILL.md"):
+        client.result("resources/read", {"uri": f"skill://{file}"})
+    client.result("resources/directory/read", {"uri": "skill://exercise-client/drafts"})
 
 
 def isolated(client: Client) -> None:

@@ -10,7 +10,7 @@ from ...projection.views import Message, Pipe, Sent, Session
 from ..predicate import Predicate, Wait, judges
 from .requests import same_request
 
-_CACHEABLE: Final = frozenset({*LISTS, "server/discover", "resources/read"})
+_CACHEABLE: Final = frozenset({*LISTS, "server/discover", "resources/read", "skills/list", "skills/get"})
 # Shorter ones are no reason to keep anything.
 _WORTH_KEEPING_S: Final = 10.0
 # "At most 2 such repeats in a ttl" is good, "more than 5" is not.

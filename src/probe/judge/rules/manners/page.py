@@ -7,12 +7,11 @@ from base64 import b64decode
 from typing import Any, Final
 
 from ....log.bounded import Newest
-from ...projection.listings import LISTS, Lists
+from ...projection.listings import PAGED, Lists
 from ...projection.views import Message, Pipe, ProcessChange, Scope, Session
 from ...values import shown
 from ..predicate import Predicate, judges
 
-_LISTS: Final = frozenset(LISTS)
 _USES: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
 # So long after a page a client that wants the next one has asked for it.
 _FOLLOW_S: Final = 60.0
@@ -32,7 +31,7 @@ class PageFollowed(Predicate):
     told to.
     """
 
-    methods = _LISTS | _USES
+    methods = PAGED | _USES
 
     def setup(self) -> None:
         self._has_followed = False
@@ -41,7 +40,7 @@ class PageFollowed(Predicate):
         self._killed = False
 
     def on_request(self, message: Message) -> None:
-        if message.method in _LISTS:
+        if message.method in PAGED:
             self._has_followed |= isinstance(message.params.get("cursor"), str)
             return
         if self._has_followed or len(self._firsts) < _FIRST_PAGES:
@@ -75,7 +74,7 @@ class PageFollowed(Predicate):
             self._firsts = ()
 
     def on_answered(self, request: Message) -> None:
-        if request.method not in _LISTS or request.answer is None or request.answer.rpc != "response":
+        if request.method not in PAGED or request.answer is None or request.answer.rpc != "response":
             return
         has_more = b'"nextCursor"' in request.answer.raw and isinstance(request.answer.result.get("nextCursor"), str)
         if has_more and len(self._firsts) < _FIRST_PAGES:
@@ -92,7 +91,7 @@ class PageCursorOpaque(Predicate):
     a cursor that was given, or is no cursor at all, is the client's fault.
     """
 
-    methods = _LISTS
+    methods = PAGED
 
     def on_request(self, message: Message) -> None:
         method = message.method
@@ -120,7 +119,7 @@ def _made_of(cursor: str, method: str, lists: Lists) -> str | None:
         if given_for != method:
             continue
         plain = _decoded(given)
-        if cursor == plain or (plain is not None and cursor == plain.partition(":")[2]):
+        if cursor == plain or (plain is not None and cursor == plain.rpartition(":")[2]):
             return f"is what {given!r} stands for"
         if cursor != given and cursor.strip().rstrip("=").casefold() == given.casefold():
             return f"is {given!r}, changed"
@@ -143,7 +142,7 @@ class PageStops(Predicate):
     A client that wants more asks within seconds. Where its session or connection ends before, nothing more can come.
     """
 
-    methods = _LISTS
+    methods = PAGED
 
     def setup(self) -> None:
         # The end of each list that was read, by its last cursor, and how often that came again.
@@ -207,7 +206,7 @@ class PageNotAcrossSessions(Predicate):
     This server gives the same cursors in all sessions, so only one that comes before any was given is from another.
     """
 
-    methods = _LISTS
+    methods = PAGED
     one_process = True
 
     def setup(self) -> None:
