@@ -5,7 +5,7 @@ import { leaveFor, openFile } from "~/protocol/open-file";
 import type { Server } from "~/protocol/schema";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy-button";
-import { shellWord } from "~/words/shell-word";
+import { shellWord } from "~/words/curl";
 import styles from "./file-notice.module.css";
 
 const SUFFIXES = [".mcpprobe", ".ndjson"];

@@ -1,3 +1,5 @@
+import { callMessage, legacyCurl, modernCurl, routing } from "~/words/curl";
+
 interface Snippet {
   /** What goes into the URL of the page. */
   value: string;
@@ -9,26 +11,10 @@ interface Snippet {
   code: string;
 }
 
-const TYPES = "-H Content-Type:application/json -H Accept:application/json,text/event-stream";
+const modern = (url: string) => modernCurl(url, routing("progress"), callMessage({ tool: "progress", arguments: { steps: 20, step_ms: 500 }, token: "t" }, true));
 
-// no handshake: each request says everything
-const modernCurl = (url: string) => `curl -N ${url} \\
-  ${TYPES} \\
-  -H MCP-Protocol-Version:2026-07-28 -H Mcp-Method:tools/call -H Mcp-Name:progress \\
-  -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress",
-      "arguments":{"steps":20,"step_ms":500},"_meta":{"progressToken":"t",
-      "io.modelcontextprotocol/protocolVersion":"2026-07-28",
-      "io.modelcontextprotocol/clientInfo":{"name":"curl","version":"0"},
-      "io.modelcontextprotocol/clientCapabilities":{}}}}'`;
-
-const legacyCurl = (url: string) => `U='${url}'
-H='${TYPES}'
-S=$(curl -si $U $H -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{
-    "protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"0"}}}' \\
-  | tr -d '\\r' | sed -n 's/^mcp-session-id: //p')
-curl $U $H -H "Mcp-Session-Id: $S" -d '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-curl -N $U $H -H "Mcp-Session-Id: $S" -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{
-    "name":"progress","arguments":{"steps":5,"step_ms":500},"_meta":{"progressToken":"t"}}}'`;
+const legacy = (url: string) =>
+  legacyCurl(url, [], callMessage({ tool: "progress", arguments: { steps: 5, step_ms: 500 }, token: "t" }, false), "2025-11-25", { name: "curl", version: "0" });
 
 const inspector = (url: string) => `npx @modelcontextprotocol/inspector --cli ${url} --transport http --method tools/list
 npx @modelcontextprotocol/inspector --cli ${url} --transport http \\
@@ -42,14 +28,14 @@ export function connectSnippets(url: string): readonly [Snippet, ...Snippet[]] {
       label: "curl 2026-07-28",
       title: "Shell",
       hint: "No handshake: each request says everything. Press Ctrl-C while it runs to see a cancellation.",
-      code: modernCurl(url),
+      code: modern(url),
     },
     {
       value: "curl-legacy",
       label: "curl 2025-11-25",
       title: "Shell",
       hint: "Opens a session first, then calls a tool in it.",
-      code: legacyCurl(url),
+      code: legacy(url),
     },
     {
       value: "vscode",

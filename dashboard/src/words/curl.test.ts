@@ -1,6 +1,7 @@
+import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { callRow, entry } from "~/testing/rows";
-import { curlOf } from "./curl";
+import { curlOfCall } from "./curl";
 
 const ADDRESS = "http://127.0.0.1:8000/mcp";
 const modern = callRow({ era: "modern", revision: "2026-07-28", session: "m1" });
@@ -12,42 +13,60 @@ const received = (more: object = {}) => entry(2, -1, "message.received", { rpc: 
 
 test("a modern call is repeated with the headers that it had, also wrong ones", () => {
   const headers = [["host", "x"], ["content-length", "9"], ["mcp-method", "tools/call"], ["mcp-name", "other"]];
-  expect(curlOf(modern, [request(headers, { query: "client=lab" }), received()], ADDRESS)).toBe(
+  expect(curlOfCall(modern, [request(headers, { query: "client=lab" }), received()], ADDRESS)).toBe(
     [
       `curl -N '${ADDRESS}?client=lab' \\`,
       "  -H Content-Type:application/json -H Accept:application/json,text/event-stream \\",
-      "  -H 'mcp-method: tools/call' -H 'mcp-name: other' \\",
+      "  -H mcp-method:tools/call -H mcp-name:other \\",
       `  -d '${JSON.stringify(MESSAGE, null, 2).replace("'", String.raw`'\''`)}'`,
     ].join("\n"),
   );
 });
 
 test("without its entries, the row makes the message and its headers", () => {
-  const made = curlOf(modern, [], ADDRESS) ?? "";
-  expect(made).toContain("-H 'MCP-Protocol-Version: 2026-07-28' -H Mcp-Method:tools/call -H 'Mcp-Name: progress'");
+  const made = curlOfCall(modern, [], ADDRESS) ?? "";
+  expect(made).toContain("-H MCP-Protocol-Version:2026-07-28 -H Mcp-Method:tools/call -H Mcp-Name:progress");
   const body = JSON.parse(/-d '([^]*)'$/.exec(made)?.[1] ?? "") as object;
   expect(body).toMatchObject({ id: 5, params: { name: "progress", arguments: { steps: 10 }, _meta: { progressToken: 0, "io.modelcontextprotocol/protocolVersion": "2026-07-28" } } });
 });
 
 test("a call of the older revisions opens a session first, and never sends the id that was cut", () => {
-  const made = curlOf(callRow(), [request([["mcp-session-id", "abc…"], ["mcp-protocol-version", "2025-11-25"]]), received()], ADDRESS) ?? "";
-  expect(made).toMatch(/^U='http:[^]*S=\$\(curl -si "\$U" \$H -d '.*"protocolVersion":"2025-11-25"[^]*notifications\/initialized/);
-  expect(made).toContain(`$H -H "Mcp-Session-Id: $S" -H 'mcp-protocol-version: 2025-11-25'`);
+  const made = curlOfCall(callRow(), [request([["mcp-session-id", "abc…"], ["mcp-protocol-version", "2025-11-25"]]), received()], ADDRESS) ?? "";
+  expect(made).toMatch(/^U='http:[^]*S=\$\(curl -si "\$U" [^]*"protocolVersion": ?"2025-11-25"[^]*notifications\/initialized/);
+  expect(made).toContain(`-H "Mcp-Session-Id: $S" -H mcp-protocol-version:2025-11-25`);
   expect(made).not.toContain("abc…");
 });
 
 test("what the log hides is named", () => {
-  const made = curlOf(modern, [request([], { hidden: ["authorization"] }), received({ hidden: [["/params/arguments/token", "string"]] })], ADDRESS) ?? "";
+  const made = curlOfCall(modern, [request([], { hidden: ["authorization"] }), received({ hidden: [["/params/arguments/token", "string"]] })], ADDRESS) ?? "";
   expect(made).toMatch(/^# hidden in the log, to be filled in: "\/params\/arguments\/token", "authorization"\ncurl/);
 });
 
 test("no name or version that a client chose is a command of its own", () => {
   const path = "/params/arguments/x\nreboot\n#/password";
-  const made = curlOf({ ...modern, revision: "1; reboot" }, [received({ hidden: [[path, "string"]] })], ADDRESS) ?? "";
+  const made = curlOfCall({ ...modern, revision: "1; reboot" }, [received({ hidden: [[path, "string"]] })], ADDRESS) ?? "";
   expect(made.split("\n")).not.toContain("reboot");
   expect(made).toContain("-H 'MCP-Protocol-Version: 1; reboot'");
 });
 
 test("of arguments that were cut no command is made", () => {
-  expect(curlOf(callRow({ arguments: { cut: '{"a":', bytes: 99_999 } }), [], ADDRESS)).toBeNull();
+  expect(curlOfCall(callRow({ arguments: { cut: '{"a":', bytes: 99_999 } }), [], ADDRESS)).toBeNull();
+});
+
+// a curl that writes its arguments, each with an end of its own, and answers the first request of a session
+const STUB = String.raw`curl() { printf '%s\037' "$@" >&2; printf '\036' >&2; printf 'mcp-session-id: S1\r\n'; }
+`;
+
+/** The shells of this machine, which has sh and rarely all of them. */
+const SHELLS = ["sh", "bash", "zsh"].filter((shell) => spawnSync(shell, ["-c", "exit 0"]).status === 0);
+
+test.each(SHELLS)("%s takes the commands as they are meant, word by word", (shell) => {
+  const { stderr, status } = spawnSync(shell, ["-c", STUB + curlOfCall(callRow(), [], ADDRESS)], { encoding: "utf8" });
+  expect(status).toBe(0);
+  const [open, initialized, call] = stderr.split("\u001E").map((each) => each.split("\u001F"));
+  const types = ["-H", "Content-Type:application/json", "-H", "Accept:application/json,text/event-stream"];
+  expect(open?.slice(0, 6)).toEqual(["-si", ADDRESS, ...types]);
+  expect(initialized?.slice(0, 7)).toEqual([ADDRESS, ...types, "-H", "Mcp-Session-Id: S1"]);
+  expect(call?.slice(0, 8)).toEqual(["-N", ADDRESS, ...types, "-H", "Mcp-Session-Id: S1"]);
+  expect(JSON.parse(call?.at(-2) ?? "")).toMatchObject({ method: "tools/call", params: { name: "progress" } });
 });

@@ -16,7 +16,7 @@ import { JsonView } from "~/widgets/json-view";
 import { useCallFindings } from "~/widgets/use-call-findings";
 import { clientOf } from "~/words/client-name";
 import { conclusionOf } from "~/words/conclusion";
-import { curlOf } from "~/words/curl";
+import { curlOfCall } from "~/words/curl";
 import { stateOf } from "~/words/states";
 import { CallFacts } from "./call-facts";
 import { isCut, stateOfCall } from "./calls";
@@ -108,7 +108,7 @@ function Tools({ id, detail, current }: ToolsProps) {
 
 function CopyCurl({ detail: { call, evidence } }: { detail: CallDetail }) {
   const address = useMcpAddress();
-  const command = address === null ? null : curlOf(call, evidence.events, address);
+  const command = address === null ? null : curlOfCall(call, evidence.events, address);
   return command === null ? null : <CopyButton text={command} label="Copy as curl" />;
 }
 

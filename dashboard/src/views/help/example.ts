@@ -1,5 +1,6 @@
 import { writeJson } from "~/protocol/json";
 import type { Tool } from "~/protocol/schema";
+import { callMessage, header, modernCurl, routing } from "~/words/curl";
 
 /** The part of a JSON schema that tells of one argument. */
 export interface Argument {
@@ -15,7 +16,6 @@ export interface Argument {
 
 type Json = Readonly<Record<string, unknown>>;
 
-const MODERN = "2026-07-28";
 const TASKS = "io.modelcontextprotocol/tasks";
 
 /** The arguments that a tool takes, by name. */
@@ -57,42 +57,22 @@ function capabilities(tool: Tool): Json {
   return { ...declared, ...(tool.task_support !== "forbidden" && { extensions: { [TASKS]: {} } }) };
 }
 
-function mirrored(tool: Tool, values: Json): string {
+/** The headers that mirror arguments, as the schema of the tool asks for. */
+function mirrored(tool: Tool, values: Json): readonly string[] {
   return argumentsOf(tool)
     .filter(([name, argument]) => argument["x-mcp-header"] !== undefined && values[name] !== undefined)
-    .map(([name, argument]) => `-H Mcp-Param-${argument["x-mcp-header"]}:${String(values[name])} `)
-    .join("");
+    .map(([name, argument]) => header(`Mcp-Param-${argument["x-mcp-header"]}`, String(values[name])));
 }
 
 /** A call for the shell in 2026-07-28. `isDefault`: the tool is served without being asked for in the URL. */
 export function curlExample(tool: Tool, address: string, isDefault: boolean): string {
   const values = exampleArguments(tool);
-  const params = {
-    name: tool.name,
-    arguments: values,
-    _meta: {
-      progressToken: "t",
-      "io.modelcontextprotocol/protocolVersion": MODERN,
-      "io.modelcontextprotocol/clientInfo": { name: "curl", version: "0" },
-      "io.modelcontextprotocol/clientCapabilities": capabilities(tool),
-    },
-  };
-  const body = writeJson({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, 2);
-  return [
-    `curl -N '${address}${isDefault ? "" : `?tools=${tool.toolset}`}' \\`,
-    "  -H Content-Type:application/json -H Accept:application/json,text/event-stream \\",
-    `  -H MCP-Protocol-Version:${MODERN} -H Mcp-Method:tools/call -H Mcp-Name:${tool.name} ${mirrored(tool, values)}\\`,
-    `  -d '${body.replaceAll("'", String.raw`'\''`)}'`,
-  ].join("\n");
+  const message = callMessage({ tool: tool.name, arguments: values, token: "t", capabilities: capabilities(tool) }, true);
+  return modernCurl(`${address}${isDefault ? "" : `?tools=${tool.toolset}`}`, [...routing(tool.name), ...mirrored(tool, values)], message);
 }
 
 /** The message of a call in the sessions of the legacy era. */
 export function messageExample(tool: Tool): string {
-  const params = {
-    name: tool.name,
-    arguments: exampleArguments(tool),
-    ...(tool.task_support === "required" && { task: {} }),
-    _meta: { progressToken: "t" },
-  };
-  return writeJson({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, 2);
+  const message = callMessage({ tool: tool.name, arguments: exampleArguments(tool), token: "t" }, false) as { params: object };
+  return writeJson({ ...message, params: { ...message.params, ...(tool.task_support === "required" && { task: {} }) } }, 2);
 }

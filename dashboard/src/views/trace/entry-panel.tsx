@@ -14,8 +14,8 @@ import { Time } from "~/ui/time";
 import { EntryMarks } from "~/widgets/finding-mark";
 import { JsonView } from "~/widgets/json-view";
 import { TypedValue } from "~/widgets/typed-value";
+import { curlOfRequest } from "~/words/curl";
 import { Era, Line, Way, Who } from "./cells";
-import { curlOf } from "./curl";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import { Related } from "./related";
@@ -75,7 +75,7 @@ function CopyCurl({ run, entry }: { run: string; entry: Entry }) {
   const address = useMcpAddress();
   const request = exchange.find((each): each is HttpRequest => each.kind === "http.request");
   if (request === undefined || address === null || !(entry.kind === "http.request" || entry.kind === "message.received")) return null;
-  return <CopyButton label="Copy as curl" text={() => curlOf(request, exchange, address.replace(/\/mcp$/, ""))} />;
+  return <CopyButton label="Copy as curl" text={() => curlOfRequest(request, exchange, address.replace(/\/mcp$/, ""))} />;
 }
 
 type Named = readonly [string, ReactNode];

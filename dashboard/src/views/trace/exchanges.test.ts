@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Entry } from "~/protocol/schema";
 import { Story } from "~/testing/story";
-import { curlOf } from "./curl";
+import { curlOfRequest } from "~/words/curl";
 import { askedBy, endingOf } from "./exchange-text";
 import { ExchangesOfRuns, factsOf } from "./exchanges";
 import type { Line } from "./merge";
@@ -130,7 +130,7 @@ test("a request can be sent again by curl: what the log hides is a variable, and
   const [request, received] = story.entries;
   if (request?.kind !== "http.request" || received === undefined) throw new Error("there is a request");
   const whole = { ...request, exchange, query: "tools=all", hidden: ["authorization"], headers: [["host", "x"], ["authorization", "[hidden]"], ["mcp-session-id", "8HqG…"], ["accept", "text/event-stream"]] as [string, string][] };
-  expect(curlOf(whole, [whole, received], "http://127.0.0.1:8000")).toBe(
+  expect(curlOfRequest(whole, [whole, received], "http://127.0.0.1:8000")).toBe(
     [
       "curl -N 'http://127.0.0.1:8000/mcp?tools=all'",
       `  -H 'authorization: '"$AUTHORIZATION"`,
@@ -139,5 +139,5 @@ test("a request can be sent again by curl: what the log hides is a variable, and
       String.raw`  --data-raw '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"it'\''s"}}}'`,
     ].join(" \\\n"),
   );
-  expect(curlOf({ ...whole, method: "GET" }, [whole], "http://127.0.0.1:8000")).toMatch(/^curl -N -X 'GET' 'http/);
+  expect(curlOfRequest({ ...whole, method: "GET" }, [whole], "http://127.0.0.1:8000")).toMatch(/^curl -N -X 'GET' 'http/);
 });
