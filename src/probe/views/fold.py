@@ -182,12 +182,12 @@ class Views:
                 del self._heads[oldest.head.seq]
             oldest.messages.clear()
             oldest.calls.clear()
-            oldest.connection = oldest.client = oldest.session = None
+            oldest.connection = oldest.client = oldest.session = oldest.stream = None
         return exchange
 
     def _attribute(self, exchange: Exchange, entry: Entry) -> None:
         """Note the client of an exchange once an entry says it, and let its requests count there."""
-        client = self._client(entry)
+        client = self.client_of(entry)
         if client is None and type(entry.fact) in (events.HttpResponse, events.HttpClosed):
             client = self._named_client("nothing", "", entry)
         if client is not None:
@@ -195,7 +195,8 @@ class Views:
             for message in exchange.messages:
                 self._messages.enter(message)
 
-    def _client(self, entry: Entry) -> Client | None:
+    def client_of(self, entry: Entry) -> Client | None:
+        """The client that an entry names, which may begin with it; an exchange may know more (`Exchange.client`)."""
         context = entry.context
         if context.label is not None:
             return self._named_client("label", context.label, entry)
@@ -232,7 +233,7 @@ class Views:
             return None
         connection = self.connections.get(label)
         if connection is None:
-            connection = Connection(label, scope=Scope() if context.pipe is not None else None)
+            connection = Connection(label, scope=Scope("pipe") if context.pipe is not None else None)
             gone = self.connections.store(label, connection)
             if gone is not None:
                 gone.reads.clear()
@@ -261,7 +262,7 @@ class Views:
         place = self._place(entry.context)
         if place is not None:
             place.opened, place.upgraded = entry, exchange
-            client = self._client(entry) if entry.context.pipe is not None else None
+            client = self.client_of(entry) if entry.context.pipe is not None else None
             if client is not None:
                 place.client = client
                 client.connections[place.label] = place
@@ -289,7 +290,7 @@ class Views:
         self._process(entry, fact, exchange, call)
 
     def _process(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        client = self._client(entry)
+        client = self.client_of(entry)
         if client is None:
             return
         process = client.processes.get(fact.pid)
@@ -315,7 +316,7 @@ class Views:
                 known.declared.append(entry)
             known.closed = None
             return
-        client = self._client(entry) if exchange is None or exchange.client is None else exchange.client
+        client = self.client_of(entry) if exchange is None or exchange.client is None else exchange.client
         place = self._place(entry.context) if entry.context.pipe is not None else None
         session = Session(label, entry, events.is_session(label), client, place, declared=[entry])
         gone = self.sessions.store(label, session)

@@ -11,6 +11,7 @@ from ..log.bounded import Newest
 from ..log.context import Context
 from ..log.event_log import Entry
 from .call_row import ANSWERS
+from .contents import Contents
 from .retention import Retention
 from .values import Call, Connection, Exchange, Message, Reading, Scope, Session, Stream
 
@@ -40,6 +41,7 @@ class Messages:
         self._kept: deque[Message] = deque()
         self._contents: deque[Message] = deque()
         self._bytes = 0
+        self._parsed = Contents()
         self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], None]] = {
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
@@ -88,6 +90,7 @@ class Messages:
         self._bytes -= message.forget()
         message.replies = None
         message.place = message.exchange = message.session = message.stream = message.opened = message.call = None
+        message.same_id = None
         message.request = message.answer = message.asked_to_cancel = message.question = None
 
     def enter(self, message: Message) -> None:
@@ -97,6 +100,7 @@ class Messages:
             return
         scope.requests[message.seq] = scope.running[message.seq] = message
         if message.id is not None:
+            message.same_id = scope.ids.get(message.id)
             scope.ids[message.id] = message
 
     # -- messages
@@ -107,7 +111,7 @@ class Messages:
         context = entry.context
         place = self._place_of(context)
         session = None if context.session is None else self._sessions.get(context.session)
-        message = Message(entry, True, place, exchange, session)
+        message = Message(entry, True, place, exchange, session, contents=self._parsed)
         question = None if entry.cause is None else self.messages.get(entry.cause)
         if question is not None and not question.received:
             message.question = question
@@ -132,7 +136,8 @@ class Messages:
             asked = call.request
         session = None if context.session is None else self._sessions.get(context.session)
         stream = None if context.stream is None else self.streams.get((context.session, context.stream))
-        return Message(entry, False, self._place_of(context), exchange, session, asked, call, stream)
+        place = self._place_of(context)
+        return Message(entry, False, place, exchange, session, asked, call, stream, contents=self._parsed)
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted, exchange: Exchange | None, call: Call | None) -> None:
         message = self._made(entry, exchange, call)
@@ -231,6 +236,8 @@ class Messages:
 
     def read(self, stream: Stream, entry: Entry, exchange: Exchange | None) -> None:
         """Note the reader of a stream, where it is another one than before."""
+        if exchange is not None and exchange.stream is None:
+            exchange.stream = stream
         newest = stream.readings[-1] if stream.readings else None
         if newest is not None and newest.exchange is exchange and exchange is not None:
             return

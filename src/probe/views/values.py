@@ -12,6 +12,7 @@ later; `answered_by(at)` and its like say what was so before a time (the monoton
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct, field, structs
@@ -19,8 +20,10 @@ from pydantic_core import from_json
 
 from ..log import events
 from ..log.event_log import Entry
-from ..wire.jsonrpc import RequestId, Rpc
+from ..wire.jsonrpc import ProgressToken, RequestId, Rpc
+from ..wire.revisions import LEGACY, MODERN
 from .call_row import CallRow
+from .contents import Contents, covers, members
 from .records import CallRecord
 from .retention import ForgottenError
 
@@ -38,10 +41,12 @@ def _before(entry: Entry | None, at: float) -> bool:
 class Scope(Struct, eq=False):
     """A scope of request ids and progress tokens: a legacy session, a pipe, or a modern client over HTTP.
 
-    `requests` are the client's by the numbers of their entries, `ids` the newest of each typed id. `running` have no
-    answer that was delivered; `answered` had one, in the order of the deliveries. `forgot` counts requests let go.
+    `requests` are the client's by the numbers of their entries, `ids` the newest of each typed id (`Message.same_id` is
+    the one before it). `running` have no answer that was delivered; `answered` had one, in the order of the deliveries.
+    `forgot` counts requests let go.
     """
 
+    kind: Literal["session", "pipe", "client"] = "client"
     requests: dict[int, Message] = field(default_factory=dict)
     ids: dict[RequestId, Message] = field(default_factory=dict)
     running: dict[int, Message] = field(default_factory=dict)
@@ -79,7 +84,8 @@ class Process(Struct, eq=False):
 class Connection(Struct, eq=False):
     """A socket for HTTP, a WebSocket, the standard streams of a process, or the connection of a tool host.
 
-    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `opened` and `closed` are None where the log does not
+    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest revision without sessions that a
+    message on a pipe named, which the judge reads in contents. `opened` and `closed` are None where the log does not
     have them. `upgraded` is the HTTP request that became a WebSocket. Of a pipe: `scope` is that of its ids outside of
     sessions, `first` the first message on it, `session` the legacy session, `reads` the calls whose stream of the draft
     extension it reads, `left` the calls that were cancelled because it went. `frames` are control and refused frames,
@@ -92,6 +98,7 @@ class Connection(Struct, eq=False):
     closed: Entry | None = None
     upgraded: Exchange | None = None
     session: Session | None = None
+    modern: str | None = None
     first: Message | None = None
     scope: Scope | None = None
     reads: dict[str, Call] = field(default_factory=dict)
@@ -104,6 +111,28 @@ class Connection(Struct, eq=False):
     def ended_by(self) -> str | None:
         """`client`, or why the server closed it; None while it lasts."""
         return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
+
+    @property
+    def transport(self) -> Literal["http", "websocket", "stdio"]:
+        """The transport of its messages."""
+        if self.scope is None:
+            return "http"
+        return "websocket" if self.label.startswith("w") else "stdio"
+
+    @property
+    def revision(self) -> str | None:
+        """That of the session of a pipe, else the newest without sessions that was named on it."""
+        return self.modern if self.session is None else self.session.fact.revision
+
+    @property
+    def seq(self) -> int:
+        """The number of the entry that opened it; 0 where the log does not have that."""
+        return 0 if self.opened is None else self.opened.seq
+
+    @property
+    def input_ended(self) -> Entry | None:
+        """The end of the input of standard streams."""
+        return next((each for each in self.changes if getattr(each.fact, "what", "") == "end_of_input"), None)
 
 
 class Host(Struct, eq=False):
@@ -137,12 +166,22 @@ class Session(Struct, eq=False):
     closed: Entry | None = None
     declared: list[Entry] = field(default_factory=list)
     streams: OrderedDict[str, Stream] = field(default_factory=OrderedDict)
-    scope: Scope = field(default_factory=Scope)
+    scope: Scope = field(default_factory=lambda: Scope("session"))
 
     @property
     def fact(self) -> events.SessionOpened | events.ClientSeen:
         """What opened it: revision, name, version, capabilities and transport."""
         return cast("events.SessionOpened | events.ClientSeen", self.opened.fact)
+
+    @property
+    def seq(self) -> int:
+        """The number of the entry that opened it."""
+        return self.opened.seq
+
+    @property
+    def revision(self) -> str:
+        """Its revision of the protocol."""
+        return self.fact.revision
 
     def closed_by(self, at: float) -> bool:
         """True if it had ended before a time."""
@@ -155,7 +194,7 @@ class Exchange(Struct, eq=False):
     `head` is the `http.request`, None on a pipe. `client` and `session` are None until an entry says whose it is.
     `response` and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries;
     `shared` those that belong to all `calls` that it is about. `unreadable` is a body that was not read, `misuse` the
-    first `client.misuse`.
+    first `client.misuse`, `stream` the first event stream that its response read.
     """
 
     number: int
@@ -173,6 +212,44 @@ class Exchange(Struct, eq=False):
     shared: list[int] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     calls: dict[str, Call] = field(default_factory=dict)
+    stream: Stream | None = None
+    _headers: dict[str, tuple[str, ...]] | None = None
+
+    @property
+    def seq(self) -> int:
+        """The number of its first entry."""
+        return self.began.seq
+
+    @property
+    def headers(self) -> Mapping[str, tuple[str, ...]]:
+        """The values of each header of the request, in their order; names are lower case. Empty without a head."""
+        if self._headers is None:
+            self._headers = {}
+            for name, value in () if self.head is None else self.request.headers:
+                self._headers[name] = (*self._headers.get(name, ()), value)
+        return self._headers
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, without the spaces and tabs around it; None where it is not there."""
+        values = self.headers.get(name)
+        return values[0].strip(" \t") if values else None
+
+    def is_hidden(self, name: str) -> bool:
+        """True if the value of a header, or of a query parameter with `?` before its name, is hidden in the log."""
+        return self.head is not None and name in self.request.hidden
+
+    @property
+    def is_endpoint(self) -> bool:
+        """True if it is for the protocol's endpoint."""
+        return self.head is not None and self.request.path.rstrip("/").endswith("/mcp")
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of its session, else the one that its head names."""
+        if self.session is not None and self.session.is_legacy:
+            return self.session.revision
+        named = self.header("mcp-protocol-version")
+        return named if named in LEGACY or named in MODERN else None
 
     @property
     def request(self) -> events.HttpRequest:
@@ -212,7 +289,9 @@ class Message(Struct, eq=False):
     `call` what it began, `opened` the session of an `initialize`, `refused` and `repeated` the entries that say so,
     `asked_to_cancel` the client's first notification that names it. For a message of the server: `request` is the one
     that it answers, or in whose call it was sent; `delivered` the entry of the delivery. `replies` are the client's
-    answers to a question, whose `question` that is.
+    answers to a question, whose `question` that is. `same_id` is the request before it with the same typed id in its
+    scope. The judge, which reads contents, sets `era` and `revision` of what the client sent, and the typed progress
+    `token` of its requests.
     """
 
     entry: Entry
@@ -231,6 +310,11 @@ class Message(Struct, eq=False):
     asked_to_cancel: Message | None = None
     question: Message | None = None
     replies: list[Message] | None = None
+    same_id: Message | None = None
+    contents: Contents | None = None
+    era: Literal["legacy", "modern"] | None = None
+    spoken: str | None = None
+    token: ProgressToken | None = None
     is_forgotten: bool = False
 
     @property
@@ -267,8 +351,94 @@ class Message(Struct, eq=False):
 
     @property
     def value(self) -> Any:
-        """The same, parsed anew each time. Raises `ForgottenError`."""
-        return from_json(self.raw)
+        """The same, parsed. Raises `ForgottenError`."""
+        return from_json(self.raw) if self.contents is None else self.contents.value(self.entry.seq, self.raw)
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The params where they are an object, else an empty one."""
+        return members(members(self.value).get("params"))
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """The `_meta` of the params where that is an object, else an empty one."""
+        return members(self.params.get("_meta"))
+
+    @property
+    def result(self) -> Any:
+        """The result of an answer, None where it has none."""
+        return members(self.value).get("result")
+
+    @property
+    def error(self) -> Any:
+        """The error of an answer, None where it has none."""
+        return members(self.value).get("error")
+
+    @property
+    def hidden(self) -> tuple[tuple[str, str], ...]:
+        """The members that are hidden in the log: the JSON pointer (RFC 6901) and the JSON type of each."""
+        return getattr(self.fact, "hidden", ())
+
+    def hides(self, pointer: str) -> bool:
+        """True if the member at a JSON pointer, or one below or above it, is hidden in the log."""
+        hidden = self.hidden
+        return bool(hidden) and covers(hidden, pointer)
+
+    @property
+    def at(self) -> float:
+        """When it came, or was made."""
+        return self.entry.mono
+
+    @property
+    def pipe(self) -> Connection | None:
+        """Its connection, where that carries all messages both ways."""
+        return self.place if self.place is not None and self.place.scope is not None else None
+
+    @property
+    def transport(self) -> Literal["http", "websocket", "stdio"]:
+        """The transport that it came or went by."""
+        return "http" if self.place is None else self.place.transport
+
+    @property
+    def in_session(self) -> Session | None:
+        """The legacy session that it is of: of an initialize, the one that it opened."""
+        if self.era == "modern":
+            return None
+        session = self.opened or self.session
+        if session is not None and session.is_legacy:
+            return session
+        return None if self.pipe is None else self.pipe.session
+
+    @property
+    def revision(self) -> str | None:
+        """Its revision of the protocol, where that is known; what the server sends has that of session or request."""
+        if self.opened is not None:
+            return self.opened.revision
+        if self.received:
+            return self.spoken
+        if self.session is not None and self.session.is_legacy:
+            return self.session.revision
+        return None if self.request is None else self.request.revision
+
+    @property
+    def position(self) -> int | None:
+        """The position of a message of the server on its stream."""
+        return getattr(self.fact, "position", None)
+
+    @property
+    def had(self) -> float | None:
+        """When a socket took a message of the server."""
+        return None if self.delivered is None else self.delivered.mono
+
+    @property
+    def answered(self) -> float | None:
+        """When the answer to a request was delivered."""
+        return None if self.answer is None else self.answer.had
+
+    @property
+    def refusal(self) -> str | None:
+        """The name of the refusal, where no method handled it."""
+        return None if self.refused is None else getattr(self.refused.fact, "refusal", None)
 
     @property
     def began(self) -> float:
