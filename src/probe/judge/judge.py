@@ -184,10 +184,7 @@ def _hears(rule: Rule, kind: type[Predicate], heard: Heard) -> bool:
     # While the revision is not known, only rules of all revisions can be asked.
     if kind.any_revision:
         return True
-    return revision in rule.revisions if revision is not None else len(rule.revisions) == _REVISIONS
-
-
-_REVISIONS: Final = 4
+    return revision in rule.revisions if revision is not None else rule.is_of_all_revisions
 
 
 class Judge:

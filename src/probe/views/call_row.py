@@ -1,13 +1,13 @@
 """The row of the audit that a tool call has: what each kind of entry does to it (product contract, section 8).
 
-    call.started        the row begins: who called what, with which arguments
-    call.progressed     how far the work got; a progress notification says the same
-    message.emitted     counts in `emitted`, unless it is the answer: the response whose cause is that of call.started
-    message.delivered   counts in `delivered` what counts in `emitted`, each message once; or the answer was delivered
-    message.dropped     the answer, if it is that, will never be sent
-    stream.lost         an answer that is put on the stream afterwards will never be sent
-    call.cancelled      who stops the work, if that has an effect
-    call.settled        outcome, result, durations
+call.started        the row begins: who called what, with which arguments
+call.progressed     how far the work got; a progress notification says the same
+message.emitted     counts in `emitted`, unless it is the answer: the response whose cause is that of call.started
+message.delivered   counts in `delivered` what counts in `emitted`, each message once; or the answer was delivered
+message.dropped     the answer, if it is that, will never be sent
+stream.lost         an answer that is put on the stream afterwards will never be sent
+call.cancelled      who stops the work, if that has an effect
+call.settled        outcome, result, durations
 """
 
 from __future__ import annotations
@@ -167,5 +167,3 @@ def _progress(message: bytes) -> tuple[float, float | None] | None:
 
 def _number(value: Any) -> float | None:
     return value if type(value) is int or type(value) is float else None
-
-

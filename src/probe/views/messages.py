@@ -220,6 +220,8 @@ class Messages:
         request = None if entry.cause is None else self.messages.get(entry.cause)
         session = None if context.session is None else self._sessions.get(context.session)
         stream = Stream(context.stream, entry, session, request, call, exchange)
+        if exchange is not None and exchange.stream is None:
+            exchange.stream = stream
         if context.call is not None and fact.purpose == "resumable":
             self.own_streams.store(context.call, stream)
         if context.pipe is not None:

@@ -112,6 +112,10 @@ class Connection(Struct, eq=False):
         """`client`, or why the server closed it; None while it lasts."""
         return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
 
+    def closed_by(self, at: float) -> bool:
+        """True if it had been closed before a time."""
+        return _before(self.closed, at)
+
     @property
     def transport(self) -> Literal["http", "websocket", "stdio"]:
         """The transport of its messages."""
@@ -272,6 +276,10 @@ class Exchange(Struct, eq=False):
     def ended_by(self) -> str | None:
         """`client`, or why the server ended it; None while it lasts, and for an answer in one piece."""
         return None if self.closed is None else cast("events.HttpClosed", self.closed.fact).by
+
+    def closed_by(self, at: float) -> bool:
+        """True if its event stream, or an exchange without a response, was over before a time."""
+        return _before(self.closed, at)
 
     def left_by(self, at: float) -> bool:
         """True if the client had closed it before a time."""
@@ -457,9 +465,22 @@ class Message(Struct, eq=False):
         client = None if exchange is None else exchange.client
         return None if client is None else client.scope
 
+    def had_by(self, at: float) -> bool:
+        """True if a socket had taken a message of the server before a time."""
+        return _before(self.delivered, at)
+
     def answered_by(self, at: float) -> bool:
         """True if its answer had been delivered before a time."""
         return self.answer is not None and _before(self.answer.delivered, at)
+
+    def was_answered(self, at: float) -> bool:
+        """True if the server had made its answer before a time."""
+        return self.answer is not None and self.answer.entry.mono < at
+
+    def progressed_by(self, at: float) -> bool:
+        """True if a progress report of its call had been delivered before a time."""
+        reports = () if self.call is None else self.call.progress
+        return any(_before(report.delivered, at) for report in reports)
 
     def cancelled_by(self, at: float) -> bool:
         """True if before a time the client had cancelled it, or anything else its call."""
@@ -579,6 +600,17 @@ class Stream(Struct, eq=False):
     sent: dict[int, Message] = field(default_factory=dict)
     readings: list[Reading] = field(default_factory=list)
     controls: list[Entry] = field(default_factory=list)
+
+    def reader_by(self, at: float) -> Exchange | None:
+        """The newest response that read it before a time."""
+        readers = [each.exchange for each in self.readings if _before(each.since, at) and each.exchange is not None]
+        return readers[-1] if readers else None
+
+    def was_read_by_another(self, exchange: Exchange, until: float) -> bool:
+        """True if another reader came after an exchange, before a time."""
+        places = [place for place, reading in enumerate(self.readings) if reading.exchange is exchange]
+        later = self.readings[places[-1] + 1 :] if places else self.readings
+        return any(_before(reading.since, until) for reading in later)
 
     @property
     def purpose(self) -> str:

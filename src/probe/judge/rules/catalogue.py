@@ -93,6 +93,11 @@ class Rule:
         """The part of the id before the dot."""
         return self.id.partition(".")[0]
 
+    @property
+    def is_of_all_revisions(self) -> bool:
+        """True if it is for every revision that this server speaks."""
+        return set(self.revisions) >= _REVISIONS
+
     def level_of(self, revision: str | None) -> Level:
         """How strongly the rule obliges at a revision; where that is not known, at the one that obliges least."""
         if revision is not None:

@@ -1,0 +1,1 @@
+"""The rules as functions, a module for each group: docs/internals/judge.md."""

@@ -1,0 +1,12 @@
+"""All rules as functions, by rule: importing this module imports every group."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..trace.rules import registered
+from . import cancel, meta, ping, progress
+
+_GROUPS: Final = (cancel, meta, ping, progress)
+
+FUNCTIONS: Final = registered()

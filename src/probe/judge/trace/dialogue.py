@@ -1,0 +1,131 @@
+"""The questions of the server to a client, and its news of tasks: one projection for both eras.
+
+In the legacy era a question is a request of the server, and its answer is a message. In 2026-07-28 it is an entry of
+`inputRequests`, in the result of a request (`rounds.py`) or of a task (`tasks.py`), and its answer an entry of
+`inputResponses`. Rules see a `Question` and a `Reply` in both.
+
+A question counts as asked from its emission on, as an answer can be in the log before the delivery that it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ...log.bounded import Newest
+from ...views.values import Message
+from ...wire.jsonrpc import is_id
+from ..values import pointer
+from .asked import AskedQuestions
+from .kind import Kind
+from .moments import TaskNews, declared_in
+from .opportunities import QUESTION, REPLY, RETRY, TASK_TOLD
+from .questions import METHODS, Question, Reply
+from .rounds import SubjectRounds
+from .tasks import Tasks
+
+# Questions that a client can still answer; no server has more of them open.
+_MOST_QUESTIONS: Final = 1_000
+# Answers to one of them.
+_MOST_ANSWERS: Final = 100
+
+
+class Dialogue:
+    """Questions, rounds and tasks of one subject. The finder feeds it and notes the opportunities that it gives back.
+
+    `asked` finds all requests of the server by their ids, its pings among them.
+    """
+
+    def __init__(self) -> None:
+        self.asked = AskedQuestions()
+        self.rounds = SubjectRounds()
+        self.tasks = Tasks()
+        # The first withdrawal of each question.
+        self.withdrawn: Newest[Message, Message] = Newest(_MOST_QUESTIONS)
+        # All answers to a request of the server, also those that it could not take.
+        self.answers: Newest[Message, list[Message]] = Newest(_MOST_QUESTIONS)
+        # By the message itself: the numbers of entries begin anew with each log.
+        self._asked: Newest[Message, Question] = Newest(_MOST_QUESTIONS)
+
+    def emitted(self, sent: Message) -> list[Question]:
+        """The server made a message: the questions in it that are new."""
+        if sent.rpc == "request":
+            self.asked.ask(sent)
+            return [self._ask(sent)] if sent.method in METHODS else []
+        if sent.rpc == "notification":
+            if sent.method == "notifications/cancelled":
+                self._withdraw(sent)
+            return self.tasks.emitted(sent)
+        if sent.rpc != "response":
+            return []
+        return [*self.rounds.emitted(sent), *self.tasks.emitted(sent)]
+
+    def delivered(self, sent: Message) -> Iterator[tuple[Kind[Any], Any]]:
+        """The socket took a message: the opportunities that come of it."""
+        asked = self._asked.get(sent) if sent.rpc == "request" else None
+        if asked is not None and asked.delivered is None:
+            asked.delivered = sent.had
+            yield QUESTION, asked
+        elif sent.rpc == "response":
+            for question in self.rounds.delivered(sent):
+                yield QUESTION, question
+        if sent.rpc in ("response", "notification"):
+            for told, new in self.tasks.delivered(sent):
+                for question in new:
+                    yield QUESTION, question
+                yield TASK_TOLD, told
+
+    def received(self, message: Message) -> Iterator[tuple[Kind[Any], Any]]:
+        """The client sent a message: the opportunities that come of it."""
+        if message.rpc == "request":
+            if message.method == "tasks/cancel":
+                self.tasks.cancelled(message)
+                return
+            if message.method == "tasks/update":
+                replies = self.tasks.updated(message)
+            else:
+                retry = self.rounds.retried(message)
+                if retry is None:
+                    return
+                yield RETRY, retry
+                replies = retry.replies()
+            for reply in replies:
+                reply.question.replies.append(reply)
+                yield REPLY, reply
+            return
+        if message.method is None:
+            self._note_answer(message)
+        question = None if message.question is None else self._asked.get(message.question)
+        if question is not None:
+            place = pointer("error" if message.rpc == "error" else "result")
+            reply = Reply(question, message, message.result, message.error, place)
+            question.replies.append(reply)
+            yield REPLY, reply
+
+    def _note_answer(self, message: Message) -> None:
+        asked = self.asked.of(message)
+        if asked is not None:
+            answers = self.answers.get(asked)
+            if answers is None:
+                self.answers.store(asked, [message])
+            elif len(answers) < _MOST_ANSWERS:
+                answers.append(message)
+
+    def changed(self, news: TaskNews) -> None:
+        """A task has a new status at the server."""
+        self.tasks.changed(news)
+
+    def _ask(self, sent: Message) -> Question:
+        declared = {} if sent.session is None else declared_in(sent.session)
+        question = Question(sent, str(sent.method), sent.params, declared, pointer("params"), sent.revision)
+        self._asked.store(sent, question)
+        return question
+
+    def _withdraw(self, sent: Message) -> None:
+        id = sent.params.get("requestId")
+        asked = self.asked.by_id(sent, id) if is_id(id) else None
+        if asked is not None and asked not in self.withdrawn:
+            self.withdrawn.store(asked, sent)
+        question = None if asked is None else self._asked.get(asked)
+        if question is not None and question.withdrawn is None:
+            question.withdrawn = sent.at

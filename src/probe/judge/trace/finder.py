@@ -1,0 +1,301 @@
+"""From the entries of one log to the opportunities of each client.
+
+An entry belongs to a client by its label; else by its pipe, its session, or the exchange that it is part of. The first
+entries of an exchange can come before it is known whose it is: `initialize` has no session yet. They are held until an
+entry of the exchange says so; what its response leaves open belongs to nobody (`views.values.Client`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from pydantic_core import from_json
+
+from ...log import events
+from ...log.bounded import Newest
+from ...log.event_log import Entry
+from ...views.contents import members
+from ...views.fold import Views
+from ...views.retention import ForgottenError
+from ...views.values import Client, Exchange, Message
+from . import opportunities as each
+from .kind import Kind
+from .listings import CHANGES, LISTS, Lists, Pages
+from .moments import Control, Frame, PageVisit, ProcessChange, TaskNews, Unreadable
+from .questions import Question
+from .speech import note_speech
+from .subject import Subject
+
+# Entries of one exchange that wait for its client.
+_MOST_HELD: Final = 50
+# Questions with a page, and answers by entry that wait for their delivery.
+_MOST_NAMED: Final = 20_000
+
+Opportunity: TypeAlias = tuple[Subject, Kind[Any], Any, float]
+"""Whose it is, of which kind, the view, and when it came."""
+
+_Taker: TypeAlias = Callable[[Subject, Entry, Any, Exchange | None], None]
+
+
+class Finder:
+    """Fed with every entry of one log. `views` are its views; `subject_of` gives the subject of a client.
+
+    `found` has the opportunities that nobody has taken yet, in the order of the log. A request counts as over `grace_s`
+    before the delivery of its answer.
+    """
+
+    def __init__(self, views: Views, subject_of: Callable[[Client], Subject], grace_s: float) -> None:
+        self._grace_s = grace_s
+        self.views = views
+        self.found: list[Opportunity] = []
+        self._subject_of = subject_of
+        self._held: Newest[int, list[Entry]] = Newest(_MOST_NAMED)
+        self._pages: Newest[str, tuple[Question, Subject]] = Newest(_MOST_NAMED)
+        # Most clients get the same lists.
+        self._lists = Pages()
+        self._takers: Mapping[type, _Taker] = {
+            events.HttpRequest: self._requested,
+            events.HttpResponse: self._responded,
+            events.HttpClosed: self._left,
+            events.MessageReceived: self._received,
+            events.MessageUnreadable: self._unreadable,
+            events.MessageRefused: self._refused,
+            events.MessageEmitted: self._emitted,
+            events.MessagesDelivered: self._delivered,
+            events.ConnectionOpened: self._pipe_opened,
+            events.ConnectionClosed: self._pipe_closed,
+            events.SessionOpened: self._session_opened,
+            events.SessionClosed: self._session_closed,
+            events.ClientSeen: self._client_seen,
+            events.TaskChanged: self._task_changed,
+            events.StreamControl: self._control,
+            events.WebSocketFrame: self._frame,
+            events.StdioChanged: self._process,
+            events.ClientProcess: self._process,
+            events.LimitReached: self._limit_reached,
+        }
+
+    def take(self, entry: Entry) -> None:
+        """One more entry, which the views have taken already."""
+        taker = self._takers.get(type(entry.fact))
+        number = entry.context.exchange
+        exchange = None if number is None else self.views.exchanges.get(number)
+        if number is not None and exchange is not None and number in self._held and exchange.client is not None:
+            subject = self._subject_of(exchange.client)
+            for each_held in self._held.pop(number):
+                self._takers[type(each_held.fact)](subject, each_held, each_held.fact, exchange)
+        if taker is None:
+            return
+        client = self.views.client_of(entry) if exchange is None else exchange.client
+        if client is not None:
+            taker(self._subject_of(client), entry, entry.fact, exchange)
+        elif number is not None:
+            held = self._held.get(number)
+            if held is None:
+                held = []
+                self._held.store(number, held)
+            if len(held) < _MOST_HELD:
+                held.append(entry)
+
+    def _note(self, subject: Subject, kind: Kind[Any], view: Any, entry: Entry, method: str | None = None) -> None:
+        subject.note(kind, method, entry.mono, view)
+        self.found.append((subject, kind, view, entry.mono))
+
+    # -- exchanges and connections
+
+    def _requested(self, subject: Subject, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None) -> None:
+        if exchange is None:
+            return
+        subject.count_exchange(exchange)
+        session = exchange.session if exchange.session is not None and exchange.session.is_legacy else None
+        subject.act(entry.mono, entry.seq, session)
+        self._note(subject, each.EXCHANGE, exchange, entry)
+        if "/interaction/" in fact.path:
+            given = self._pages.get(fact.path.rpartition("/")[2])
+            if given is not None:
+                question, asked = given
+                self._note(asked, each.PAGE, PageVisit(entry, question, exchange), entry)
+
+    def _responded(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        if exchange is not None and exchange.head is not None:
+            self._note(subject, each.RESPONSE, exchange, entry)
+
+    def _left(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        if exchange is not None and exchange.head is not None:
+            self._note(subject, each.LEFT, exchange, entry)
+
+    def _pipe_opened(
+        self, subject: Subject, entry: Entry, fact: events.ConnectionOpened, exchange: Exchange | None
+    ) -> None:
+        pipe = self.views.connections.get(entry.context.pipe or "")
+        if pipe is None:
+            return
+        if pipe.transport == "stdio":
+            if subject.open_pipes:
+                subject.has_several("two processes on standard streams at the same time have this name", entry.mono)
+            subject.open_pipes += 1
+        subject.transports.add(pipe.transport)
+        self._note(subject, each.PIPE, pipe, entry)
+
+    def _pipe_closed(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        pipe = self.views.connections.get(entry.context.pipe or "")
+        if pipe is not None and pipe.opened is not None:
+            subject.open_pipes -= pipe.transport == "stdio"
+            self._note(subject, each.PIPE_END, pipe, entry)
+
+    def _frame(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        pipe = self.views.connections.get(entry.context.pipe or "")
+        if pipe is not None:
+            self._note(subject, each.FRAME, Frame(entry, pipe), entry)
+
+    def _process(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        pipe = self.views.connections.get(entry.context.pipe or "")
+        of = "server" if isinstance(fact, events.StdioChanged) else "client"
+        self._note(subject, each.PROCESS, ProcessChange(entry, of, pipe), entry)  # type: ignore[arg-type]
+
+    def _control(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        context = entry.context
+        stream = None if context.stream is None else self.views.streams.get((context.session, context.stream))
+        if stream is None and exchange is not None:
+            stream = exchange.stream
+        if stream is not None and exchange is not None and exchange.head is not None:
+            self._note(subject, each.CONTROL, Control(entry, stream, exchange), entry)
+
+    def _limit_reached(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        subject.limits.append(entry.mono)
+
+    # -- sessions and tasks
+
+    def _session_opened(
+        self, subject: Subject, entry: Entry, fact: events.SessionOpened, exchange: Exchange | None
+    ) -> None:
+        session = self.views.sessions.get(entry.context.session or "")
+        if session is None:
+            return
+        subject.revisions.add(fact.revision)
+        subject.named(fact.client_name, fact.client_version, members(from_json(fact.capabilities)), entry.mono)
+        self._note(subject, each.SESSION, session, entry)
+
+    def _session_closed(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        session = self.views.sessions.get(entry.context.session or "")
+        if session is not None and session.is_legacy:
+            self._note(subject, each.SESSION_END, session, entry)
+
+    def _client_seen(self, subject: Subject, entry: Entry, fact: events.ClientSeen, exchange: Exchange | None) -> None:
+        if fact.client_name:
+            subject.named(fact.client_name, fact.client_version, members(from_json(fact.capabilities)), entry.mono)
+
+    def _task_changed(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        if entry.context.task is not None:
+            news = TaskNews(entry)
+            subject.dialogue.changed(news)
+            self._note(subject, each.TASK_NEWS, news, entry)
+
+    # -- messages
+
+    def _received(
+        self, subject: Subject, entry: Entry, fact: events.MessageReceived, exchange: Exchange | None
+    ) -> None:
+        message = self.views.messages.get(entry.seq)
+        if message is None:
+            return
+        note_speech(message)
+        subject.act(entry.mono, entry.seq, message.in_session, message.pipe)
+        subject.says_name(message)
+        subject.count_message(message)
+        if message.token is not None:
+            subject.tokens.add(message, self._grace_s)
+        # Before the message itself, so that what is found in an answer is known to the general rules.
+        self._note_all(subject, entry, subject.dialogue.received(message))
+        self._note(subject, each.MESSAGE, message, entry)
+        if fact.rpc == "request":
+            self._note(subject, each.REQUEST, message, entry, fact.method)
+        elif fact.rpc == "notification":
+            self._note(subject, each.NOTIFICATION, message, entry, fact.method)
+        elif fact.rpc in ("response", "error"):
+            self._note(subject, each.ANSWER, message, entry)
+
+    def _unreadable(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        pipe = self.views.connections.get(entry.context.pipe or "")
+        over_http = exchange if pipe is None else None
+        subject.act(entry.mono, entry.seq, None if over_http is None else over_http.session, pipe)
+        self._note(subject, each.UNREADABLE, Unreadable(entry, over_http, pipe), entry)
+
+    def _refused(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        message = None if entry.cause is None else self.views.messages.get(entry.cause)
+        if message is not None and message.received:
+            self._note(subject, each.REFUSED, message, entry)
+
+    def _emitted(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        sent = self.views.messages.get(entry.seq)
+        if sent is None:
+            return
+        try:
+            questions = subject.dialogue.emitted(sent)
+        except ForgottenError:
+            subject.gaps.append((entry.mono, entry.mono))
+            return
+        for question in questions:
+            url = question.params.get("url")
+            # The first question is the one that is answered, where a later round names the page again.
+            if question.is_url and isinstance(url, str) and url.rpartition("/")[2] not in self._pages:
+                self._pages.store(url.rpartition("/")[2], (question, subject))
+
+    def _delivered(
+        self, subject: Subject, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None
+    ) -> None:
+        for sent in self._taken(entry, fact):
+            request = sent.request
+            if sent.rpc in ("response", "error"):
+                if request is not None and request.answer is sent:
+                    if request.method in LISTS and sent.rpc == "response":
+                        self._listed(subject, request, sent)
+                    self._note(subject, each.ANSWERED, request, entry, request.method)
+            elif sent.rpc == "request":
+                subject.tokens.give(sent, entry.mono)
+                self._note(subject, each.ASKED, sent, entry, sent.method)
+            elif sent.rpc == "notification":
+                if sent.method is not None and sent.method in CHANGES:
+                    for lists in self._lists_of(subject, sent):
+                        lists.change(sent.method, entry.mono)
+                self._note(subject, each.TOLD, sent, entry, sent.method)
+            self._note_all(subject, entry, subject.dialogue.delivered(sent))
+
+    def _taken(self, entry: Entry, fact: events.MessagesDelivered) -> list[Message]:
+        """The messages that a socket took with an entry, each for the first time."""
+        context = entry.context
+        stream = None if context.stream is None else self.views.streams.get((context.session, context.stream))
+        if stream is None:
+            found = [None if entry.cause is None else self.views.messages.get(entry.cause)]
+        elif fact.last - fact.first < len(stream.sent):
+            found = [stream.sent.get(place) for place in range(fact.first, fact.last + 1)]
+        else:
+            found = [sent for place, sent in stream.sent.items() if fact.first <= place <= fact.last]
+        return [sent for sent in found if sent is not None and sent.delivered is entry]
+
+    def _lists_of(self, subject: Subject, message: Message) -> list[Lists]:
+        session = message.in_session
+        found = [subject.lists[None]]
+        return found if session is None else [*found, subject.lists.setdefault(session, Lists())]
+
+    def _listed(self, subject: Subject, request: Message, sent: Message) -> None:
+        if request.method is None or sent.had is None:
+            return
+        try:
+            digest, page = self._lists.read(request.method, sent.raw, lambda: members(sent.result))
+        except ForgottenError:
+            subject.gaps.append((sent.had, sent.had))
+            return
+        session = request.in_session
+        label = None if session is None else session.label
+        for lists in self._lists_of(subject, request):
+            lists.deliver(digest, page, sent.had, request.revision, label)
+
+    def _note_all(self, subject: Subject, entry: Entry, found: Iterator[tuple[Kind[Any], Any]]) -> None:
+        """Note what a dialogue gives. A message that made room for others is missing, as in a gap."""
+        try:
+            for kind, view in found:
+                self._note(subject, kind, view, entry, getattr(view, "method", None))
+        except ForgottenError:
+            subject.gaps.append((entry.mono, entry.mono))

@@ -1,0 +1,69 @@
+"""The kinds of opportunity that a rule can be asked about: `@rule("ping.answered", each=ASKED)`.
+
+Each names the entry that makes the opportunity, and the view that the rule gets. Of a kind that is `about_messages`
+only those are asked about that have the revision and the transport of the rule.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...views.values import Connection, Exchange, Message, Session
+from .kind import Kind
+from .moments import ClientEnd, Control, Frame, PageVisit, ProcessChange, TaskNews, Unreadable
+from .questions import Question, Reply
+from .rounds import Retry
+from .tasks import Told
+
+EXCHANGE: Final = Kind[Exchange]("exchange")
+"""The head of an HTTP request arrived."""
+RESPONSE: Final = Kind[Exchange]("response")
+"""The head of the HTTP response was handed to the socket."""
+LEFT: Final = Kind[Exchange]("left")
+"""An event stream, or an exchange without a response, is over (`exchange.closed`)."""
+UNREADABLE: Final = Kind[Unreadable]("unreadable")
+"""Bytes came that were not read as JSON."""
+MESSAGE: Final = Kind[Message]("message", about_messages=True)
+"""The client sent a JSON value: a message, or something that is none (`rpc` is `invalid`)."""
+REQUEST: Final = Kind[Message]("request", about_messages=True)
+"""The client sent a request."""
+NOTIFICATION: Final = Kind[Message]("notification", about_messages=True)
+"""The client sent a notification."""
+ANSWER: Final = Kind[Message]("answer", about_messages=True)
+"""The client sent a response or an error; `message.question` is what it answers, where that is known."""
+REFUSED: Final = Kind[Message]("refused", about_messages=True)
+"""A message of the client was refused before any method handled it."""
+ANSWERED: Final = Kind[Message]("answered", about_messages=True)
+"""The socket took the answer to a request, which is the view; `request.answer` is the answer."""
+ASKED: Final = Kind[Message]("asked", about_messages=True)
+"""The socket took a request of the server."""
+TOLD: Final = Kind[Message]("told", about_messages=True)
+"""The socket took a notification of the server."""
+QUESTION: Final = Kind[Question]("question", about_messages=True)
+"""The client has a question of the server, in a request of its own, in a result or in a task."""
+REPLY: Final = Kind[Reply]("reply", about_messages=True)
+"""The client answered a question, one of several perhaps; comes before the message that brought it."""
+RETRY: Final = Kind[Retry]("retry", about_messages=True)
+"""The client sent a request with `inputResponses` or `requestState`; comes before the request itself."""
+TASK_TOLD: Final = Kind[Told]("task told", about_messages=True)
+"""The socket took a message that says how a task stands."""
+TASK_NEWS: Final = Kind[TaskNews]("task news")
+"""A task has a new status at the server; the client need not know it yet."""
+PAGE: Final = Kind[PageVisit]("page")
+"""Somebody asked for the page of an elicitation in URL mode."""
+CONTROL: Final = Kind[Control]("control")
+"""The socket took something of an event stream that is no message."""
+SESSION: Final = Kind[Session]("session")
+"""A legacy session was opened."""
+SESSION_END: Final = Kind[Session]("session end")
+"""A legacy session is over."""
+PIPE: Final = Kind[Connection]("pipe")
+"""A WebSocket or a pair of standard streams is open."""
+PIPE_END: Final = Kind[Connection]("pipe end")
+"""A WebSocket or a pair of standard streams is closed."""
+FRAME: Final = Kind[Frame]("frame")
+"""A control frame of a WebSocket, or a frame that was refused."""
+PROCESS: Final = Kind[ProcessChange]("process")
+"""Something happened to the server on standard streams, or to the client's process."""
+END: Final = Kind[ClientEnd]("end")
+"""The log is over and whole to its end, and the client has ended; once for each client."""

@@ -1,0 +1,129 @@
+"""A question of the server to a client and what the client says to it, whichever way they travel."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ...views.contents import covers, members
+from ...views.values import Message
+from ..values import pointer
+
+METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+"""The methods by which a server asks a client something. A ping asks nothing."""
+
+RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+
+# Answers to one question that are remembered.
+_MOST_REPLIES: Final = 20
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """A question of the server to the client: a form or a page, a completion, the roots.
+
+    `sent` is the message that carried it first, `pointer` where its `params` stand in that. `declared` are the
+    capabilities that the client had declared. `key` is its name in `inputRequests`, None in the legacy era. `task` is
+    the task that asks. `delivered` is when a socket took it, `withdrawn` when the server cancelled it.
+    """
+
+    sent: Message
+    method: str
+    params: Mapping[str, Any]
+    declared: Mapping[str, Any]
+    pointer: str
+    revision: str | None
+    key: str | None = None
+    task: str | None = None
+    delivered: float | None = None
+    withdrawn: float | None = None
+    replies: deque[Reply] = field(default_factory=lambda: deque(maxlen=_MOST_REPLIES))
+
+    @property
+    def seq(self) -> int:
+        """The number of the entry of its emission."""
+        return self.sent.seq
+
+    @property
+    def related_task(self) -> str | None:
+        """The task of 2025-11-25 that it says it belongs to."""
+        id = members(members(self.params.get("_meta")).get(RELATED_TASK)).get("taskId")
+        return id if isinstance(id, str) else None
+
+    @property
+    def is_url(self) -> bool:
+        """Whether it is an elicitation in URL mode; one without a mode is a form."""
+        return self.method == "elicitation/create" and self.params.get("mode") == "url"
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the client declared that it answers it: an elicitation, in this mode.
+
+        2025-11-25 client/elicitation: "an empty capabilities object is equivalent to declaring support for `form` mode
+        only".
+        """
+        declared = self.declared.get(self.method.partition("/")[0])
+        if not isinstance(declared, dict):
+            return False
+        if self.method != "elicitation/create":
+            return True
+        return "url" in declared if self.is_url else "form" in declared or "url" not in declared
+
+    def hides(self, *names: str) -> bool:
+        """Whether something of a member of its `params` is hidden in the log; `names` lead to it."""
+        return bool(self.sent.hidden) and covers(self.sent.hidden, self.pointer + pointer(*names))
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The client's answer to a question: a result or an error, the other is None.
+
+    `message` is the answer, the retry or the `tasks/update` that brought it, `pointer` where it stands in that.
+    """
+
+    question: Question
+    message: Message
+    value: Any
+    error: Any
+    pointer: str
+
+    @property
+    def seq(self) -> int:
+        """The number of the message that brought it."""
+        return self.message.seq
+
+    @property
+    def method(self) -> str:
+        """The method of the question."""
+        return self.question.method
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of the answer."""
+        return self.message.revision
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether it is a JSON-RPC message where its result alone should stand."""
+        value = members(self.value)
+        if self.question.key is None or not value:
+            return False
+        return "jsonrpc" in value or value.keys() <= {"result", "error", "id"}
+
+    def hides(self, *names: str) -> bool:
+        """Whether something of it, or of a member that `names` lead to, is hidden in the log."""
+        return bool(self.message.hidden) and covers(self.message.hidden, self.pointer + pointer(*names))
+
+
+def input_questions(
+    sent: Message, holder: Mapping[str, Any], place: str, declared: Mapping[str, Any], task: str | None = None
+) -> dict[str, Question]:
+    """The questions of the `inputRequests` of a result or a task, by their keys."""
+    found = {}
+    for key, value in members(holder.get("inputRequests")).items():
+        method, params = str(members(value).get("method")), members(members(value).get("params"))
+        where = place + pointer(key, "params")
+        found[key] = Question(sent, method, params, declared, where, sent.revision, key, task)
+    return found

@@ -1,0 +1,171 @@
+"""Multi-round-trip requests as the client sees them (2026-07-28 basic/patterns/mrtr).
+
+    request            ->    InputRequiredResult: a round, with questions and a state
+    retry of it        ->    the next round, or the final result
+
+A retry names its round by its state. One without a state can only belong to a round of an equal request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from ...log.bounded import Newest
+from ...views.contents import members
+from ...views.values import Message
+from ...wire.v2026.meta import CLIENT_CAPABILITIES
+from ..values import pointer
+from .questions import Question, Reply, input_questions
+
+Kin: TypeAlias = Literal["same", "changed", "other"]
+"""The relation of a retry to the request of its round: equal, the same with other arguments, or another request."""
+
+# Rounds whose state can come back, and those that a retry without a state is compared with.
+_MOST_ROUNDS: Final = 1_000
+_MOST_OPEN: Final = 100
+# Questions of one request over all its rounds that are remembered.
+_MOST_KNOWN: Final = 200
+
+
+@dataclass(slots=True, eq=False)
+class Round:
+    """An `InputRequiredResult`. `state` is its `requestState`, None where it has none.
+
+    `first` is the request that all its rounds are of. `questions` are those of this round by their keys, `known` those
+    of the rounds before it, too.
+    """
+
+    request: Message
+    first: Message
+    sent: Message
+    state: str | None
+    questions: Mapping[str, Question]
+    known: Mapping[str, Question]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A request with `inputResponses` or `requestState`. `round` is the one whose state it has, None without one.
+
+    `candidates` are, where its state names no round, the open rounds of equal requests.
+    """
+
+    message: Message
+    round: Round | None
+    kin: Kin
+    candidates: tuple[Round, ...] = ()
+
+    @property
+    def method(self) -> str | None:
+        """The method of the request."""
+        return self.message.method
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of the request."""
+        return self.message.revision
+
+    @property
+    def seq(self) -> int:
+        """The number of its entry."""
+        return self.message.seq
+
+    @property
+    def belongs(self) -> Round | None:
+        """The round that it belongs to beyond doubt."""
+        if self.round is not None:
+            return self.round
+        return self.candidates[0] if len(self.candidates) == 1 and "requestState" not in self.message.params else None
+
+    def replies(self) -> Iterator[Reply]:
+        """Its answers to questions that are known."""
+        round = self.belongs
+        given = members(self.message.params.get("inputResponses"))
+        for key, value in given.items() if round is not None else ():
+            question = round.known.get(key) if round is not None else None
+            if question is not None:
+                yield Reply(question, self.message, value, None, pointer("params", "inputResponses", key))
+
+
+@dataclass(slots=True)
+class SubjectRounds:
+    """The rounds of one subject. `open` are those that no equal retry has come for.
+
+    `forgot` says that there were more than are remembered.
+    """
+
+    forgot: bool = False
+    open: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_OPEN))
+    _by_state: Newest[str, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
+    _by_sent: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
+    _by_request: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
+
+    def emitted(self, sent: Message) -> list[Question]:
+        """A response was made: the questions of the round that it opens."""
+        request = sent.request
+        if request is None or request.era != "modern" or b'"input_required"' not in sent.raw:
+            return []
+        if members(sent.result).get("resultType") != "input_required":
+            return []
+        declared = members(request.meta.get(CLIENT_CAPABILITIES))
+        questions = input_questions(sent, members(sent.result), pointer("result", "inputRequests"), declared)
+        state = members(sent.result).get("requestState")
+        before = self._by_request.get(request)
+        known = questions
+        if before is not None:
+            known = dict([*before.known.items(), *questions.items()][-_MOST_KNOWN:])
+        first = request if before is None else before.first
+        round = Round(request, first, sent, state if isinstance(state, str) else None, questions, known)
+        self._by_sent.store(sent, round)
+        self.open.store(sent, round)
+        if round.state is not None:
+            self.forgot = self._by_state.store(round.state, round) is not None or self.forgot
+        return list(questions.values())
+
+    def delivered(self, sent: Message) -> Iterator[Question]:
+        """A response was delivered: the questions that the client has now."""
+        round = self._by_sent.get(sent)
+        for question in () if round is None else round.questions.values():
+            if question.delivered is None:
+                question.delivered = sent.had
+                yield question
+
+    def retried(self, message: Message) -> Retry | None:
+        """A request came: what it retries, where it is a retry."""
+        params = message.params
+        if message.era != "modern" or not ("inputResponses" in params or "requestState" in params):
+            return None
+        state = params.get("requestState")
+        round = self._by_state.get(state) if isinstance(state, str) else None
+        if round is None:
+            equal = tuple(each for each in self.open.values() if are_equal(each.request, message))
+            return Retry(message, None, "other", equal)
+        kin = self._kin(message, round)
+        if kin == "same":
+            self.open.pop(round.sent, None)
+        self._by_request.store(message, round)
+        return Retry(message, round, kin)
+
+    def _kin(self, message: Message, round: Round) -> Kin:
+        if are_equal(message, round.request):
+            return "same"
+        if _target(message) != _target(round.request):
+            return "other"
+        others = (each for each in self.open.values() if each is not round)
+        return "other" if any(are_equal(message, each.request) for each in others) else "changed"
+
+
+def are_equal(one: Message, other: Message) -> bool:
+    """Whether two requests ask for the same, whatever their ids, `_meta` and answers."""
+    return _target(one) == _target(other) and _arguments(one) == _arguments(other)
+
+
+def _target(message: Message) -> tuple[str | None, Any, Any]:
+    return message.method, message.params.get("name"), message.params.get("uri")
+
+
+def _arguments(message: Message) -> Any:
+    # Arguments that are left out, null and {} ask for the same.
+    return message.params.get("arguments") or {}

@@ -1,0 +1,106 @@
+"""Rules as functions and as rows of data, by their ids.
+
+    @rule("progress.token-unique", each=REQUEST)
+    def own_token(request: Message, trace: Trace) -> Finding | None: ...
+
+    form("meta.protocol-version", each=REQUEST, where=is_modern, member="/params/_meta/…", must=is_text, needed=True)
+
+A rule with two kinds of opportunity has two functions. A function is pure: the same view and the same log give the same
+finding, whenever it is asked. The modules of `judge/functions/` register theirs when they are imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from ...views.values import Message
+from ..values import shown
+from .findings import FAIL, PASS, WARN, Finding
+from .kind import Kind
+from .member import MISSING, member_of, names_in
+from .trace import Trace
+
+View = TypeVar("View")
+Ask: TypeAlias = Callable[[View, Trace], Finding | None]
+
+
+class RuleFunction(Struct, frozen=True, eq=False):
+    """One function of a rule. `methods` are those of the messages that it is asked about, None for all.
+
+    `general` marks a rule that comes after all others and leaves to them what they have found
+    (`Trace.found_by_others`). `one_process` marks one that can only accuse a client that is known to be one.
+    `any_revision` marks one that is asked about all messages, also where their revision is not known.
+    """
+
+    id: str
+    each: Kind[Any]
+    ask: Ask[Any]
+    methods: frozenset[str] | None = None
+    general: bool = False
+    one_process: bool = False
+    any_revision: bool = False
+
+
+_FUNCTIONS: dict[str, list[RuleFunction]] = {}
+
+
+def registered() -> Mapping[str, Sequence[RuleFunction]]:
+    """The functions of the modules that were imported, by rule."""
+    return dict(_FUNCTIONS)
+
+
+def rule(
+    id: str,
+    *,
+    each: Kind[View],
+    methods: Collection[str] | None = None,
+    general: bool = False,
+    one_process: bool = False,
+    any_revision: bool = False,
+) -> Callable[[Ask[View]], Ask[View]]:
+    """Make a function one of a rule."""
+
+    def register(function: Ask[View]) -> Ask[View]:
+        known = None if methods is None else frozenset(methods)
+        _FUNCTIONS.setdefault(id, []).append(
+            RuleFunction(id, each, function, known, general, one_process, any_revision)
+        )
+        return function
+
+    return register
+
+
+def form(
+    id: str,
+    *,
+    each: Kind[Message],
+    member: str,
+    must: Callable[[Any], bool],
+    nearly: Callable[[Any], bool] | None = None,
+    needed: bool = False,
+    where: Callable[[Message, Trace], bool] | None = None,
+    words: Callable[[Any], str] = shown,
+    **options: Any,
+) -> None:
+    """A rule about the form of one member, by its JSON pointer; `options` are those of `rule`.
+
+    `must` says what is right, `nearly` what is only a WARN (5.0 for 5); `needed` that a message without it breaks the
+    rule. A member that is hidden is no opportunity, nor is a message that `where` leaves out. `words` shows a wrong
+    value.
+    """
+    names = names_in(member)
+
+    def ask(message: Message, trace: Trace) -> Finding | None:
+        if where is not None and not where(message, trace):
+            return None
+        value = member_of(message, names, member)
+        if value is MISSING:
+            return FAIL(f"{names[-2]} has no {names[-1]}") if needed else None
+        if must(value):
+            return PASS()
+        return (WARN if nearly is not None and nearly(value) else FAIL)(f"{names[-1]} is {words(value)}")
+
+    rule(id, each=each, **options)(ask)

@@ -1,0 +1,54 @@
+"""Views in the order of their time, found by a window of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final, Generic, TypeVar
+
+View = TypeVar("View")
+
+ALWAYS: Final = float("inf")
+NEVER: Final = float("-inf")
+# Views of one kind and one client that a query finds; it takes this to ask for a longer past in vain.
+_MOST: Final = 5_000
+
+
+class Series(Generic[View]):
+    """The newest views of one kind. `forgot` is the time of the newest that made room, `NEVER` where none did.
+
+    A window is half-open: `[since, until)`.
+    """
+
+    __slots__ = ("forgot", "times", "views")
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.views: list[View] = []
+        self.forgot = NEVER
+
+    def add(self, at: float, view: View) -> None:
+        """One more, not earlier than the one before."""
+        self.times.append(at)
+        self.views.append(view)
+        # Half of them at once, as a list moves all that stays.
+        if len(self.times) > 2 * _MOST:
+            self.forgot = self.times[_MOST - 1]
+            del self.times[:_MOST]
+            del self.views[:_MOST]
+
+    def between(self, since: float, until: float) -> Sequence[View]:
+        """The views of a window, oldest first."""
+        first = 0 if since == NEVER else bisect_left(self.times, since)
+        last = len(self.times) if until == ALWAYS else bisect_left(self.times, until)
+        return self.views[first:last]
+
+    def last_before(self, until: float) -> View | None:
+        """The newest view before a time."""
+        place = bisect_left(self.times, until)
+        return self.views[place - 1] if place else None
+
+    def has(self, since: float, until: float) -> bool:
+        """True if there is one in the window."""
+        place = bisect_left(self.times, since)
+        return place < len(self.times) and self.times[place] < until

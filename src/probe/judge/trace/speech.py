@@ -1,0 +1,63 @@
+"""The era and the revision that a message is of, as far as it says so."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias
+
+from ...views.contents import members
+from ...views.values import Exchange, Message, Session
+from ...wire.jsonrpc import is_id
+from ...wire.revisions import LEGACY, MODERN, negotiate
+from ...wire.v2026.meta import PROTOCOL_VERSION
+
+Era: TypeAlias = Literal["legacy", "modern"]
+
+_VERSION_HEADER: Final = "mcp-protocol-version"
+_SESSION_HEADER: Final = "mcp-session-id"
+
+
+def era_of(revision: str | None) -> Era | None:
+    """The era of a revision that this server knows."""
+    if revision in LEGACY:
+        return "legacy"
+    return "modern" if revision in MODERN else None
+
+
+def note_speech(message: Message) -> None:
+    """Note the era, the revision and the progress token of a message of the client; in the order of the messages."""
+    value, pipe = message.value, message.pipe
+    session = message.opened or message.session
+    if session is None or not session.is_legacy:
+        session = None if pipe is None else pipe.session
+    era, revision = _spoken(message.method, value, message.exchange, session)
+    if pipe is not None:
+        if era == "modern":
+            pipe.modern = revision or pipe.modern
+        elif era is None and message.rpc in ("notification", "response", "error") and pipe.modern is not None:
+            # Answers and notifications without a session name no revision themselves.
+            era, revision = "modern", pipe.modern
+    message.era, message.spoken = era, revision
+    if message.rpc == "request":
+        token = message.meta.get("progressToken")
+        if is_id(token) and not message.hides("/params/_meta/progressToken"):
+            message.token = token
+
+
+def _spoken(
+    method: str | None, value: Any, exchange: Exchange | None, session: Session | None
+) -> tuple[Era | None, str | None]:
+    params = members(members(value).get("params"))
+    if method == "initialize":
+        asked = params.get("protocolVersion")
+        return "legacy", negotiate(asked) if isinstance(asked, str) else LEGACY[-1]
+    version = members(params.get("_meta")).get(PROTOCOL_VERSION)
+    header = None if exchange is None else exchange.header(_VERSION_HEADER)
+    # The server sees it the same way: what is sent in a session and names a revision of sessions is of that one.
+    in_session = exchange is not None and _SESSION_HEADER in exchange.headers and era_of(header) == "legacy"
+    if isinstance(version, str) and not in_session and (era_of(version) == "modern" or era_of(header) != "modern"):
+        return "modern", version if era_of(version) == "modern" else None
+    if header is not None and era_of(header) == "modern":
+        return "modern", header
+    if session is not None:
+        return "legacy", session.revision
+    return era_of(header), header if era_of(header) is not None else None

@@ -1,0 +1,209 @@
+"""One client, as rules know it: who it is, what it did in which order, and what was found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from ...log.bounded import Newest
+from ...views.values import Connection, Exchange, Message, Session
+from ...wire.jsonrpc import clip
+from ...wire.v2026.meta import CLIENT_INFO
+from ..verdicts import RuleTally
+from .dialogue import Dialogue
+from .kind import Kind
+from .listings import Lists
+from .moments import ClientEnd
+from .series import Series
+from .speech import Era
+from .tokens import Tokens
+
+# Different names of clients, and of capabilities, that one subject is told of: clients choose both.
+_MOST_NAMES: Final = 100
+# Characters of what a client calls itself, where two are told apart by it.
+_LONGEST_NAME: Final = 60
+# Places (sessions, pipes) of one client that a query can find.
+_MOST_PLACES: Final = 1_000
+_MOST_MARKS: Final = 5_000
+
+_LISTS: Final = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"}
+)
+_USES: Final = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
+
+_Name = TypeVar("_Name", str, tuple[str, str])
+Place: TypeAlias = Session | Connection
+
+
+@dataclass(slots=True)
+class Doubt:
+    """A time from which on something is in doubt, and the reason."""
+
+    since: float
+    why: str
+
+
+@dataclass(slots=True)
+class Mark:
+    """What rules found about one message or exchange. `open` counts the rules that have still to say it."""
+
+    found: str | None = None
+    doubted: bool = False
+    open: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Subject:
+    """One client, over its sessions, connections and processes; `kind` says what makes it one (`views.values.Client`).
+
+    `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
+    missing, `limits` the times at which a limit of the server disturbed it, `draining` when the server began to end.
+    `ends` are those of its processes, oldest first; `end` is set where nothing more can come. `lists` are those that
+    were delivered to it, by legacy session and, under None, all of them. `marks` are what rules found about the views
+    of entries; `kept` and `counts` are what queries remember for rules, `own` what some rules keep themselves.
+    """
+
+    label: str
+    kind: Literal["label", "session", "pipe", "client", "nothing"]
+    place: int
+    gaps: list[tuple[float, float]] = field(default_factory=list)
+    several: Doubt | None = None
+    limits: list[float] = field(default_factory=list)
+    draining: float | None = None
+    ends: list[ClientEnd] = field(default_factory=list)
+    end: ClientEnd | None = None
+    names: dict[tuple[str, str], int] = field(default_factory=dict)
+    agents: dict[str, int] = field(default_factory=dict)
+    revisions: set[str] = field(default_factory=set)
+    transports: set[str] = field(default_factory=set)
+    eras: set[Era] = field(default_factory=set)
+    capabilities: dict[str, int] = field(default_factory=dict)
+    requests: int = 0
+    listings: int = 0
+    uses: int = 0
+    exchanges: int = 0
+    open_pipes: int = 0
+    lists: dict[Session | None, Lists] = field(default_factory=lambda: {None: Lists()})
+    dialogue: Dialogue = field(default_factory=Dialogue)
+    tokens: Tokens = field(init=False)
+    tallies: dict[str, RuleTally] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    marks: Newest[int, Mark] = field(default_factory=lambda: Newest(_MOST_MARKS))
+    kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_MARKS))
+    own: dict[str, Any] = field(default_factory=dict)
+    counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    _series: dict[tuple[Kind[Any], str | None], Series[Any]] = field(default_factory=dict)
+    _acts: Newest[Place | None, Series[int]] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    _said: tuple[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Make what needs another part."""
+        self.tokens = Tokens(self.dialogue.tasks)
+
+    # -- who it is
+
+    def has_several(self, why: str, at: float) -> None:
+        """More than one client may speak under its name."""
+        if self.several is None:
+            self.several = Doubt(at, why)
+
+    def named(self, name: str, version: str, capabilities: Mapping[str, Any], at: float) -> None:
+        """The server was told who the client is and what it can."""
+        _count_one(self.names, (name, version))
+        if len(self.names) > 1:
+            self.has_several(_two(*islice(self.names, 2)), at)
+        for capability in capabilities:
+            _count_one(self.capabilities, capability)
+
+    def says_name(self, message: Message) -> None:
+        """Two names under one label are those of two clients, also where the server has met both before."""
+        if message.era == "modern":
+            info = message.meta.get(CLIENT_INFO)
+        elif message.method == "initialize":
+            info = message.params.get("clientInfo")
+        else:
+            return
+        if isinstance(info, dict) and isinstance(info.get("name"), str):
+            said = (info["name"], info.get("version"))
+            if self._said is None:
+                self._said = said
+            elif self._said != said:
+                self.has_several(_two(self._said, said), message.at)
+
+    def count_exchange(self, exchange: Exchange) -> None:
+        """One more HTTP request, which may say by which program it was made."""
+        self.exchanges += 1
+        self.transports.add("http")
+        agent = exchange.header("user-agent")
+        if agent and exchange.is_endpoint:
+            _count_one(self.agents, clip(agent, _LONGEST_NAME))
+
+    def count_message(self, message: Message) -> None:
+        """One more message of the client."""
+        if message.era is not None:
+            self.eras.add(message.era)
+        if message.revision is not None:
+            self.revisions.add(message.revision)
+        if message.rpc == "request":
+            self.requests += 1
+            self.listings += message.method in _LISTS
+            self.uses += message.method in _USES
+
+    # -- what it did
+
+    def note(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
+        """An opportunity came; those of a method are found by it, too."""
+        self.series(kind, None).add(at, view)
+        if method is not None:
+            self.series(kind, method).add(at, view)
+
+    def series(self, kind: Kind[Any], method: str | None) -> Series[Any]:
+        """The opportunities of a kind, of one method or of all."""
+        found = self._series.get((kind, method))
+        if found is None:
+            found = self._series[kind, method] = Series()
+        return found
+
+    def act(self, at: float, seq: int, *places: Place | None) -> None:
+        """The client did something, in a session and on a pipe where it has these."""
+        self.acts(None).add(at, seq)
+        for place in places:
+            if place is not None:
+                self.acts(place).add(at, seq)
+
+    def acts(self, place: Place | None) -> Series[int]:
+        """The numbers of the entries by which it acted: in a session, on a pipe, or anywhere."""
+        found = self._acts.get(place)
+        if found is None:
+            found = Series()
+            self._acts.store(place, found)
+        return found
+
+    # -- what was found
+
+    def tally(self, rule: str) -> RuleTally:
+        """The opportunities of a rule so far."""
+        found = self.tallies.get(rule)
+        if found is None:
+            found = self.tallies[rule] = RuleTally()
+        return found
+
+    def mark(self, seq: int) -> Mark:
+        """What was found about the view of an entry."""
+        found = self.marks.get(seq)
+        if found is None:
+            found = Mark()
+            self.marks.store(seq, found)
+        return found
+
+
+def _count_one(counts: dict[_Name, int], name: _Name) -> None:
+    if name in counts or len(counts) < _MOST_NAMES:
+        counts[name] = counts.get(name, 0) + 1
+
+
+def _two(*names: tuple[str, Any]) -> str:
+    first, second = (clip(" ".join([name, str(version or "")]).strip(), _LONGEST_NAME) for name, version in names)
+    return f"two clients use this name, {first} and {second}"

@@ -1,0 +1,93 @@
+"""Which requests with a progress token run beside each other."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ...log.bounded import Newest
+from ...views.values import Message, Scope
+from ...wire.jsonrpc import ProgressToken, is_id
+from .tasks import Tasks, task_of
+
+_MOST_SCOPES: Final = 1_000
+_MOST_TOKENS: Final = 5_000
+_COMES_BACK: Final = frozenset({"hang-up", "displaced by a newer connection"})
+
+
+class Beside(NamedTuple):
+    """The requests that ran in the scope of a new one: one whose token reads alike, and the newest with any token."""
+
+    alike: Message | None
+    newest: Message | None
+
+
+_NOTHING: Final = Beside(None, None)
+
+
+class Tokens:
+    """Fed with the requests of one client that have a token, in order.
+
+    A request runs until its answer is on the way, or the client has cancelled it or hung up; one that runs as a task,
+    until the task has ended at the server.
+    """
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._scopes: Newest[Scope, Newest[str, Message]] = Newest(_MOST_SCOPES)
+        self._beside: Newest[int, Beside] = Newest(_MOST_TOKENS)
+        # The tokens that the server gave with its questions, each with the time of the first.
+        self._given: Newest[tuple[type, ProgressToken], float] = Newest(_MOST_TOKENS)
+
+    def add(self, request: Message, grace_s: float) -> None:
+        """One more. An answer counts for `grace_s` before its delivery, as the client can have read it by then."""
+        scope, token = request.scope, str(request.token)
+        if scope is None:
+            return
+        running = self._scopes.get(scope)
+        if running is None:
+            running = Newest(_MOST_TOKENS)
+            self._scopes.store(scope, running)
+        alike = running.get(token)
+        if alike is not None and self._is_over(alike, request.at, grace_s):
+            alike = None
+        newest = self._newest(running, request.at, grace_s)
+        if newest is not None:
+            self._beside.store(request.seq, Beside(alike, newest))
+        running.store(token, request)
+
+    def give(self, question: Message, at: float) -> None:
+        """The client has a question of the server, which may have a token for progress."""
+        token = question.meta.get("progressToken")
+        if is_id(token) and (type(token), token) not in self._given:
+            self._given.store((type(token), token), at)
+
+    def given(self, token: ProgressToken) -> float | None:
+        """When the server gave a token; None where it never did."""
+        return self._given.get((type(token), token))
+
+    def beside(self, request: Message) -> Beside:
+        """The requests that ran when this one came."""
+        return self._beside.get(request.seq, _NOTHING)
+
+    def _newest(self, running: Newest[str, Message], now: float, grace_s: float) -> Message | None:
+        while running:
+            token = next(reversed(running))
+            if not self._is_over(running[token], now, grace_s):
+                return running[token]
+            del running[token]
+        return None
+
+    def _is_over(self, request: Message, now: float, grace_s: float) -> bool:
+        answer, exchange = request.answer, request.exchange
+        if request.refused is not None or request.dropped_by(now) or request.asked_to_cancel is not None:
+            return True
+        # A client comes back for a stream that the server closed by intention; after another end it may not.
+        if exchange is not None and exchange.closed is not None and exchange.ended_by not in _COMES_BACK:
+            return True
+        if answer is None:
+            return False
+        task = task_of(answer)
+        if task is not None and answer.delivered is not None:
+            known = self._tasks.find(task)
+            return known is not None and known.is_over
+        return answer.delivered is not None or now - answer.at <= grace_s

@@ -1,0 +1,317 @@
+"""What a rule can ask of the trace of one client: `seen` shows what the log has, `sure` doubts what it lacks.
+
+A query of `sure` answers in this order: `TooEarly` while its window is open, `Undecided` where a gap, a limit, the end
+of the server or a second process could hold what is missing; else the time as of which the rule decides. So a rule
+looks for its witness in `seen` first, and asks `sure` directly before it accuses by absence:
+
+    if replies := trace.seen.replies(ping, until=due):
+        return PASS(*replies)
+    trace.sure.had_time(ping.had, "answer_s")
+    return FAIL("no answer")
+
+Windows are half-open, `[since, until)`, and over when the log has reached `until`. A query looks at its window and at
+nothing behind it, so what was final stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar, cast
+
+from ...views.values import Connection, Exchange, Message, Scope, Session
+from ...wire.jsonrpc import ProgressToken, RequestId
+from ..rules.catalogue import Allowances, Rule
+from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
+from .kind import Kind
+from .series import ALWAYS, NEVER
+from .subject import Place, Subject
+from .tokens import Beside
+
+View = TypeVar("View")
+Fate = TypeVar("Fate")
+Kept = TypeVar("Kept")
+
+# Kinds of rules that a limit of the server, or its end, leaves without an answer.
+_DISTURBED: Final = frozenset({"absence", "timing"})
+_MISSING: Final = "entries of the log are missing"
+_NOBODY: Final = "nothing says that this is one client"
+
+
+class SeenQueries:
+    """What the log shows; it never doubts. `since` and `until` are times of the log, in seconds."""
+
+    __slots__ = ("_trace",)
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def all(self, kind: Kind[View], *methods: str, since: float = NEVER, until: float = ALWAYS) -> Sequence[View]:
+        """The opportunities of a kind in a window, oldest first; only those of some methods, where they are given."""
+        subject = self._trace.subject
+        if len(methods) <= 1:
+            return subject.series(kind, methods[0] if methods else None).between(since, until)
+        found = [view for method in methods for view in subject.series(kind, method).between(since, until)]
+        return sorted(found, key=_number)
+
+    def last(self, kind: Kind[View], method: str | None = None, *, until: float = ALWAYS) -> View | None:
+        """The newest opportunity of a kind before a time."""
+        return self._trace.subject.series(kind, method).last_before(until)
+
+    def newest(
+        self, kind: Kind[View], method: str | None, most: int, where: Callable[[View], bool] | None = None
+    ) -> Sequence[View]:
+        """The newest opportunities of a kind up to the one that the rule is asked about, that first."""
+        number = _number(self._trace.view)
+        views = reversed(self._trace.subject.series(kind, method).views)
+        found = (view for view in views if _number(view) <= number and (where is None or where(view)))
+        return list(islice(found, most))
+
+    def acted(self, place: Place | None, since: float, until: float) -> bool:
+        """True if the client sent anything in a window: in a session, on a pipe, or anywhere for None."""
+        return self._trace.subject.acts(place).has(since, until)
+
+    def request_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
+        """The newest request with this typed id where a message counts, among those that came before a time.
+
+        On a pipe with a legacy session there can be requests of the modern era, too.
+        """
+        for scope in _scopes(message):
+            request = scope.ids.get(id)
+            while request is not None and request.entry.mono >= until:
+                request = request.same_id
+            if request is not None:
+                return request
+        return None
+
+    def has_id_like(self, message: Message, id: RequestId, until: float) -> bool:
+        """True if a request before a time has an id of the same type, where a message counts."""
+        return any(
+            type(request.id) is type(id) and request.at < until
+            for scope in _scopes(message)
+            for request in scope.requests.values()
+        )
+
+    def question_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
+        """The request of the server with this id that went where a message came or went, if it was made by then."""
+        question = self._trace.subject.dialogue.asked.by_id(message, id)
+        return question if question is not None and question.at < until else None
+
+    def question_of(self, message: Message) -> Message | None:
+        """The request of the server that a message answers, or would answer if it were well formed."""
+        return self._trace.subject.dialogue.asked.of(message)
+
+    def withdrawal_of(self, question: Message, until: float) -> Message | None:
+        """The `notifications/cancelled` by which the server withdrew a question, if it was delivered by then."""
+        found = self._trace.subject.dialogue.withdrawn.get(question)
+        return found if found is not None and found.had is not None and found.had < until else None
+
+    def beside(self, request: Message) -> Beside:
+        """The requests with progress tokens that ran when one with a token came."""
+        return self._trace.subject.tokens.beside(request)
+
+    def gave_token(self, token: ProgressToken, until: float) -> bool:
+        """True if the client had a question of the server with this typed token before a time."""
+        given = self._trace.subject.tokens.given(token)
+        return given is not None and given < until
+
+    def replies(self, question: Message, until: float = ALWAYS) -> Sequence[Message]:
+        """The answers of the client to a question that came before a time, as far as the server took them."""
+        return [reply for reply in question.replies or () if reply.at < until]
+
+    def answers(self, question: Message, until: float = ALWAYS) -> Sequence[Message]:
+        """The same, with those that the server refused or could not take."""
+        return [reply for reply in self._trace.subject.dialogue.answers.get(question, ()) if reply.at < until]
+
+    def limited(self, since: float, until: float) -> bool:
+        """True if a limit of the server, or its end, disturbed the client in a window."""
+        return self._trace.disturbance(since, until) is not None
+
+
+class SureQueries:
+    """What is certain, directly before an accusation by absence. `shown_by` are views that an INCONCLUSIVE rests on.
+
+    `seconds` are the name of an allowance (`arrival_s`), or a number.
+    """
+
+    __slots__ = ("_trace",)
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def crossed(self, since: float, seconds: str | float, *shown_by: Seen | int) -> float:
+        """What was on its way has come: the window is over, or the client has ended and had sent all by then."""
+        return self._passed(since, seconds, shown_by, crossing=True)
+
+    def had_time(self, since: float, seconds: str | float, *shown_by: Seen | int) -> float:
+        """The client had time to act. An end inside of the window is INCONCLUSIVE, and never outweighs a PASS."""
+        return self._passed(since, seconds, shown_by, crossing=False)
+
+    def _passed(self, since: float, seconds: str | float, shown_by: Sequence[Seen | int], *, crossing: bool) -> float:
+        trace = self._trace
+        until = since + trace.allowance(seconds)
+        end, is_over = trace.subject.end, trace.now >= until
+        if not is_over and end is None:
+            raise TooEarly(until)
+        last = until if is_over else trace.now
+        why = _MISSING if trace.gap_in(since, last) else trace.disturbance(since, last)
+        if why is not None:
+            raise Undecided(why, *shown_by)
+        cut = end if not is_over else next((each for each in trace.subject.ends if since <= each.at < until), None)
+        if cut is not None and not (crossing and (is_over or cut.sent_all)):
+            raise CutShort(f"{cut.words} {max(0.0, cut.at - since):.1f} s after it", *shown_by)
+        trace.at = max(trace.at, last)
+        return until
+
+    def whole(self, why: str = _MISSING, *shown_by: Seen | int) -> None:
+        """No entry of the client is missing so far."""
+        if self._trace.gap_in(NEVER, self._trace.at):
+            raise Undecided(why, *shown_by)
+
+    def knows_all(self, kind: Kind[Any], method: str | None, since: float, why: str, *shown_by: Seen | int) -> None:
+        """The log has every opportunity of a kind since a time: no gap, and none that made room."""
+        forgot = self._trace.subject.series(kind, method).forgot
+        if (forgot != NEVER and forgot >= since) or self._trace.gap_in(since, self._trace.at):
+            raise Undecided(why, *shown_by)
+
+    def one_process(self, why: str = "") -> None:
+        """Everything under this label comes from one client, as far as was known then."""
+        doubt = self._trace.several()
+        if doubt is not None:
+            raise Undecided(f"{doubt}; {why}" if why else doubt)
+
+    def one_sender(self, one: Message, other: Message, why: str, *shown_by: Seen | int) -> None:
+        """Two messages come from one process: by their session, their connection, or a label without doubt."""
+        scope = one.scope
+        if scope is not None and scope.kind != "client":
+            return
+        if self._trace.several() is not None or not _is_one_connection(one, other):
+            raise Undecided(f"{why}; two clients may have this name", *shown_by)
+
+    def ended(self, view: Session | Connection | Exchange) -> float:
+        """A session, a connection or an exchange is over, or its client has ended; when that was."""
+        end = self._trace.subject.end
+        if view.closed is not None:
+            return view.closed.mono
+        if end is None:
+            raise TooEarly(None, view)
+        return end.at
+
+
+class Trace:
+    """The trace of one client, for one rule. `now` is how far the log goes, `at` the time as of which the rule decides.
+
+    `settings` are those of the server, by name; empty where the log has none.
+    """
+
+    def __init__(self, allowances: Allowances) -> None:
+        self.allowances = allowances
+        self.settings: Mapping[str, Any] = {}
+        self.seen = SeenQueries(self)
+        self.sure = SureQueries(self)
+        self.now = 0.0
+        self.at = 0.0
+        self.draining: float | None = None
+        self.subject: Subject
+        self.rule: Rule
+        self.view: Any
+
+    def allowance(self, seconds: str | float) -> float:
+        """A number of seconds, or the allowance of that name."""
+        return float(getattr(self.allowances, seconds)) if isinstance(seconds, str) else seconds
+
+    # -- doubt
+
+    def gap_in(self, since: float, until: float) -> bool:
+        """True if entries are missing in a window."""
+        return any(first < until and last > since for first, last in self.subject.gaps)
+
+    def disturbance(self, since: float, until: float) -> str | None:
+        """The reason for which a rule about time or absence cannot decide in a window; None without one."""
+        if self.rule.kind not in _DISTURBED:
+            return None
+        if any(since <= limit < until for limit in self.subject.limits):
+            return "a limit of the server was reached"
+        drained = self.subject.draining
+        return "the server was ending" if drained is not None and drained < until else None
+
+    def several(self) -> str | None:
+        """The reason for which more than one client may speak here, as known then; None where it is one."""
+        subject = self.subject
+        if subject.several is not None and subject.several.since <= self.at:
+            return subject.several.why
+        return None if subject.kind in ("label", "session", "pipe") else _NOBODY
+
+    # -- series
+
+    def fates(
+        self, kind: Kind[View], fate: Callable[[View, Trace], Fate], *methods: str, before: Seen
+    ) -> Iterator[tuple[View, Fate]]:
+        """What became of earlier opportunities, the newest first. What is undecided in one is left out.
+
+        A fate that is not known yet lets the rule wait for it.
+        """
+        kept = self.subject.kept
+        for view in reversed(self.seen.all(kind, *methods)):
+            number = _number(view)
+            if number >= before.seq:
+                continue
+            key = (fate, number)
+            if key not in kept:
+                try:
+                    kept.store(key, (fate(view, self),))
+                except (Undecided, Hidden):
+                    kept.store(key, None)
+            found = kept[key]
+            if found is not None:
+                yield view, found[0]
+
+    def nth(self, key: Any = None) -> int:
+        """The number of this opportunity among those for which this rule asked so with this key, from 1.
+
+        Asked before any query of `sure`, so that the order is that of the log.
+        """
+        counts, kept = self.subject.counts, self.subject.kept
+        place = (self.rule.id, key, _number(self.view))
+        if place not in kept:
+            count = counts.get((self.rule.id, key), 0) + 1
+            counts.store((self.rule.id, key), count)
+            kept.store(place, count)
+        return int(kept[place])
+
+    def kept(self, make: Callable[[], Kept]) -> Kept:
+        """What this rule keeps of this client. Only for a rule that is never too early: it is asked in order then."""
+        own = self.subject.own
+        if self.rule.id not in own:
+            own[self.rule.id] = make()
+        return cast("Kept", own[self.rule.id])
+
+    def found_by_others(self) -> str | None:
+        """The rule that found a fault in this opportunity; for a general rule. Waits for those that are not final."""
+        mark = self.subject.marks.get(_number(self.view))
+        if mark is None:
+            return None
+        if mark.found is None and mark.open:
+            raise TooEarly(None, mark)
+        return mark.found
+
+    def doubted_by_others(self) -> bool:
+        """True if a rule could not decide about this opportunity."""
+        mark = self.subject.marks.get(_number(self.view))
+        return mark is not None and mark.doubted
+
+
+def _number(view: Any) -> int:
+    return int(view.seq)
+
+
+def _scopes(message: Message) -> Iterator[Scope]:
+    scope, pipe = message.scope, message.pipe
+    if scope is not None:
+        yield scope
+    if pipe is not None and pipe.scope is not None and pipe.scope is not scope:
+        yield pipe.scope
+
+
+def _is_one_connection(one: Message, other: Message) -> bool:
+    return one.place is not None and one.place is other.place
