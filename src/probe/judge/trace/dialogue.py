@@ -10,19 +10,17 @@ A question counts as asked from its emission on, as an answer can be in the log 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ...log.bounded import Newest
 from ...views.values import Message
 from ...wire.jsonrpc import is_id
 from ..values import pointer
 from .asked import AskedQuestions
-from .kind import Kind
 from .moments import TaskNews, declared_in
-from .opportunities import QUESTION, REPLY, RETRY, TASK_TOLD
 from .questions import METHODS, Question, Reply
-from .rounds import SubjectRounds
-from .tasks import Tasks
+from .rounds import Retry, SubjectRounds
+from .tasks import Tasks, Told
 
 # Questions that a client can still answer; no server has more of them open.
 _MOST_QUESTIONS: Final = 1_000
@@ -60,22 +58,22 @@ class Dialogue:
             return []
         return [*self.rounds.emitted(sent), *self.tasks.emitted(sent)]
 
-    def delivered(self, sent: Message) -> Iterator[tuple[Kind[Any], Any]]:
+    def delivered(self, sent: Message) -> Iterator[Question | Reply | Retry | Told]:
         """The socket took a message: the opportunities that come of it."""
         asked = self._asked.get(sent) if sent.rpc == "request" else None
         if asked is not None and asked.delivered is None:
             asked.delivered = sent.had
-            yield QUESTION, asked
+            yield asked
         elif sent.rpc == "response":
             for question in self.rounds.delivered(sent):
-                yield QUESTION, question
+                yield question
         if sent.rpc in ("response", "notification"):
             for told, new in self.tasks.delivered(sent):
                 for question in new:
-                    yield QUESTION, question
-                yield TASK_TOLD, told
+                    yield question
+                yield told
 
-    def received(self, message: Message) -> Iterator[tuple[Kind[Any], Any]]:
+    def received(self, message: Message) -> Iterator[Question | Reply | Retry | Told]:
         """The client sent a message: the opportunities that come of it."""
         if message.rpc == "request":
             if message.method == "tasks/cancel":
@@ -87,11 +85,11 @@ class Dialogue:
                 retry = self.rounds.retried(message)
                 if retry is None:
                     return
-                yield RETRY, retry
+                yield retry
                 replies = retry.replies()
             for reply in replies:
                 reply.question.replies.append(reply)
-                yield REPLY, reply
+                yield reply
             return
         if message.method is None:
             self._note_answer(message)
@@ -100,7 +98,7 @@ class Dialogue:
             place = pointer("error" if message.rpc == "error" else "result")
             reply = Reply(question, message, message.result, message.error, place)
             question.replies.append(reply)
-            yield REPLY, reply
+            yield reply
 
     def _note_answer(self, message: Message) -> None:
         asked = self.asked.of(message)

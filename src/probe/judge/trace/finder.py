@@ -22,10 +22,12 @@ from ...views.values import Client, Exchange, Message
 from . import opportunities as each
 from .kind import Kind
 from .listings import CHANGES, LISTS, Lists, Pages
-from .moments import Control, Frame, PageVisit, ProcessChange, TaskNews, Unreadable
-from .questions import Question
+from .moments import Control, Frame, ProcessChange, TaskNews, Unreadable
+from .questions import PageVisit, Question, Reply
+from .rounds import Retry
 from .speech import note_speech
 from .subject import Subject
+from .tasks import Told
 
 # Entries of one exchange that wait for its client.
 _MOST_HELD: Final = 50
@@ -34,6 +36,13 @@ _MOST_NAMED: Final = 20_000
 
 Opportunity: TypeAlias = tuple[Subject, Kind[Any], Any, float]
 """Whose it is, of which kind, the view, and when it came."""
+
+_OF_DIALOGUE: Final[Mapping[type, Kind[Any]]] = {
+    Question: each.QUESTION,
+    Reply: each.REPLY,
+    Retry: each.RETRY,
+    Told: each.TASK_TOLD,
+}
 
 _Taker: TypeAlias = Callable[[Subject, Entry, Any, Exchange | None], None]
 
@@ -115,7 +124,7 @@ class Finder:
             given = self._pages.get(fact.path.rpartition("/")[2])
             if given is not None:
                 question, asked = given
-                self._note(asked, each.PAGE, PageVisit(entry, question, exchange), entry)
+                self._note(asked, each.PAGE, PageVisit(question, exchange), entry)
 
     def _responded(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         if exchange is not None and exchange.head is not None:
@@ -292,10 +301,10 @@ class Finder:
         for lists in self._lists_of(subject, request):
             lists.deliver(digest, page, sent.had, request.revision, label)
 
-    def _note_all(self, subject: Subject, entry: Entry, found: Iterator[tuple[Kind[Any], Any]]) -> None:
+    def _note_all(self, subject: Subject, entry: Entry, found: Iterator[Question | Reply | Retry | Told]) -> None:
         """Note what a dialogue gives. A message that made room for others is missing, as in a gap."""
         try:
-            for kind, view in found:
-                self._note(subject, kind, view, entry, getattr(view, "method", None))
+            for view in found:
+                self._note(subject, _OF_DIALOGUE[type(view)], view, entry, view.method)
         except ForgottenError:
             subject.gaps.append((entry.mono, entry.mono))

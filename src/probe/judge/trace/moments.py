@@ -13,7 +13,6 @@ from ...log.event_log import Entry
 from ...log.events.messages import UnreadableFault
 from ...views.contents import members
 from ...views.values import Connection, Exchange, Session, Stream
-from .questions import Question
 
 
 class Moment(Struct, eq=False):
@@ -111,13 +110,6 @@ class TaskNews(Moment, eq=False):
     def status(self) -> str:
         """The new status."""
         return cast("events.TaskChanged", self.entry.fact).status
-
-
-class PageVisit(Moment, eq=False):
-    """Somebody asks for a page of this server that a question named: a browser, or the client itself."""
-
-    question: Question
-    exchange: Exchange
 
 
 class ClientEnd(Struct, frozen=True):

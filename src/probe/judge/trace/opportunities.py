@@ -10,8 +10,8 @@ from typing import Final
 
 from ...views.values import Connection, Exchange, Message, Session
 from .kind import Kind
-from .moments import ClientEnd, Control, Frame, PageVisit, ProcessChange, TaskNews, Unreadable
-from .questions import Question, Reply
+from .moments import ClientEnd, Control, Frame, ProcessChange, TaskNews, Unreadable
+from .questions import PageVisit, Question, Reply
 from .rounds import Retry
 from .tasks import Told
 

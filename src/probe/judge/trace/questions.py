@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...views.contents import covers, members
-from ...views.values import Message
+from ...views.values import Exchange, Message
 from ..values import pointer
 
 METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
@@ -127,3 +127,21 @@ def input_questions(
         where = place + pointer(key, "params")
         found[key] = Question(sent, method, params, declared, where, sent.revision, key, task)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class PageVisit:
+    """Somebody asks for a page of this server that a question named: a browser, or the client itself."""
+
+    question: Question
+    exchange: Exchange
+
+    @property
+    def method(self) -> str:
+        """The method of the question."""
+        return self.question.method
+
+    @property
+    def seq(self) -> int:
+        """The number of the request for the page."""
+        return self.exchange.seq
