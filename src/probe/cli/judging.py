@@ -18,7 +18,7 @@ import click
 
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..core.escaping import shown
-from ..judge.outcome.comparison import compare
+from ..judge.outcome.comparison import compare, compare_values
 from ..judge.outcome.exit_status import (
     CLEAN,
     FOUND,
@@ -33,15 +33,13 @@ from ..judge.outcome.expectations import Expectation, ExpectationError, load
 from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge
 from ..judge.reports.junit import junit
-from ..judge.reports.terminal import comparison, messages, terminal
+from ..judge.reports.terminal import comparison, terminal
 from ..judge.rules.all import PREDICATES
 from ..judge.rules.catalogue import catalogue
 from ..judge.runs.client import ClientStartError
 from ..judge.runs.judged import Judged
 from ..judge.runs.run import Running, Wanted, judge_client, judge_stdio, new_judge
 from ..judge.runs.saved import judge_files
-from ..judge.two_logs.facts import message_facts
-from ..judge.two_logs.traffic import Traffic
 from ..log.ndjson import NdjsonError
 from ..settings import Settings
 from ..settings.validation import did_you_mean
@@ -185,13 +183,13 @@ def _judge_own_logs(files: Sequence[Path]) -> Judged:
     return judge_files(new_judge(), files)
 
 
-def _judge_files(files: Sequence[Path], traffic: Traffic | None = None) -> Judged:
+def _judge_files(files: Sequence[Path]) -> Judged:
     """Judge saved logs; a person at a terminal sees how far the reading is."""
     size = sum(path.stat().st_size for path in files)
     with click.progressbar(
         length=size, label="mcp-probe: reading", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as read:
-        return judge_files(new_judge(), files, read.update, traffic)
+        return judge_files(new_judge(), files, read.update)
 
 
 def _say(line: str) -> None:
@@ -199,10 +197,9 @@ def _say(line: str) -> None:
 
 
 def _compare(options: JudgeOptions, other: Path, demands: Demands) -> int:
-    ours, theirs = Traffic(), Traffic()
-    here, there = _judge_files(options.logs, ours).report, _judge_files([other], theirs).report
+    here, there = _judge_files(options.logs).report, _judge_files([other]).report
     found = compare(here, there)
-    for line in (*comparison(found, verbose=options.verbose), *messages(message_facts(ours, theirs))):
+    for line in comparison(found, compare_values(here, there), verbose=options.verbose):
         click.echo(line)
     result = outcome_of_comparison(here, there, found, demands)
     for reason in result.reasons:

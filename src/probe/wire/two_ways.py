@@ -1,7 +1,6 @@
 """The comparison of an exchange on two ways to one server: direct, and through a gateway.
 
-The gateway check compares what both ends saw, the judge two logs; both have the same idea of a lost header, of another
-id and of a late message.
+The checks of a gateway ask it which headers are lost, which ids differ, and which messages are late.
 """
 
 from __future__ import annotations

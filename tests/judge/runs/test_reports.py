@@ -61,7 +61,7 @@ def test_no_report_obeys_a_client(report: Judgement) -> None:
 
 def test_neither_a_name_nor_a_label_makes_a_line_of_its_own() -> None:
     forged = judged(FORGED, f"acme{FORGED}")
-    for lines in (terminal(forged, lambda seq: None), comparison(compare(forged, forged), verbose=True)):
+    for lines in (terminal(forged, lambda seq: None), comparison(compare(forged, forged), (), verbose=True)):
         said = list(lines)
         assert any(ACCUSED in line for line in said)
         assert all(len(line.splitlines()) <= 1 for line in said)

@@ -178,6 +178,19 @@ def test_a_comparison_says_rule_by_rule_what_became_of_it(tmp_path: Path, capfd:
     assert any(line.startswith("same ") for line in capfd.readouterr().out.splitlines())
 
 
+def test_a_comparison_names_the_measured_values_that_differ(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, token in (("a", {}), ("b", {"_meta": {"progressToken": 1}})):
+        log = Log()
+        session = log.http().session()
+        session.answer(session.call("echo", {}, **token), {"content": []})
+        text = ndjson.dump(replace(HEADER, run=name), log.items, End(log.seq))
+        (tmp_path / name).write_bytes(b"".join(text))
+    for first, second, lines in (("b", "a", ["no → yes  acme: asks for progress"]), ("a", "a", [])):
+        main(["judge", "--log", str(tmp_path / first), "--against", str(tmp_path / second)])
+        said = capfd.readouterr().out.splitlines()
+        assert [line.split(maxsplit=1)[1] for line in said if line.startswith("measured")] == lines
+
+
 def test_somebody_hears_how_far_the_reading_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved, "_TOLD_BYTES", 1000)
     path = written(tmp_path / "log.ndjson", story(20))

@@ -6,11 +6,11 @@ is the client's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from ..report import Judgement, RuleReport
+from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 
 Change: TypeAlias = Literal["better", "worse", "same", "only here", "only there"]
@@ -34,24 +34,47 @@ class Compared:
         return self.here >= least and self.here > self.there
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedValue:
+    """A value that a client's rules have measured in both logs, with two results, such as 5.0 and 61.2 seconds."""
+
+    label: str
+    name: str
+    here: Any
+    there: Any
+
+
 def compare(here: Judgement, there: Judgement) -> Sequence[Compared]:
     """Every rule that either report has observed, in the order of this report's subjects and of the rules."""
-    first, second = (_by_label(report) for report in (here, there))
-    # Two logs of one unlabelled client have different labels, but one client each.
-    if len(first) == len(second) == 1 and first.keys() != second.keys():
-        second = {next(iter(first)): next(iter(second.values()))}
     found = []
-    for label in [*first, *(label for label in second if label not in first)]:
-        left, right = first.get(label, {}), second.get(label, {})
+    for label, one, other in _clients(here, there):
+        left, right = _observed(one), _observed(other)
         found += [_compared(label, left.get(rule), right.get(rule)) for rule in sorted(left.keys() | right.keys())]
     return found
 
 
-def _by_label(report: Judgement) -> dict[str, dict[str, RuleReport]]:
-    return {
-        subject.label: {rule.rule.id: rule for rule in subject.rules if rule.verdict is not Verdict.NOT_OBSERVED}
-        for subject in report.subjects
-    }
+def compare_values(here: Judgement, there: Judgement) -> Sequence[ComparedValue]:
+    """The values that both reports have measured and that differ, by subject and name."""
+    return [
+        ComparedValue(label, name, one.measured[name], other.measured[name])
+        for label, one, other in _clients(here, there)
+        if one is not None and other is not None
+        for name in sorted(one.measured.keys() & other.measured.keys())
+        if one.measured[name] != other.measured[name]
+    ]
+
+
+def _clients(here: Judgement, there: Judgement) -> Sequence[tuple[str, SubjectReport | None, SubjectReport | None]]:
+    first, second = ({subject.label: subject for subject in report.subjects} for report in (here, there))
+    # Two logs of one unlabelled client have different labels, but one client each.
+    if len(first) == len(second) == 1 and first.keys() != second.keys():
+        second = {next(iter(first)): next(iter(second.values()))}
+    return [(label, first.get(label), second.get(label)) for label in dict.fromkeys([*first, *second])]
+
+
+def _observed(subject: SubjectReport | None) -> Mapping[str, RuleReport]:
+    rules = () if subject is None else subject.rules
+    return {rule.rule.id: rule for rule in rules if rule.verdict is not Verdict.NOT_OBSERVED}
 
 
 def _compared(label: str, here: RuleReport | None, there: RuleReport | None) -> Compared:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...core.escaping import shown
-from ..outcome.comparison import Compared
+from ..outcome.comparison import Compared, ComparedValue
 from ..report import Judgement, RuleReport, SubjectReport
-from ..two_logs.facts import MessageFacts
 from ..verdicts import Verdict
 from .wording import WHERE_MORE, Lookup, checklist, counted, entry_line, head, sentences, share, spoken, who
 
@@ -48,23 +47,15 @@ def _lines(report: Judgement, lookup: Lookup, *, verbose: bool, width: int) -> I
         yield from _wrapped(f"The predicate of {rule} has a defect and gave no verdict: {defect}", 0, width)
 
 
-def comparison(found: Sequence[Compared], *, verbose: bool) -> Iterator[str]:
-    """The lines of a comparison: what differs, and how much does not; `verbose` lists that, too."""
+def comparison(found: Sequence[Compared], values: Sequence[ComparedValue], *, verbose: bool) -> Iterator[str]:
+    """The lines of a comparison: verdicts and measured values that differ; `verbose` lists equal verdicts, too."""
     for each in found:
         if verbose or each.change != "same":
             verdicts = f"{each.there.name} → {each.here.name}"
             yield shown(f"{each.change:<10} {verdicts}  {each.rule}  {each.label}: {each.remark}".rstrip(": "))
+    for value in values:
+        yield shown(f"{'measured':<10} {value.there} → {value.here}  {value.label}: {value.name}")
     yield f"{sum(each.change == 'same' for each in found)} rules have the same verdict in both."
-
-
-def messages(found: MessageFacts) -> Iterator[str]:
-    """The lines about the messages of two logs."""
-    yield ""
-    yield f"Messages: {found.paired} of {found.here} requests are paired with one of the {found.there} there."
-    yield from map(shown, (f"    {fact}" for fact in found.facts))
-    yield from map(shown, (f"    not compared: {doubt}" for doubt in found.doubts))
-    if found.paired and not found.facts:
-        yield "    Nothing that a gateway should keep differs in these."
 
 
 def _missing(cut: bool, gaps: int) -> str:

@@ -16,7 +16,6 @@ from ...log.ndjson import LogReader, NdjsonError
 from ..judge import Judge
 from ..outcome.judgement import report_of
 from ..report import Judgement
-from ..two_logs.traffic import Traffic
 from .judged import Judged
 
 # No line is read in pieces that a server has written: the body of a message has a limit far below.
@@ -25,15 +24,10 @@ _LONGEST_LINE = 256 * 1024 * 1024
 _TOLD_BYTES = 1024 * 1024
 
 
-def judge_files(
-    judge: Judge,
-    files: Sequence[Path],
-    have_read: Callable[[int], None] = lambda size: None,
-    traffic: Traffic | None = None,
-) -> Judged:
+def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None) -> Judged:
     """Judge files in the order in which their servers started. Raises `NdjsonError`, which names the file.
 
-    `have_read` hears again and again how many bytes were read since it last heard. `traffic` is fed with the same.
+    `have_read` is called for every megabyte with the number of bytes that were read since its last call.
     """
     ordered = sorted(files, key=_started)
     runs: dict[str, Path] = {}
@@ -44,18 +38,12 @@ def judge_files(
             if other is not path:
                 raise NdjsonError(f"{path} is of the same run as {other}: {reading.header.run}")
             judge.begin(reading.header)
-            if traffic is not None:
-                traffic.begin()
             try:
                 for item in reading:
                     judge.take(item)
-                    if traffic is not None:
-                        traffic.take(item)
             except NdjsonError as error:
                 raise NdjsonError(f"{path}: {error}") from None
             judge.end(reading.end)
-            if traffic is not None:
-                traffic.end(reading.end)
     report = report_of(judge)
     found = _entries(ordered, [log.offset for log in judge.logs], _evidence(report))
     return Judged(report, found.get)

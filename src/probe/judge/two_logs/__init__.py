@@ -1,1 +1,0 @@
-"""Two logs side by side: the requests of each, and the differences between them."""
