@@ -9,7 +9,7 @@ from typing import Final
 from ..faults import Hint, Known, catalogue
 from ..trials import Run
 from . import answering, fidelity, reach, returning, stopping, timing
-from .verdict import Case, Check, Seen, Verdict, not_applicable, unclear
+from .verdict import Case, Check, UnjudgedError, Verdict, not_applicable, unclear
 
 __all__ = ["CHECKS", "CheckResult", "Verdict", "judge"]
 
@@ -58,7 +58,11 @@ def judge(run: Run, checks: Iterable[Check] = CHECKS) -> list[CheckResult]:
 
 def _finding(case: Case, check: Check, product: str | None) -> CheckResult:
     fault = catalogue()[check.number]
-    seen = _hindered(case, check) or check.judge(case)
+    try:
+        _require(case, check)
+        seen = check.judge(case)
+    except UnjudgedError as reason:
+        seen = reason.seen
     if seen.verdict is not None:
         verdict = seen.verdict
     elif seen.found is None:
@@ -70,15 +74,14 @@ def _finding(case: Case, check: Check, product: str | None) -> CheckResult:
     return CheckResult(fault, verdict, seen.direct, seen.through, seen.evidence, hints, _calls(case, check))
 
 
-def _hindered(case: Case, check: Check) -> Seen | None:
-    """Why a check has nothing to judge: what it needs is not offered, or was not reached."""
+def _require(case: Case, check: Check) -> None:
+    """Raise `UnjudgedError` if what a check needs is not offered, or was not reached."""
     trials = [trial for step in check.steps for trial in case.run.of(step, "through")]
     if trials and all(trial.skipped for trial in trials):
-        return not_applicable(trials[0].skipped)
+        raise not_applicable(trials[0].skipped)
     direct = [trial for step in check.steps for trial in case.of(step, "direct")]
     if not direct and not check.alone:
-        return unclear("the direct way was not asked, or does not offer it")
-    return None
+        raise unclear("the direct way was not asked, or does not offer it")
 
 
 def _calls(case: Case, check: Check) -> Mapping[str, tuple[str, ...]]:

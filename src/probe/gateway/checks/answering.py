@@ -12,7 +12,7 @@ def answers(case: Case) -> Seen:
     direct, through = (case.of("answers", way)[-1] for way in ("direct", "through"))
     ours, theirs = direct["discover"], through["discover"]
     if ours.status is None:
-        return unclear("the probe itself answers nothing any more")
+        raise unclear("the probe itself answers nothing any more")
     since = through.facts.get("since")
     why = theirs.problem or theirs.end
     evidence = f"{why}, since step {since}" if since else why

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from ...wire.two_ways import is_same_id, lost
@@ -11,24 +12,15 @@ from ..client.records import Exchange
 from ..script.fidelity import IDS
 from ..side import Way
 from ..trials import Trial
-from .verdict import Case, Check, Seen, compared, listed, members, not_applicable, told, unclear
-
-_NOT_OFFERED: Final = "the gateway does not offer it"
+from .verdict import Case, Check, Seen, compared, listed, listing, members, not_applicable, told, unclear
 
 
-def _both(case: Case, step: str) -> tuple[Trial, Trial]:
-    both = case.both(step)
-    assert both is not None, "a check is asked only where its steps were done on both ways"
-    return both
-
-
-def framing(case: Case) -> Seen:
-    """Found if any response through the gateway breaks a rule of HTTP framing (RFC 9112, RFC 9113)."""
-    faults = {way: _faults(case, way) for way in ("direct", "through")}
-    if faults["direct"]:
-        return unclear(f"the direct way itself: {faults['direct'][0]}")
-    through = faults["through"]
-    return compared("valid", "invalid" if through else "valid", found=bool(through), evidence=listed(through, 2))
+def framing(case: Case) -> list[str]:
+    """The breaches of HTTP framing (RFC 9112, RFC 9113) in all responses through the gateway."""
+    direct = _faults(case, "direct")
+    if direct:
+        raise unclear(f"the direct way itself: {direct[0]}")
+    return _faults(case, "through")
 
 
 def _faults(case: Case, way: Way) -> list[str]:
@@ -38,23 +30,25 @@ def _faults(case: Case, way: Way) -> list[str]:
 
 def errors(case: Case) -> Seen:
     """Found if a refusal, such as of a request without Accept, has another status or code through the gateway."""
-    differ: list[str] = []
-    count = 0
-    for step in ("errors", "errors.modern"):
-        both = case.both(step)
-        if both is None:
-            continue
-        for own, other in zip(both[0].exchanges, both[1].exchanges, strict=False):
-            # How a session is opened is no refusal.
-            if own.name in ("initialize", "initialized"):
-                continue
-            count += 1
-            ours, theirs = _refusal(own), _refusal(other)
-            if ours != theirs:
-                differ.append(f"{own.name}: {ours}, through {theirs}")
+    pairs = [
+        (own.name, _refusal(own), _refusal(other))
+        for ours, theirs in _pairs(case, "errors", "errors.modern")
+        for own, other in zip(ours.exchanges, theirs.exchanges, strict=False)
+        # How a session is opened is no refusal.
+        if own.name not in ("initialize", "initialized")
+    ]
+    differ = [f"{name}: {ours}, through {theirs}" for name, ours, theirs in pairs if ours != theirs]
+    return _counted(len(pairs), "refusals", differ)
+
+
+def _pairs(case: Case, *steps: str) -> list[tuple[Trial, Trial]]:
+    return [both for both in map(case.both, steps) if both is not None]
+
+
+def _counted(count: int, what: str, differ: list[str]) -> Seen:
     if not count:
-        return not_applicable(_NOT_OFFERED)
-    return compared(f"{count} refusals", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
+        raise not_applicable("the gateway does not offer it")
+    return compared(f"{count} {what}", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
 
 
 def _refusal(item: Exchange) -> str:
@@ -64,10 +58,10 @@ def _refusal(item: Exchange) -> str:
 
 def tool_errors(case: Case) -> Seen:
     """Found if a JSON-RPC error of the tool `fail` arrives as a result with `isError`."""
-    direct, through = _both(case, "failures")
+    direct, through = case.pair("failures")
     ours, theirs = direct["protocol_error"], through["protocol_error"]
     if ours.error_code is None:
-        return unclear("the probe itself answered no error")
+        raise unclear("the probe itself answered no error")
     if theirs.error_code is not None or theirs.answer is None:
         return compared(str(ours.error_code), str(theirs.error_code), found=False)
     return compared(str(ours.error_code), "a tool result", found=True, evidence="isError instead of error")
@@ -75,28 +69,24 @@ def tool_errors(case: Case) -> Seen:
 
 def results(case: Case) -> Seen:
     """Found if a result does not arrive, or with other content (`records.digest` says what does not count)."""
-    differ: list[str] = []
-    count = 0
-    for step in ("results", "large.quick", "large"):
-        both = case.both(step)
-        if both is None:
-            continue
-        for own in both[0].exchanges:
-            if own.name in ("initialize", "initialized", "delete") or own.name not in both[1] or not own.messages:
-                continue
-            other = both[1][own.name]
-            count += 1
-            if not other.messages or other.messages[-1].digest != own.messages[-1].digest:
-                how = f"{other.status}, {other.end}" if not other.messages else "other content"
-                differ.append(f"{own.name} ({own.messages[-1].size} bytes): {how}")
-    if not count:
-        return not_applicable(_NOT_OFFERED)
-    return compared(f"{count} results", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
+    pairs = [
+        (own, theirs[own.name])
+        for ours, theirs in _pairs(case, "results", "large.quick", "large")
+        for own in ours.exchanges
+        if own.name not in ("initialize", "initialized", "delete") and own.name in theirs and own.messages
+    ]
+    differ = [
+        f"{own.name} ({own.messages[-1].size} bytes): "
+        + ("other content" if other.messages else f"{other.status}, {other.end}")
+        for own, other in pairs
+        if not other.messages or other.messages[-1].digest != own.messages[-1].digest
+    ]
+    return _counted(len(pairs), "results", differ)
 
 
 def ids(case: Case) -> Seen:
     """Found if an id or token of `IDS` comes back with another value or JSON type; at the probe it may be another."""
-    _, through = _both(case, "ids")
+    _, through = case.pair("ids")
     wrong: list[str] = []
     rewritten = 0
     for at, value in enumerate(IDS):
@@ -120,42 +110,29 @@ def ids(case: Case) -> Seen:
 _PROGRESS: Final = "notifications/progress"
 
 
-def large_ids(case: Case) -> Seen:
-    """Found if the gateway refuses a request for its id, such as 2**53 + 1, which the probe answers."""
-    direct, through = _both(case, "ids")
-    refused = [
+def large_ids(case: Case) -> list[str]:
+    """The ids, such as 2**53 + 1, of requests that the probe answers and the gateway refuses."""
+    direct, through = case.pair("ids")
+    return [
         repr(value)
         for at, value in enumerate(IDS)
         if "result" not in members(through[f"id.{at}"].answer) and "result" in members(direct[f"id.{at}"].answer)
     ]
-    return compared("taken", "refused" if refused else "taken", found=bool(refused), evidence=listed(refused))
 
 
-def origin(case: Case) -> Seen:
-    """Found if a request with a foreign Host or Origin, which the probe refuses with 403, passes the gateway."""
-    direct, through = _both(case, "origins")
+def origin(case: Case) -> list[str]:
+    """The requests with a foreign Host or Origin that the probe refuses with 403 and the gateway lets pass."""
+    direct, through = case.pair("origins")
     asked = [item for item in through.exchanges if item.name in direct and direct[item.name].status == 403]
     if not asked:
-        return unclear("the probe itself let them pass")
+        raise unclear("the probe itself let them pass")
     # With status 200 a gateway may also send the refusal of the server, or a page of another host that it serves.
-    passed = [item for item in asked if item.status == 200 and item.result]
-    said = [f"{item.name}: 403, through {item.status}" for item in passed]
-    return compared("403", "passed" if passed else "refused", found=bool(passed), evidence=listed(said))
+    return [f"{item.name}: 403, through {item.status}" for item in asked if item.status == 200 and item.result]
 
 
-def bodies(case: Case) -> Seen:
-    """Found if the gateway refuses a body of one of `BODIES` bytes, which the probe takes."""
-    direct, through = _both(case, "bodies")
-    return _limit(direct, through)
-
-
-def heads(case: Case) -> Seen:
-    """Found if the gateway refuses one of `HEADS`, such as a header of 9 KB, which the probe takes."""
-    direct, through = _both(case, "heads")
-    return _limit(direct, through)
-
-
-def _limit(direct: Trial, through: Trial) -> Seen:
+def limit(step: str, case: Case) -> Seen:
+    """Found if the gateway refuses a body of `BODIES` bytes or one of `HEADS` (9 KB and more) that the probe takes."""
+    direct, through = case.pair(step)
     taken = {item.name for item in direct.exchanges if item.status == 200 and item.name != "initialize"}
     refused = [item for item in through.exchanges if item.name in taken and item.status != 200]
     said = [f"{item.name}: {item.status or item.problem or item.end}" for item in refused]
@@ -168,10 +145,10 @@ _MUST: Final = frozenset({"authorization", "traceparent", "x-mixed"})
 
 def headers(case: Case) -> Seen:
     """Found if a header that clients need is lost. Others that are lost or merged are only told."""
-    direct, through = _both(case, "headers")
+    direct, through = case.pair("headers")
     ours, theirs = _at_probe(direct), _at_probe(through)
     if ours is None or theirs is None:
-        return unclear("the request was not found at the probe")
+        raise unclear("the request was not found at the probe")
     # A gateway with sessions of its own, or with none, is judged by those.
     missing = [name for name in lost(ours, theirs) if name != "mcp-session-id"]
     changed = [f"X-Twice arrived as {', '.join(map(repr, theirs['x-twice']))}"] if _merged(ours, theirs) else []
@@ -217,24 +194,24 @@ def _at_probe(trial: Trial) -> dict[str, list[str]] | None:
 
 def encoding(case: Case) -> Seen:
     """Found if an event stream arrives with Content-Encoding, which `no-transform` forbids."""
-    direct, through = _both(case, "encoding")
+    direct, through = case.pair("encoding")
     ours, theirs = (trial["call"].header("content-encoding") for trial in (direct, through))
     if through["call"].status != 200:
-        return not_applicable("the call was refused")
+        raise not_applicable("the call was refused")
     evidence = f"Content-Encoding: {theirs} on text/event-stream" if theirs else ""
     return compared(ours or "none", theirs or "none", found=bool(theirs) and not ours, evidence=evidence)
 
 
 CHECKS: Final = (
-    Check(22, ("reach.legacy",), framing),
+    Check(22, ("reach.legacy",), listing(framing, "valid", "invalid", most=2)),
     Check(24, ("errors", "errors.modern"), errors),
     Check(25, ("failures",), tool_errors),
     Check(26, ("results", "large.quick", "large"), results),
     Check(27, ("ids",), ids),
-    Check(28, ("ids",), large_ids),
-    Check(39, ("origins",), origin),
-    Check(40, ("bodies",), bodies),
-    Check(41, ("heads",), heads),
+    Check(28, ("ids",), listing(large_ids, "taken", "refused")),
+    Check(39, ("origins",), listing(origin, "refused", "passed", direct="403")),
+    Check(40, ("bodies",), partial(limit, "bodies")),
+    Check(41, ("heads",), partial(limit, "heads")),
     Check(42, ("headers",), headers),
     Check(43, ("encoding",), encoding),
 )

@@ -10,7 +10,7 @@ from ..marks import client_of
 from ..naming import GUESSED
 from ..side import CAPABILITIES
 from ..trials import Trial
-from .verdict import Case, Check, Seen, compared, listed, members, not_applicable, told, unclear
+from .verdict import Case, Check, Seen, UnjudgedError, compared, listed, listing, members, not_applicable, told, unclear
 
 _NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
 
@@ -20,7 +20,7 @@ def http10(case: Case) -> Seen:
     versions = {way: _versions(case, way) for way in ("direct", "through")}
     old = versions["through"].count("1.0")
     if not versions["through"]:
-        return unclear("another run used the probe meanwhile" if case.run.others else "no request reached the probe")
+        raise unclear("another run used the probe meanwhile" if case.run.others else "no request reached the probe")
     direct, through = (", ".join(sorted(set(seen))) for seen in versions.values())
     evidence = f"{old} of {len(versions['through'])} requests"
     return compared(direct, through, found=2 * old > len(versions["through"]), evidence=evidence)
@@ -40,7 +40,7 @@ def modern(case: Case) -> Seen:
     """Tells that the gateway refuses 2026-07-28, or that its calls reach the probe in another revision."""
     both = case.both("reach.modern")
     if both is None or not case.offers("modern", "direct"):
-        return not_applicable("the probe itself was not asked")
+        raise not_applicable("the probe itself was not asked")
     if not case.offers("modern", "through"):
         answer = both[1]["discover"]
         code = "" if answer.error_code is None else f", error {answer.error_code}"
@@ -56,7 +56,7 @@ def renamed(case: Case) -> Seen:
     """Found if the gateway calls any tool of the probe by another name."""
     ours, theirs = _tools(case)
     if not theirs:
-        return not_applicable("no tools are listed")
+        raise not_applicable("no tools are listed")
     changed = [theirs for own, theirs in case.run.names.items() if own != theirs]
     return compared(f"{len(ours)} tools", f"{len(changed)} renamed", found=bool(changed), evidence=listed(changed, 3))
 
@@ -74,7 +74,7 @@ def lists(case: Case) -> Seen:
     """Found if a tool, resource or prompt of the probe is in no list of the gateway, over all pages."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("legacy", "through"):
-        return not_applicable(_NO_LEGACY)
+        raise not_applicable(_NO_LEGACY)
     missing: list[str] = []
     counts: list[str] = []
     for member in ("tools", "resources", "prompts"):
@@ -91,13 +91,12 @@ def lists(case: Case) -> Seen:
 
 def capabilities(case: Case) -> Seen:
     """Found if a session at the probe declares other capabilities than its client did."""
-    opened, other = _opened(case, 0), _opened(case, 1)
-    if isinstance(opened, Seen):
-        return opened
-    seen = set(members(opened["capabilities"]))
-    # Of a client that declares nothing.
-    more = set() if isinstance(other, Seen) else set(members(other["capabilities"]))
-    invented = sorted((seen - set(CAPABILITIES)) | more)
+    seen = set(members(_opened(case, 0)["capabilities"]))
+    try:
+        of_none = set(members(_opened(case, 1)["capabilities"]))  # of a client that declares nothing
+    except UnjudgedError:
+        of_none = set()
+    invented = sorted((seen - set(CAPABILITIES)) | of_none)
     lost = sorted(set(CAPABILITIES) - seen)
     said = [f"invented: {listed(invented)}"] if invented else []
     said += [f"lost: {listed(lost)}"] if lost else []
@@ -107,48 +106,48 @@ def capabilities(case: Case) -> Seen:
 def initialized(case: Case) -> Seen:
     """Found if the session of a client gets no `notifications/initialized` at the probe."""
     opened = _opened(case, 0)
-    if isinstance(opened, Seen):
-        return opened
     came = case.of("reach.call", "through")[0].behind.received("notifications/initialized", opened["session"])
     return compared("1", str(len(came)), found=not came, evidence=f"session {opened['session']}")
 
 
-def _opened(case: Case, client: int) -> Row | Seen:
+def _opened(case: Case, client: int) -> Row:
     """The beginning of the session at the probe in which a client's call ran."""
     session = _session_of_call(case, client)
-    if isinstance(session, Seen):
-        return session
     opened = case.of("reach.call", "through")[0].behind.of("session.opened", session=session)
-    return opened[-1] if opened else not_applicable("the gateway opened no session at the probe for this client")
+    if not opened:
+        raise not_applicable("the gateway opened no session at the probe for this client")
+    return opened[-1]
 
 
-def _session_of_call(case: Case, client: int) -> str | Seen:
+def _session_of_call(case: Case, client: int) -> str:
     """The session at the probe in which a client's call ran: no other session is known to be the client's."""
     trial = case.one("reach.call", "through")
     if trial is None or not case.offers("legacy", "through"):
-        return not_applicable(_NO_LEGACY)
+        raise not_applicable(_NO_LEGACY)
     if not trial.exchanges:
-        return not_applicable("the gateway offers no tool that takes a mark")
+        raise not_applicable("the gateway offers no tool that takes a mark")
     calls = [
         call
         for call in trial.behind.all_calls(trial.mark)
         if client_of(mark_of(call.started) or 0, trial.mark) == client
     ]
-    return str(calls[-1].started["session"]) if calls else unclear("the call was not found at the probe")
+    if not calls:
+        raise unclear("the call was not found at the probe")
+    return str(calls[-1].started["session"])
 
 
 def header(case: Case) -> Seen:
     """Found if the answer to `initialize` has no Mcp-Session-Id, and the session does not work without it."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("sessions", "direct"):
-        return not_applicable("the probe itself gave no session")
+        raise not_applicable("the probe itself gave no session")
     hello = both[1]["initialize"]
     if "protocolVersion" not in hello.result:
-        return not_applicable(_NO_LEGACY)
+        raise not_applicable(_NO_LEGACY)
     if hello.header("mcp-session-id") is not None:
         return compared("there", "there", found=False)
     if both[1]["ping"].status == 200:
-        return not_applicable("the gateway works without sessions")
+        raise not_applicable("the gateway works without sessions")
     return compared("there", "missing", found=True, evidence=f"the next request got {both[1]['ping'].status}")
 
 
@@ -156,7 +155,7 @@ def unknown(case: Case) -> Seen:
     """Found if a request with an unknown session id, or with that of a deleted session, gets 200."""
     both = case.both("reach.legacy")
     if both is None or "unknown session" not in both[1]:
-        return not_applicable("the gateway works without sessions")
+        raise not_applicable("the gateway works without sessions")
     direct, through = (trial["unknown session"].status for trial in both)
     gone = both[1]["after delete"].status
     ended = both[1]["delete"].status in (200, 202, 204)
@@ -169,11 +168,9 @@ def deleted(case: Case) -> Seen:
     """Found if DELETE leaves the session at the probe open. That the gateway refuses it with 405 is only told."""
     both = case.both("reach.call")
     if both is None or "0 delete" not in both[1]:
-        return not_applicable("the gateway works without sessions")
+        raise not_applicable("the gateway works without sessions")
     status = both[1]["0 delete"].status
     session = _session_of_call(case, 0)
-    if isinstance(session, Seen):
-        return session
     closed = both[1].behind.of("session.closed", session=session, why="deleted")
     if closed:
         return compared("closed", "closed", found=False)
@@ -189,23 +186,21 @@ def _sessions(trial: Trial) -> dict[int, list[str]]:
     return found
 
 
-def _legacy_sessions(case: Case) -> dict[int, list[str]] | Seen:
+def _legacy_sessions(case: Case) -> dict[int, list[str]]:
     trial = case.one("sessions", "through")
     if trial is None:
-        return not_applicable(_NO_LEGACY)
+        raise not_applicable(_NO_LEGACY)
     found = _sessions(trial)
     if not found:
-        return unclear("no call was found at the probe")
+        raise unclear("no call was found at the probe")
     if not all(label.startswith("s") for labels in found.values() for label in labels):
-        return not_applicable("the gateway speaks to the probe in a revision without sessions")
+        raise not_applicable("the gateway speaks to the probe in a revision without sessions")
     return found
 
 
 def shared(case: Case) -> Seen:
     """Found if the calls of all clients run in one session at the probe."""
     found = _legacy_sessions(case)
-    if isinstance(found, Seen):
-        return found
     sets = [set(labels) for labels in found.values()]
     together = set.intersection(*sets) if len(sets) > 1 else set()
     count = len(set.union(*sets))
@@ -216,22 +211,19 @@ def shared(case: Case) -> Seen:
 def each(case: Case) -> Seen:
     """Found if two calls of one client run in different sessions at the probe."""
     found = _legacy_sessions(case)
-    if isinstance(found, Seen):
-        return found
     several = [labels for labels in found.values() if len(set(labels)) > 1]
     count = len({label for labels in found.values() for label in labels})
     evidence = f"two calls of one client ran in {listed(several[0])}" if several else ""
     return compared("3 sessions for 3 clients", f"{count}", found=bool(several), evidence=evidence)
 
 
-def sticky(case: Case) -> Seen:
-    """Found if a request of a session that was just opened gets 404."""
+def sticky(case: Case) -> list[str]:
+    """The requests of sessions just opened that get 404, as one sentence."""
     trial = case.one("sessions", "through")
     if trial is None:
-        return not_applicable(_NO_LEGACY)
+        raise not_applicable(_NO_LEGACY)
     lost = [item for item in trial.exchanges if item.status == 404]
-    evidence = f"{len(lost)} of {len(trial.exchanges)} requests got 404" if lost else ""
-    return compared("found", "lost" if lost else "found", found=bool(lost), evidence=evidence)
+    return [f"{len(lost)} of {len(trial.exchanges)} requests got 404"] if lost else []
 
 
 CHECKS: Final = (
@@ -241,7 +233,7 @@ CHECKS: Final = (
     Check(31, ("reach.call",), capabilities),
     Check(33, ("sessions",), shared),
     Check(34, ("sessions",), each),
-    Check(35, ("sessions",), sticky),
+    Check(35, ("sessions",), listing(sticky, "found", "lost")),
     Check(36, ("reach.legacy",), header),
     Check(37, ("reach.legacy",), unknown),
     Check(38, ("reach.call",), deleted),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..client.records import Exchange
 from ..trials import Trial
 from .timing import PROGRESS, is_held
 from .verdict import Case, Check, Seen, compared, listed, members, not_applicable, unclear
@@ -11,21 +12,15 @@ from .verdict import Case, Check, Seen, compared, listed, members, not_applicabl
 _HELD: Final = "the streams are held back: stream.held"
 
 
-def _both(case: Case, step: str) -> tuple[Trial, Trial]:
-    both = case.both(step)
-    assert both is not None, "a check is asked only where its steps were done on both ways"
-    return both
-
-
 def resume(case: Case) -> Seen:
     """Found if a stream that broke has no ids of events, or Last-Event-ID does not bring the rest of it."""
-    direct, through = _both(case, "resume")
+    direct, through = case.pair("resume")
     if "rest" not in direct:
-        return unclear("the direct way itself has no ids of events")
+        raise unclear("the direct way itself has no ids of events")
     if is_held(case):
-        return not_applicable(_HELD)
+        raise not_applicable(_HELD)
     if not through["call"].of(PROGRESS):
-        return not_applicable("no progress arrives that could be resumed")
+        raise not_applicable("no progress arrives that could be resumed")
     if "rest" not in through:
         return compared("ids", "no ids", found=True, evidence="events have no ids")
     ours, theirs = _steps(direct), _steps(through)
@@ -43,11 +38,11 @@ def _steps(trial: Trial) -> list[str]:
 
 def questions(case: Case) -> Seen:
     """Found if a question (elicitation) does not reach the client, or the call gets no result after the answer."""
-    direct, through = _both(case, "elicitation")
+    direct, through = case.pair("elicitation")
     if not direct.facts["asked"]:
-        return unclear("the probe itself did not ask")
+        raise unclear("the probe itself did not ask")
     if is_held(case):
-        return not_applicable(_HELD)
+        raise not_applicable(_HELD)
     answered = "result" in members(through["call"].answer) and not through["call"].result.get("isError")
     if through.facts["asked"] and answered:
         return compared("asked", "asked", found=False)
@@ -86,21 +81,21 @@ def _broken(case: Case) -> list[str]:
 
 def draft(case: Case) -> Seen:
     """Found if a draft stream is resumed too early (1004), because the probe saw its close late."""
-    direct, through = _both(case, "draft")
+    direct, through = case.pair("draft")
     if "resume" not in direct or direct["resume"].error_code is not None:
-        return unclear("the direct way itself could not resume")
+        raise unclear("the direct way itself could not resume")
     if "resume" not in through:
-        return not_applicable("no draft stream was made")
+        raise not_applicable("no draft stream was made")
     code = through["resume"].error_code
     return compared("resumed", "resumed" if code is None else f"error {code}", found=code == 1004)
 
 
 def websocket(case: Case) -> Seen:
     """Found if the upgrade to a WebSocket does not get 101, or if messages on it get no answer."""
-    direct, through = _both(case, "websocket")
+    direct, through = case.pair("websocket")
     ours, theirs = direct["websocket"], through["websocket"]
     if ours.status != 101:
-        return unclear("the probe itself refused it")
+        raise unclear("the probe itself refused it")
     refused = theirs.status != 101 or len(theirs.messages) < len(ours.messages)
     how = str(theirs.status or theirs.problem or theirs.end)
     return compared("101", how, found=refused)
@@ -110,20 +105,22 @@ _BEFORE: Final = ("break.before.modern", "break.before.legacy")
 _AFTER: Final = ("break.after", "break.later")
 
 
-def _unbroken(trials: list[Trial]) -> Seen | None:
+def _broken_trials(case: Case, *steps: str) -> list[Trial]:
+    trials = [trial for step in steps for trial in case.of(step, "through")]
     if not trials:
-        return not_applicable("the breaker is off: --breaker PORT")
+        raise not_applicable("the breaker is off: --breaker PORT")
     if not any(trial.facts["broken"] for trial in trials):
-        return unclear("no request came through the breaker: is the gateway pointed at it?")
-    return None
+        raise unclear("no request came through the breaker: is the gateway pointed at it?")
+    return trials
+
+
+def _broken_calls(case: Case) -> list[Exchange]:
+    return [trial["call"] for trial in _broken_trials(case, *_AFTER) if trial.facts["broken"]]
 
 
 def twice(case: Case) -> Seen:
     """Found if a call begins twice at the probe after its connection broke before the answer."""
-    trials = [trial for step in _BEFORE for trial in case.of(step, "through")]
-    off = _unbroken(trials)
-    if off is not None:
-        return off
+    trials = _broken_trials(case, *_BEFORE)
     counts = {trial.step: len(trial.behind.calls(trial.mark)) for trial in trials}
     several = [f"{step}: {count} executions" for step, count in counts.items() if count > 1]
     most = max(counts.values())
@@ -132,24 +129,16 @@ def twice(case: Case) -> Seen:
 
 def refused(case: Case) -> Seen:
     """Found if a call that broke is sent again while the first one runs, so that the probe refuses the second one."""
-    trials = case.of("break.before.legacy", "through")
-    off = _unbroken(trials)
-    if off is not None:
-        return off
-    heads = trials[0].behind.received("tools/call")
-    status = trials[0]["call"].status
-    found = len(heads) > 1 and len(trials[0].behind.calls(trials[0].mark)) == 1
-    how = "sent once" if len(heads) == 1 else f"sent {len(heads)} times"
-    return compared("sent once", how, found=found, evidence=f"the client got {status}")
+    trial = _broken_trials(case, "break.before.legacy")[0]
+    sent = len(trial.behind.received("tools/call"))
+    found = sent > 1 and len(trial.behind.calls(trial.mark)) == 1
+    how = "sent once" if sent == 1 else f"sent {sent} times"
+    return compared("sent once", how, found=found, evidence=f"the client got {trial['call'].status}")
 
 
 def hidden(case: Case) -> Seen:
     """Found if a response whose connection to the probe broke arrives as a complete one, without its result."""
-    trials = [trial for step in _AFTER for trial in case.of(step, "through")]
-    off = _unbroken(trials)
-    if off is not None:
-        return off
-    calls = [trial["call"] for trial in trials if trial.facts["broken"]]
+    calls = _broken_calls(case)
     complete = [item for item in calls if item.end == "complete" and item.answer is None and item.status == 200]
     item = (complete or calls)[0]
     how = "complete" if complete else item.end
@@ -159,12 +148,7 @@ def hidden(case: Case) -> Seen:
 
 def hangs(case: Case) -> Seen:
     """Found if a response whose connection to the probe broke stays open at the client."""
-    trials = [trial for step in _AFTER for trial in case.of(step, "through")]
-    off = _unbroken(trials)
-    if off is not None:
-        return off
-    calls = [trial["call"] for trial in trials if trial.facts["broken"]]
-    item = max(calls, key=lambda item: item.ended - item.began)
+    item = max(_broken_calls(case), key=lambda item: item.ended - item.began)
     took = item.ended - item.began
     return compared("broken", item.end, found=item.end == "timed out", evidence=f"after {took:.1f} s")
 

@@ -9,18 +9,12 @@ from ..script.stopping import STREAM_OPEN_S
 from ..side import WAYS
 from ..trials import Trial
 from .timing import PROGRESS, call_of, offset
-from .verdict import Case, Check, Seen, compared, listed, not_applicable, unclear
+from .verdict import Case, Check, Seen, compared, listed, listing, not_applicable, unclear
 
 _CLOSES: Final = ("close.stream", "close.slow", "close.silent")
 # A close that is seen within this is soon enough, on any machine.
 _SOON_S: Final = 1.0
 _CANCEL_S: Final = 2.0
-
-
-def _trial(case: Case, step: str) -> tuple[Trial, Trial]:
-    both = case.both(step)
-    assert both is not None, "a check is asked only where its steps were done on both ways"
-    return both
 
 
 def _closed_after(trial: Trial, base: float) -> float | str:
@@ -51,10 +45,10 @@ def close_lost(case: Case) -> Seen:
     """Found if the client closes the stream of a modern call, and the call runs on at the probe."""
     direct, through = _close_times(case)
     if any(after == "never" for after in direct.values()):
-        return unclear("the direct way itself lost a close")
+        raise unclear("the direct way itself lost a close")
     known = {step: after for step, after in through.items() if isinstance(after, float) or after == "never"}
     if not known:
-        return unclear(listed([str(after) for after in through.values()], 1))
+        raise unclear(listed([str(after) for after in through.values()], 1))
     lost = [step.removeprefix("close.") for step, after in known.items() if after == "never"]
     return compared(_times(direct), _times(through), found=bool(lost), evidence=f"lost: {listed(lost)}" if lost else "")
 
@@ -68,7 +62,7 @@ def close_late(case: Case) -> Seen:
         if isinstance(after, float) and is_late(after, _known(direct.get(step)), _SOON_S)
     ]
     if not any(isinstance(after, float) for after in through.values()):
-        return not_applicable("no close was seen at all: close.lost")
+        raise not_applicable("no close was seen at all: close.lost")
     return compared(_times(direct), _times(through), found=bool(late), evidence=f"late: {listed(late)}" if late else "")
 
 
@@ -83,13 +77,13 @@ def _times(after: dict[str, float | str]) -> str:
 
 def cancel_lost(case: Case) -> Seen:
     """Found if `notifications/cancelled` does not cancel the call at the probe, or only after `_CANCEL_S`."""
-    direct, through = _trial(case, "cancel")
+    direct, through = case.pair("cancel")
     base = offset(case)
     ours, theirs = _cancelled_after(direct, base), _cancelled_after(through, base)
     if not isinstance(ours, float):
-        return unclear(f"the direct way itself: {ours}")
+        raise unclear(f"the direct way itself: {ours}")
     if theirs == "not found":
-        return unclear("the call was not found at the probe")
+        raise unclear("the call was not found at the probe")
     lost = not isinstance(theirs, float) or theirs > _CANCEL_S
     evidence = f"the notification got {through['cancel'].status}"
     return compared(ms(ours), ms(theirs) if isinstance(theirs, float) else theirs, found=lost, evidence=evidence)
@@ -105,11 +99,16 @@ def _cancelled_after(trial: Trial, base: float = 0.0) -> float | str:
     return float(call.cancelled["at"]) + base - trial.moments["cancelled"]
 
 
+def _cancelled(case: Case) -> Trial:
+    _, through = case.pair("cancel")
+    if not isinstance(_cancelled_after(through), float):
+        raise not_applicable("the cancellation is lost: cancel.lost")
+    return through
+
+
 def cancel_answered(case: Case) -> Seen:
     """Found if the client gets an answer to the call that it cancelled."""
-    _, through = _trial(case, "cancel")
-    if not isinstance(_cancelled_after(through), float):
-        return not_applicable("the cancellation is lost: cancel.lost")
+    through = _cancelled(case)
     answer = through["call"].answer
     how = "nothing" if answer is None else ("a result" if "result" in answer else f"error {through['call'].error_code}")
     return compared("nothing", how, found=answer is not None)
@@ -117,9 +116,7 @@ def cancel_answered(case: Case) -> Seen:
 
 def cancel_open(case: Case) -> Seen:
     """Found if the stream of a cancelled call is still open after `STREAM_OPEN_S`."""
-    _, through = _trial(case, "cancel")
-    if not isinstance(_cancelled_after(through), float):
-        return not_applicable("the cancellation is lost: cancel.lost")
+    through = _cancelled(case)
     left_open = through["call"].end == "timed out"
     how = f"open after {STREAM_OPEN_S:g} s" if left_open else "ended"
     return compared("ended", how, found=left_open)
@@ -143,12 +140,12 @@ def quiet_cut(case: Case) -> Seen:
     """Found if a stream or call on which nothing comes is cut, where it lives without the gateway."""
     cuts = {step: _cut(case, step) for step in _QUIET if case.both(step) is not None}
     if not cuts:
-        return not_applicable("it was not done on both ways")
+        raise not_applicable("it was not done on both ways")
     seconds = max(trial.facts["seconds"] for step in cuts for trial in case.of(step, "through"))
     found = {step: after for step, after in cuts.items() if after is not None}
     busy = _cut(case, "busy") if case.both("busy") is not None else None
     if busy is not None and all(abs(after - busy) < 2.0 for after in found.values()):
-        return not_applicable("it is the whole of a call that is bounded: busy.cut")
+        raise not_applicable("it is the whole of a call that is bounded: busy.cut")
     said = [f"{step.removeprefix('quiet.')} after {after:.1f} s" for step, after in found.items()]
     lives = "quiet.comments" in cuts and "quiet.comments" not in found
     evidence = listed(said) + ("; with comments every 15 s it lives" if found and lives else "")
@@ -159,21 +156,21 @@ def quiet_cut(case: Case) -> Seen:
 def busy_cut(case: Case) -> Seen:
     """Found if a call on which messages come all the time is cut."""
     after = _cut(case, "busy")
-    seconds = _trial(case, "busy")[1].facts["seconds"]
-    came = len(_trial(case, "busy")[1]["call"].of(PROGRESS))
+    seconds = case.pair("busy")[1].facts["seconds"]
+    came = len(case.pair("busy")[1]["call"].of(PROGRESS))
     evidence = f"{came} messages had come" if after is not None else ""
     limit = f"> {seconds} s" if after is None else f"{after:.1f} s"
     return compared(f"> {seconds} s", limit, found=after is not None, evidence=evidence)
 
 
-def cut_left(case: Case) -> Seen:
-    """Found if a call that the gateway ended by a time-out runs on at the probe."""
+def cut_left(case: Case) -> list[str]:
+    """The calls that the gateway ended by a time-out and that run on at the probe."""
     left: list[str] = []
     cut = 0
     for step in ("quiet.call", "busy"):
         if case.both(step) is None or _cut(case, step) is None:
             continue
-        through = _trial(case, step)[1]
+        through = case.pair(step)[1]
         # The client of a session may come back for what was cut, unless it was told that the call is over.
         if "initialize" in through and through["call"].answer is None:
             continue
@@ -182,8 +179,8 @@ def cut_left(case: Case) -> Seen:
         if call is not None and call.cancelled is None:
             left.append(f"{step}: call {call.started['call']} ran on")
     if not cut:
-        return not_applicable("the gateway ended no call for good")
-    return compared("stopped", "ran on" if left else "stopped", found=bool(left), evidence=listed(left))
+        raise not_applicable("the gateway ended no call for good")
+    return left
 
 
 CHECKS: Final = (
@@ -194,5 +191,5 @@ CHECKS: Final = (
     Check(12, ("cancel",), cancel_open),
     Check(15, _QUIET, quiet_cut),
     Check(16, ("busy",), busy_cut),
-    Check(17, ("quiet.call", "busy"), cut_left),
+    Check(17, ("quiet.call", "busy"), listing(cut_left, "stopped", "ran on")),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from statistics import median
 from typing import Any, Final
 
 from ...wire.two_ways import LEAST_S, is_late, ms
@@ -11,7 +12,7 @@ from ..behind import ProbeCall, Row
 from ..client.records import Arrived
 from ..side import WAYS, Way
 from ..trials import Trial
-from .verdict import Case, Check, Seen, compared, listed, members, middle, not_applicable, told, unclear
+from .verdict import Case, Check, Seen, UnjudgedError, compared, listed, listing, members, not_applicable, told, unclear
 
 PROGRESS: Final = "notifications/progress"
 _TIMED: Final = ("progress.legacy", "progress.modern")
@@ -92,17 +93,17 @@ def held(case: Case) -> Seen:
     """Found if most streams arrive only once their last message was made."""
     through = [each for each in _all(case, "through") if each.late]
     if not through:
-        return _nothing(case)
+        raise _nothing(case)
     base = offset(case)
     if any(each.is_held(base) for each in _all(case, "direct")):
-        return unclear("the direct way itself was late")
+        raise unclear("the direct way itself was late")
     count = sum(each.is_held(base) for each in through)
     worst = max(late for each in through for late in each.late) - base
     evidence = f"{count} of {len(through)} streams came at their end, up to {ms(worst)} late"
     return compared("as sent", "at the end" if is_held(case) else "as sent", found=is_held(case), evidence=evidence)
 
 
-def _nothing(case: Case) -> Seen:
+def _nothing(case: Case) -> UnjudgedError:
     if not _all(case, "through"):
         return unclear("no call was found at the probe")
     return not_applicable("no progress arrives with its request")
@@ -112,12 +113,12 @@ def late(case: Case) -> Seen:
     """Found if the median message is later than without the gateway, and the stream is not held back as a whole."""
     direct, through = _lateness(case)
     if not through:
-        return _nothing(case)
+        raise _nothing(case)
     if is_held(case):
-        return not_applicable("the streams are held back: stream.held")
-    ours, theirs = middle(direct) if direct else 0.0, middle(through)
+        raise not_applicable("the streams are held back: stream.held")
+    ours, theirs = median(direct) if direct else 0.0, median(through)
     if ours > LEAST_S:
-        return unclear(f"the direct way itself was {ms(ours)} late")
+        raise unclear(f"the direct way itself was {ms(ours)} late")
     evidence = f"{len(through)} messages, {ms(min(through))} to {ms(max(through))} late"
     return compared(ms(ours), ms(theirs), found=is_late(theirs, ours), evidence=evidence)
 
@@ -126,7 +127,7 @@ def dropped(case: Case) -> Seen:
     """Found if more than half of the calls with a progress token bring no progress on any stream."""
     through = [each for each in _all(case, "through") if each.at_probe]
     if not through:
-        return unclear("no call was found at the probe, or none was given its token")
+        raise unclear("no call was found at the probe, or none was given its token")
     empty = [each for each in through if not each.arrived and not each.beside]
     sent, came = sum(each.at_probe for each in through), sum(each.arrived + each.beside for each in through)
     evidence = f"calls {listed([each.call for each in empty])}" if empty else ""
@@ -134,16 +135,13 @@ def dropped(case: Case) -> Seen:
     return compared(f"{sent} sent", f"{came} arrived", found=found, evidence=evidence)
 
 
-def moved(case: Case) -> Seen:
-    """Found if progress of a call comes on the GET stream of its session."""
+def moved(case: Case) -> list[str]:
+    """The count of messages of progress that come on the GET stream of the session, as one sentence."""
     trials = case.of("progress.legacy", "through")
     if not trials:
-        return not_applicable("the gateway does not offer sessions")
+        raise not_applicable("the gateway does not offer sessions")
     count = sum(each.beside for each in map(timed, trials) if each is not None)
-    evidence = f"{count} messages came on the GET stream" if count else ""
-    return compared(
-        "on its response", "on the GET stream" if count else "on its response", found=bool(count), evidence=evidence
-    )
+    return [f"{count} messages came on the GET stream"] if count else []
 
 
 def overtaken(case: Case) -> Seen:
@@ -151,7 +149,7 @@ def overtaken(case: Case) -> Seen:
     trials = [trial for step in ("fast", *_TIMED) for trial in case.of(step, "through")]
     called = [(trial, call) for trial in trials if (call := call_of(trial)) is not None and call.progress]
     if not called:
-        return unclear("no call was found at the probe, or none was given its token")
+        raise unclear("no call was found at the probe, or none was given its token")
     sent, came, missing = 0, 0, list[str]()
     for trial, call in called:
         numbers = {_progress(row) for row in call.progress}
@@ -161,47 +159,45 @@ def overtaken(case: Case) -> Seen:
             sent, came = sent + len(numbers), came + len(numbers & arrived)
             missing += [f"{trial.step}: {number:g} of {len(numbers)}" for number in sorted(numbers - arrived)]
     if not sent:
-        return not_applicable("no progress arrives with its request")
+        raise not_applicable("no progress arrives with its request")
     evidence = f"missing: {listed(missing)}" if missing else ""
     return compared(f"{sent} sent", f"{came} arrived", found=bool(missing), evidence=evidence)
 
 
-def order(case: Case) -> Seen:
-    """Found if the progress of a call does not grow from each message to the next."""
+def order(case: Case) -> list[str]:
+    """The calls whose progress does not grow from each message to the next."""
     wrong: list[str] = []
     for step in (*_TIMED, "fast"):
         for trial in case.of(step, "through"):
             came = _numbers(trial["call"].of(PROGRESS))
             if any(later <= earlier for earlier, later in pairwise(came)):
                 wrong.append(f"{step}: {listed([f'{number:g}' for number in came], 8)}")
-    return compared("in order", "out of order" if wrong else "in order", found=bool(wrong), evidence=listed(wrong, 2))
+    return wrong
 
 
 def get_head(case: Case) -> Seen:
     """Found if the head of the GET stream does not come within 3 s."""
-    both = case.both("get")
-    assert both is not None, "a check is asked only where its steps were done on both ways"
+    both = case.pair("get")
     ours, theirs = (trial["get"] for trial in both)
     if ours.status != 200 or ours.head_at is None:
-        return unclear("the direct way itself has no GET stream")
+        raise unclear("the direct way itself has no GET stream")
     direct = ms(ours.head_at - ours.began)
     if theirs.status is None:
         return compared(direct, f"none in {ms(theirs.ended - theirs.began)}", found=True, evidence=theirs.problem)
     if theirs.status != 200 or theirs.head_at is None:
-        return not_applicable(f"the GET stream is refused with {theirs.status}")
+        raise not_applicable(f"the GET stream is refused with {theirs.status}")
     took = theirs.head_at - theirs.began
     return compared(direct, ms(took), found=took > 3.0, evidence="")
 
 
 def get_empty(case: Case) -> Seen:
     """Found if `notifications/tools/list_changed` does not arrive on the GET stream; 405 for it is only told."""
-    both = case.both("get")
-    assert both is not None, "a check is asked only where its steps were done on both ways"
+    both = case.pair("get")
     ours, theirs = (trial["get"] for trial in both)
     if not ours.messages:
-        return unclear("the direct way itself brought nothing")
+        raise unclear("the direct way itself brought nothing")
     if theirs.status is None:
-        return not_applicable("the GET stream does not begin: get.head")
+        raise not_applicable("the GET stream does not begin: get.head")
     if theirs.status == 405:
         return told("200", "405", "the gateway has no GET stream, which is allowed")
     moved_to = len(both[1]["announce"].of("notifications/tools/list_changed"))
@@ -214,12 +210,12 @@ def serial(case: Case) -> Seen:
     """Found if a call gets no answer among others, or if calls come late and wait for each other at the probe."""
     ours, theirs = ([_load(trial) for trial in _loads(case, way)] for way in WAYS)
     if not ours or not theirs:
-        return not_applicable("it was not done on both ways")
+        raise not_applicable("it was not done on both ways")
     # A machine with other work is late by chance: the worst time of the direct way counts, and the best through.
     direct, through = max(ours, key=lambda load: load.first), min(theirs, key=lambda load: (load.lost, load.first))
     if any(load.lost for load in ours) or direct.first > _DIRECT_S:
         lost = max(load.lost for load in ours)
-        return unclear(f"the direct way itself: first message after {ms(direct.first)}, {lost} without an answer")
+        raise unclear(f"the direct way itself: first message after {ms(direct.first)}, {lost} without an answer")
     is_slow = is_late(through.first, direct.first, _FIRST_S)
     # Calls that the probe has at the same time do not wait for each other.
     waited = 2 * max(load.at_once for load in theirs) <= min(load.at_once for load in ours)
@@ -271,10 +267,10 @@ def load_sessions(case: Case) -> Seen:
     """Found if the probe opens a session for more than half of the requests of 2026-07-28, which has none."""
     trial = next(iter(_loads(case, "through")), None)
     if trial is None or not case.offers("modern", "through"):
-        return not_applicable("calls of one session: see sessions.each")
+        raise not_applicable("calls of one session: see sessions.each")
     opened, calls = trial.behind.of("session.opened"), len(trial.exchanges)
     if case.run.others and 2 * len(opened) > calls:
-        return unclear("another run used the probe meanwhile")
+        raise unclear("another run used the probe meanwhile")
     evidence = f"{len(opened)} sessions for {calls} requests" if opened else ""
     return compared("0 sessions", f"{len(opened)}", found=2 * len(opened) > calls, evidence=evidence)
 
@@ -283,10 +279,10 @@ def streams(case: Case) -> Seen:
     """Found if requests wait or are refused once the streams that an HTTP/2 connection allows are open."""
     trial = case.one("streams", "through")
     if trial is None:
-        return not_applicable("HTTP/2 is not spoken")
+        raise not_applicable("HTTP/2 is not spoken")
     facts = trial.facts
     if facts["problem"]:
-        return unclear(facts["problem"])
+        raise unclear(facts["problem"])
     late_ones = facts["late"] + facts["refused"]
     evidence = f"with {facts['limit']} streams open the next request waits" if late_ones else ""
     return compared("no limit met", f"{facts['limit']} streams", found=bool(late_ones), evidence=evidence)
@@ -303,8 +299,8 @@ CHECKS: Final = (
     Check(3, ("get",), get_head),
     Check(4, _TIMED, dropped),
     Check(5, ("fast", *_TIMED), overtaken),
-    Check(6, ("progress.legacy",), moved),
-    Check(7, (*_TIMED, "fast"), order),
+    Check(6, ("progress.legacy",), listing(moved, "on its response", "on the GET stream")),
+    Check(7, (*_TIMED, "fast"), listing(order, "in order", "out of order", most=2)),
     Check(14, ("get",), get_empty),
     Check(47, ("streams",), streams, alone=True),
     Check(48, ("load", "load.quick"), serial),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import median
 from typing import Any
 
 from ..side import Way
@@ -38,19 +37,44 @@ class Seen:
     cases: tuple[str, ...] = ()
 
 
-def not_applicable(why: str) -> Seen:
+class UnjudgedError(Exception):
+    """A check has nothing to compare: `seen` has its verdict, n/a or unclear, and the reason."""
+
+    def __init__(self, why: str, verdict: Verdict) -> None:
+        super().__init__(why)
+        self.seen = Seen(None, evidence=why, verdict=verdict)
+
+
+def not_applicable(why: str) -> UnjudgedError:
     """The gateway does not offer what is checked, or another fault hides it."""
-    return Seen(None, evidence=why, verdict=Verdict.NOT_APPLICABLE)
+    return UnjudgedError(why, Verdict.NOT_APPLICABLE)
 
 
-def unclear(why: str) -> Seen:
-    """Nothing can be said."""
-    return Seen(None, evidence=why, verdict=Verdict.UNCLEAR)
+def unclear(why: str) -> UnjudgedError:
+    """The trials do not decide, for example because the direct way has the fault too."""
+    return UnjudgedError(why, Verdict.UNCLEAR)
 
 
 def compared(direct: str, through: str, *, found: bool, evidence: str = "") -> Seen:
     """The fault is there or not."""
     return Seen(found, direct, through, evidence)
+
+
+def listing(
+    of: Callable[[Case], list[str]], same: str, other: str, *, direct: str | None = None, most: int = 5
+) -> Callable[[Case], Seen]:
+    """Make a check of a list of faults: it is found if `of` gives any, such as ["id 7: refused"].
+
+    The way through is shown as `same` or `other`, and the direct way as `direct`, or `same` without it. The evidence
+    shows `most` faults.
+    """
+
+    def judge(case: Case) -> Seen:
+        wrong = of(case)
+        through = other if wrong else same
+        return compared(same if direct is None else direct, through, found=bool(wrong), evidence=listed(wrong, most))
+
+    return judge
 
 
 def told(direct: str, through: str, evidence: str) -> Seen:
@@ -77,6 +101,12 @@ class Case:
         direct, through = self.one(step, "direct"), self.one(step, "through")
         return None if direct is None or through is None else (direct, through)
 
+    def pair(self, step: str) -> tuple[Trial, Trial]:
+        """The first trial on each way of the only step of a check, which runs only where both were done."""
+        both = self.both(step)
+        assert both is not None, "a check is asked only where its steps were done on both ways"
+        return both
+
     def offers(self, what: str, way: Way) -> bool:
         """Whether a way offers something."""
         return what in self.run.offers[way]
@@ -93,11 +123,6 @@ class Check:
     steps: tuple[str, ...]
     judge: Callable[[Case], Seen]
     alone: bool = False
-
-
-def middle(values: list[float]) -> float:
-    """The median."""
-    return median(values)
 
 
 def listed(items: list[str], most: int = 5) -> str:
