@@ -1,1 +1,4 @@
 import "~/ui/base.css";
+import { countRenders } from "./renders";
+
+countRenders();

@@ -5,7 +5,7 @@ import { Badge } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
 import { DirectionBadge, EraBadge } from "~/widgets/badges";
 import { summaryOf } from "~/words/summary";
-import { eraOf, useKnown } from "./known";
+import { eraOf, useClient, useKnown, useMethod } from "./known";
 import styles from "./live.module.css";
 
 interface CellProps {
@@ -16,7 +16,7 @@ interface CellProps {
 /** Whose entry it is, with the label that the client was given and the name that it gives itself. */
 export function Who({ run, entry }: CellProps) {
   const { session, label } = entry;
-  const client = useKnown().client(run, session ?? "");
+  const client = useClient(run, session);
   if (session === null && label === null) return <Host entry={entry} />;
   const title = client === null ? "client not known" : `${client.name} ${client.version}`;
   return (
@@ -38,7 +38,7 @@ function Host({ entry }: { entry: Entry }) {
 
 export function Era({ run, entry }: CellProps) {
   const { session } = entry;
-  const revision = useKnown().client(run, session ?? "")?.revision;
+  const revision = useClient(run, session)?.revision;
   if (session === null) return null;
   return (
     <>
@@ -49,7 +49,7 @@ export function Era({ run, entry }: CellProps) {
 
 /** The direction; of a message to the client also how far it got. */
 export function Way({ run, entry }: CellProps) {
-  const known = useKnown();
+  const delivery = useKnown((known) => (entry.kind === "message.emitted" ? known.relations(run).deliveryOf(entry) : "not yet"));
   if (entry.kind === "message.dropped") {
     return (
       <Badge tone="bad" title="made, but not sent">
@@ -58,7 +58,6 @@ export function Way({ run, entry }: CellProps) {
     );
   }
   if (entry.kind === "message.emitted") {
-    const delivery = known.relations(run).deliveryOf(entry);
     if (delivery === "not yet") {
       return (
         <Badge tone="warn" title="made, and not yet taken by a socket">
@@ -79,11 +78,10 @@ export function Way({ run, entry }: CellProps) {
 
 /** The method and what kind of message it is, or the kind of the entry. */
 export function What({ run, entry }: CellProps) {
-  const known = useKnown();
+  const method = useMethod(run, entry);
   if (!isMessage(entry)) {
     return <span className={styles["kind"]}>{entry.kind}</span>;
   }
-  const method = known.relations(run).methodOf(entry);
   return (
     <>
       {method !== null && <span className={styles["method"]}>{method} </span>}
@@ -104,7 +102,7 @@ export function Id({ entry }: { entry: Entry }) {
 }
 
 export function Line({ run, entry }: CellProps) {
-  const { mark, text } = summaryOf(entry, useKnown().relations(run).methodOf(entry));
+  const { mark, text } = summaryOf(entry, useMethod(run, entry));
   return (
     <span title={text}>
       {mark !== undefined && <Badge tone={mark.tone}>{mark.text}</Badge>} {text}
@@ -114,14 +112,14 @@ export function Line({ run, entry }: CellProps) {
 
 /** The other half of a request and its answer, with the time between them. */
 export function Pair({ run, entry, onOpen }: CellProps & { onOpen: (run: string, seq: number) => void }) {
-  const relations = useKnown().relations(run);
+  const answer = useKnown((known) => known.relations(run).answerOf(entry.seq));
+  const request = useKnown((known) => known.relations(run).requestOf(entry));
+  const isMissing = useKnown((known) => known.relations(run).missing > entry.seq);
   if (!("rpc" in entry)) return null;
   if (entry.rpc === "request") {
-    const answer = relations.answerOf(entry.seq);
-    if (answer === undefined) return <span className={styles["quiet"]}>{relations.missing > entry.seq ? "answer not known" : "no answer yet"}</span>;
+    if (answer === undefined) return <span className={styles["quiet"]}>{isMissing ? "answer not known" : "no answer yet"}</span>;
     return <Jump text={`#${answer.seq} after ${between(entry, answer)}`} title="Show the answer" onClick={() => onOpen(run, answer.seq)} />;
   }
-  const request = relations.requestOf(entry);
   if (request === undefined) return isAnswer(entry) ? <span className={styles["quiet"]}>request not known</span> : null;
   return <Jump text={`${between(request, entry)} after #${request.seq}`} title="Show the request" onClick={() => onOpen(run, request.seq)} />;
 }

@@ -4,27 +4,20 @@ import type { Column } from "~/ui/data-table";
 import { Time } from "~/ui/time";
 import { EntryMarks } from "~/widgets/finding-mark";
 import { Era, Id, Line, Pair, Way, What, Who } from "./cells";
-import { GapBadge, GapText, Older } from "./gap-cells";
 import styles from "./live.module.css";
-import type { History } from "./use-history";
-import type { Search } from "./use-search";
 import type { LiveRow } from "./wire-rows";
 
 interface Options {
-  run: string;
-  history: History;
-  oldest: number | null;
   /** Beside the panel there is room for less; it shows the rest of the selected entry. */
   narrow: boolean;
   onOpen: (run: string, seq: number) => void;
-  search: Search;
 }
 
 /** A cell that only entries have. */
 const entryCell = (cell: (entry: Entry, life: string) => ReactNode) => (row: LiveRow) => (row.type === "entry" ? cell(row.entry, row.run) : null);
 
 /** The columns of the list. */
-export function columnsOf({ run, history, oldest, narrow, onOpen, search }: Options): readonly Column<LiveRow>[] {
+export function columnsOf({ narrow, onOpen }: Options): readonly Column<LiveRow>[] {
   const all: readonly (Column<LiveRow> & { wide?: true })[] = [
     { key: "time", head: "Time", width: "6.3rem", cell: entryCell((entry) => <Time at={entry.at} />) },
     { key: "seq", head: "#", width: "2.8rem", align: "end", cell: entryCell((entry) => <span className={styles["quiet"]}>{entry.seq}</span>) },
@@ -35,25 +28,19 @@ export function columnsOf({ run, history, oldest, narrow, onOpen, search }: Opti
       key: "what",
       head: "Method or kind",
       width: narrow ? "minmax(6.5rem, 1fr)" : "11.5rem",
-      cell: (row) => (row.type === "entry" ? <What run={row.run} entry={row.entry} /> : row.type === "gap" ? <GapBadge line={row} /> : null),
+      cell: entryCell((entry, life) => <What run={life} entry={entry} />),
     },
     { key: "id", head: "Id", width: narrow ? "2.6rem" : "3.4rem", cell: entryCell((entry) => <Id entry={entry} />) },
     {
       key: "summary",
       head: "Summary",
       width: "minmax(7rem, 2fr)",
-      cell: (row) => {
-        if (row.type === "entry") {
-          return (
-            <>
-              <EntryMarks run={row.run} seq={row.entry.seq} reachable={false} />
-              <Line run={row.run} entry={row.entry} />
-            </>
-          );
-        }
-        if (row.type === "gap") return <GapText line={row} run={run} history={history} />;
-        return row.type === "older" ? <Older history={history} before={oldest ?? 0} search={search} /> : null;
-      },
+      cell: entryCell((entry, life) => (
+        <>
+          <EntryMarks run={life} seq={entry.seq} reachable={false} />
+          <Line run={life} entry={entry} />
+        </>
+      )),
     },
     { key: "pair", head: "Pair", width: "7.4rem", wide: true, cell: entryCell((entry, life) => <Pair run={life} entry={entry} onOpen={onOpen} />) },
   ];

@@ -16,7 +16,7 @@ import { JsonView } from "~/widgets/json-view";
 import { TypedValue } from "~/widgets/typed-value";
 import { curlOfRequest } from "~/words/curl";
 import { Era, Line, Way, Who } from "./cells";
-import { useKnown } from "./known";
+import { useAllKnown, useKnown } from "./known";
 import styles from "./live.module.css";
 import { Related } from "./related";
 import type { LiveUrl } from "./use-live-url";
@@ -33,7 +33,7 @@ interface EntryPanelProps {
 
 /** Everything about one entry: what was sent first, then what it belongs to; where and when it was recorded is folded. */
 export function EntryPanel({ run, entry, url, above, below, onClose }: EntryPanelProps) {
-  const known = useKnown();
+  const known = useAllKnown();
   const method = known.relations(run).methodOf(entry);
   const actions = (
     <>
@@ -71,7 +71,7 @@ export function EntryPanel({ run, entry, url, above, below, onClose }: EntryPane
 
 /** Of a request over HTTP and of a message in it: the command that sends it again. */
 function CopyCurl({ run, entry }: { run: string; entry: Entry }) {
-  const exchange = useKnown().relations(run).exchangeOf(entry);
+  const exchange = useAllKnown().relations(run).exchangeOf(entry);
   const address = useMcpAddress();
   const request = exchange.find((each): each is HttpRequest => each.kind === "http.request");
   if (request === undefined || address === null || !(entry.kind === "http.request" || entry.kind === "message.received")) return null;
@@ -148,7 +148,7 @@ function Headers({ pairs }: { pairs: unknown }) {
 
 function Whole({ run, entry }: { run: string; entry: Entry }) {
   const [open, setOpen] = useState(false);
-  const current = useKnown().run === run;
+  const current = useKnown((known) => known.run === run);
   return (
     <>
       <p className={styles["links"]}>

@@ -8,7 +8,6 @@ import { shareText } from "~/words/share";
 import { stateOf } from "~/words/states";
 import { summaryOf } from "~/words/summary";
 import { type Exchange, type ExchangeFacts, factsOf, remembering } from "./exchanges";
-import type { Relations } from "./relations";
 
 /** What was asked: a method and what stands beside it, or the line of an HTTP request. */
 export interface Asked {
@@ -18,14 +17,14 @@ export interface Asked {
   text: string;
 }
 
-export function askedBy(exchange: Exchange, relations: Relations): Asked {
+/** `methodOfHead` is the method of its head, of a response that of its request. */
+export function askedBy(exchange: Exchange, methodOfHead: string | null): Asked {
   const { head } = factsOf(exchange);
-  const method = relations.methodOf(head);
   if (head.kind === "http.request") return { method: `${head.method} ${head.path}`, rpc: null, text: "" };
-  const { text } = summaryOf(head, method);
+  const { text } = summaryOf(head, methodOfHead);
   if (!isMessage(head)) return { method: head.kind, rpc: null, text };
-  const rpc = head.rpc === "request" || (head.rpc === "notification" && method !== null) ? null : head.rpc;
-  return { method: method ?? head.kind, rpc, text: head.rpc === "error" || head.rpc === "response" ? ofMessage(head, method).text : text };
+  const rpc = head.rpc === "request" || (head.rpc === "notification" && methodOfHead !== null) ? null : head.rpc;
+  return { method: methodOfHead ?? head.kind, rpc, text: head.rpc === "error" || head.rpc === "response" ? ofMessage(head, methodOfHead).text : text };
 }
 
 /** How it ended, in a word with a colour where there is more to say than that it did, and in a line. */

@@ -15,7 +15,7 @@ function grouped(lines: readonly Line[], exchanges = new ExchangesOfRuns()) {
   const { wire } = exchanges.group(lines, runs);
   const list = wire.flatMap((line) => (line.type === "exchange" ? [line.exchange] : []));
   const asked = list.map((exchange) => {
-    const { method, rpc, text } = askedBy(exchange, runs.get(exchange.run) ?? new RelationsOfRuns().extend([]).values().next().value as never);
+    const { method, rpc, text } = askedBy(exchange, runs.get(exchange.run)?.methodOf(factsOf(exchange).head) ?? null);
     return [method, rpc, text].filter((part) => part !== null && part !== "").join(" ");
   });
   return { wire, list, asked, ends: list.map((exchange) => endingOf(exchange)) };

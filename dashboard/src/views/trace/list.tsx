@@ -1,9 +1,9 @@
-import { useCallback, useMemo, useState } from "react";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { Button } from "~/ui/button";
 import { DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
 import { columnsOf } from "./columns";
-import { Older } from "./gap-cells";
+import { GapBadge, GapText, Older } from "./gap-cells";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import type { History } from "./use-history";
@@ -35,16 +35,16 @@ interface ListProps {
 
 /** The list of exchanges or entries. It holds its place while new ones come, unless its newest end is followed. */
 export function List({ rows, search, oldest, url, history, open, onToggle, follow, setFollow, onOpen }: ListProps) {
-  const { run } = useKnown();
+  const run = useKnown((known) => known.run);
   const { view, order } = url;
   const hasPanel = url.at !== "";
   const room = useRoom();
   const columns = useMemo(
     () =>
       view === "wire"
-        ? wireColumns({ run, history, oldest, open, onToggle, room: room === "one" ? "one" : hasPanel ? "beside" : room, search })
-        : columnsOf({ run, history, oldest, narrow: hasPanel || room !== "all", onOpen, search }),
-    [view, run, history, oldest, open, onToggle, room, hasPanel, onOpen, search],
+        ? wireColumns({ open, onToggle, room: room === "one" ? "one" : hasPanel ? "beside" : room })
+        : columnsOf({ narrow: hasPanel || room !== "all", onOpen }),
+    [view, open, onToggle, room, hasPanel, onOpen],
   );
   const selected = useMemo(() => selectedKey(rows, url.at, run), [rows, url.at, run]);
   const rowHeight = view === "wire" && room === "one" ? TALL_ROW : ROW_HEIGHT;
@@ -77,6 +77,7 @@ export function List({ rows, search, oldest, url, history, open, onToggle, follo
         rowKey={keyOf}
         selected={selected}
         onSelect={onSelect}
+        across={(row) => across(row, run, search, oldest, history)}
         rowHeight={rowHeight}
         {...(view === "wire" && { tree })}
       />
@@ -85,6 +86,17 @@ export function List({ rows, search, oldest, url, history, open, onToggle, follo
 }
 
 const keyOf = (row: LiveRow) => row.key;
+
+/** What stands in place of the cells: what is missing, and how to get what is older. It changes with each frame. */
+function across(row: LiveRow, run: string, search: Search, oldest: number | null, history: History): ReactNode {
+  if (row.type === "older") return <Older history={history} before={oldest ?? 0} search={search} />;
+  if (row.type !== "gap") return undefined;
+  return (
+    <>
+      <GapBadge line={row} /> <GapText line={row} run={run} history={history} />
+    </>
+  );
+}
 
 /** The key of the row that shows the selected entry: its own, or that of its exchange. */
 function selectedKey(rows: readonly LiveRow[], at: string, run: string): string | undefined {

@@ -1,11 +1,11 @@
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useLayoutEffect, useMemo, useState } from "react";
 import { FilterError, type Word, has, read } from "~/protocol/filter";
 import { useMcpAddress } from "~/protocol/use-server";
 import { useHoldableFeed, useOnly } from "~/trace/use-feed";
 import { Button } from "~/ui/button";
 import { Page } from "~/ui/page";
 import { NothingConnected } from "~/widgets/nothing-connected";
-import { Known, KnownContext } from "./known";
+import { Known, KnownContext, KnownStore } from "./known";
 import { List, useOpenRows } from "./list";
 import { type Line, merge, withFound } from "./merge";
 import { RelationsOfRuns } from "./relations";
@@ -39,6 +39,9 @@ export default function LiveView() {
   const related = useMemo(() => ({ of: new RelationsOfRuns(), fetched, found: search.entries }), [fetched, search.entries]);
   const runs = useMemo(() => related.of.extend(all), [related, all]);
   const known = useMemo(() => new Known(run, runs, tables.sessions), [run, runs, tables.sessions]);
+  const [store] = useState(() => new KnownStore(known));
+  // after the rows are made, and before they are seen
+  useLayoutEffect(() => store.show(known), [store, known]);
   const [lines, cleared] = useCleared(all);
   const [open, toggle] = useOpenRows();
   const { rows, listed } = useRows({ url, words, lines, known, open, repeats: whole });
@@ -71,7 +74,7 @@ export default function LiveView() {
     </Toolbar>
   );
   return (
-    <KnownContext value={known}>
+    <KnownContext value={store}>
       <Page title="Live" tools={toolbar} drawer={<Selected url={url} rows={rows} onOpen={show} />}>
         {hello !== null && tables.sessions.length === 0 && all.every(isOwn) ? (
           <Nobody />

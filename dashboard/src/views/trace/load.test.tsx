@@ -4,6 +4,7 @@ import { page } from "vitest/browser";
 import { render } from "vitest-browser-react";
 import { Router } from "wouter";
 import { FakeFeed } from "~/testing/fake-source";
+import { rendersSinceThen } from "~/testing/renders";
 import { Story } from "~/testing/story";
 import { FeedContext } from "~/trace/use-feed";
 import LiveView from "./live-view";
@@ -113,7 +114,14 @@ test("10,000 entries stay quick", { timeout: 180_000 }, async () => {
   };
   await several("30 new entries in a frame, followed", Array.from({ length: 8 }, () => more), report);
   box.scrollTop = 5000;
+  await painted(() => undefined);
+  rendersSinceThen();
   await several("30 new entries in a frame, scrolled away", Array.from({ length: 8 }, () => more), report);
+  const away = rendersSinceThen();
+  // the list itself in each of the 8 frames; of the rows in view those alone that come into it or change
+  expect(away.get("List")).toBeGreaterThanOrEqual(8);
+  const inView = document.querySelectorAll("[role=treegrid] [role=row]").length;
+  for (const cell of ["When", "ClientOf", "Said", "Status", "End", "Took"]) expect(away.get(cell) ?? 0).toBeLessThan(inView);
   await several("open an entry", [() => element("[role=row][aria-expanded]").click()], report);
   // oxlint-disable-next-line no-console
   console.info([...report].map(([name, times]) => `${name}: ${times}`).join("\n"));

@@ -291,3 +291,23 @@ test("what a search found stands in its place, and fills what the feed left out"
   expect(found.map((line) => line.key)).toEqual(["old-1", "old-2", "a-2", "a-5", "a-6", "a-8", "a-gap-10", "a-11", "a-12"]);
   expect(withFound(items, [], "a")).toBe(items);
 });
+
+/** What is made of the last lines, when others were made before. */
+const folded = (passes: readonly (readonly Line[])[]) => {
+  const [relations, exchanges] = [new RelationsOfRuns(), new ExchangesOfRuns()];
+  const made = passes.map((lines) => {
+    const runs = relations.extend(lines);
+    const answers = lines.map((line) => (line.type === "entry" ? runs.get(line.run)?.answerOf(line.entry.seq)?.seq : null));
+    return { answers, wire: exchanges.group(lines, runs).wire };
+  });
+  return made.at(-1);
+};
+
+test("what belongs together is the same, however often React makes it, and also after lines that it gave up", () => {
+  const story = new Story();
+  story.opened("s1", "one");
+  for (let id = 1; id <= 4; id += 1) story.call("s1", id, 0, 3);
+  const all = asLines(story.entries);
+  const half = all.slice(0, all.length / 2);
+  expect(folded([half, all, all, half, all])).toEqual(folded([all]));
+});

@@ -3,7 +3,7 @@ import { quoted } from "~/protocol/filter";
 import type { Entry } from "~/protocol/schema";
 import { titleOf } from "~/words/summary";
 import { between, Line, What } from "./cells";
-import { useKnown } from "./known";
+import { useAllKnown } from "./known";
 import styles from "./live.module.css";
 import type { Relations } from "./relations";
 import type { LiveUrl } from "./use-live-url";
@@ -28,7 +28,7 @@ interface RelatedProps {
 
 /** Where to go on from an entry: its cause, what it caused, its call, its task, its exchange. */
 export function Related({ run, entry, url }: RelatedProps) {
-  const known = useKnown();
+  const known = useAllKnown();
   const relations = known.relations(run);
   const to = (seq: number) => url.href({ at: `${run}-${seq}` });
   const { call, task, exchange, connection, session } = entry;

@@ -40,7 +40,7 @@ export function repeated(lines: readonly WireLine[], known: Known): readonly (Wi
 function signature(exchange: Exchange, known: Known): string {
   const { session, head, response } = factsOf(exchange);
   const { mark, text } = endingOf(exchange);
-  const { method, rpc } = askedBy(exchange, known.relations(exchange.run));
+  const { method, rpc } = askedBy(exchange, known.relations(exchange.run).methodOf(factsOf(exchange).head));
   const same = text.replaceAll(/'[^']*'|"[^"]*"|\d+(?:\.\d+)?/g, "…");
   return JSON.stringify([exchange.run, session, head.kind, method, rpc, response?.status ?? null, mark?.text ?? null, same]);
 }

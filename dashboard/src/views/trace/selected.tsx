@@ -2,7 +2,7 @@ import { ApiError } from "~/protocol/client";
 import { useEntry } from "~/trace/use-entry";
 import { Drawer } from "~/ui/drawer";
 import { EntryPanel } from "./entry-panel";
-import { useKnown } from "./known";
+import { useAllKnown, useKnown } from "./known";
 import { type Place, type LiveUrl, placeOf } from "./use-live-url";
 import { type LiveRow, entryOf } from "./wire-rows";
 
@@ -14,7 +14,7 @@ interface SelectedProps {
 
 /** The panel of the entry that the address selects, wherever it has to be taken from. */
 export function Selected({ url, rows, onOpen }: SelectedProps) {
-  const known = useKnown();
+  const known = useAllKnown();
   const place = placeOf(url.at);
   const onClose = () => url.change({ at: "" }, true);
   if (url.at === "") return null;
@@ -49,7 +49,7 @@ function neighbour(rows: readonly LiveRow[], index: number, step: number) {
 
 /** An entry that this page does not have (any more). */
 function Fetched({ place, url, onClose }: { place: Place; url: SelectedProps["url"]; onClose: () => void }) {
-  const { run } = useKnown();
+  const run = useKnown((known) => known.run);
   const other = place.run !== null && place.run !== run;
   const { data, error } = useEntry(other ? "" : run, place.seq);
   const title = `#${place.seq}`;

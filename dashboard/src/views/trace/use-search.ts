@@ -68,13 +68,8 @@ export function useSearch({ run, line, by, oldest, end, whole }: Options): Searc
     const bySeq = new Map((pages ?? NONE).filter((page) => page.run === run).flatMap(({ events }) => events.map((entry) => [entry.seq, entry] as const)));
     return [...bySeq.values()].toSorted((a, b) => a.seq - b.seq);
   }, [pages, run]);
-  return {
-    counts: enabled && counts !== undefined ? counts : null,
-    entries,
-    busy: isFetching,
-    error: error?.message ?? null,
-    more: hasNextPage && enabled ? () => void fetchNextPage() : null,
-  };
+  const more = useMemo(() => (hasNextPage && enabled ? () => void fetchNextPage() : null), [hasNextPage, enabled, fetchNextPage]);
+  return { counts: enabled && counts !== undefined ? counts : null, entries, busy: isFetching, error: error?.message ?? null, more };
 }
 
 const NONE: readonly SearchPage[] = [];

@@ -11,7 +11,7 @@ import { summaryOf } from "~/words/summary";
 import { Id, Way, What, between } from "./cells";
 import { askedBy, endingOf } from "./exchange-text";
 import { type Exchange, factsOf } from "./exchanges";
-import { useKnown } from "./known";
+import { useClient, useMethod } from "./known";
 import styles from "./live.module.css";
 import type { Repeat } from "./repeats";
 import { type LiveRow, type WireRow, entryOf, isOpen } from "./wire-rows";
@@ -53,12 +53,11 @@ export function ClientOrWay({ row }: { row: WireRow }) {
 }
 
 function ClientOf({ exchange }: { exchange: Exchange }) {
-  const known = useKnown();
   const { session, label, head } = factsOf(exchange);
+  const client = useClient(exchange.run, session);
   if (session === null && label === null) {
     return head.kind.startsWith("host.") ? <span className={styles["quiet"]}>tool host {head.connection}</span> : <span className={styles["quiet"]}>–</span>;
   }
-  const client = session === null ? null : known.client(exchange.run, session);
   const name = client?.name === "" ? "without a name" : client?.name;
   return (
     <span title={client === null ? "client not known" : `${client.name} ${client.version}, ${client.revision}`}>
@@ -70,11 +69,11 @@ function ClientOf({ exchange }: { exchange: Exchange }) {
 
 /** What was asked, and of a message below an exchange what it says. */
 export function Said({ row }: { row: WireRow }) {
-  const relations = useKnown().relations(row.exchange.run);
+  const from = factsOf(row.exchange).head;
+  const asked = askedBy(row.exchange, useMethod(row.exchange.run, from));
   if (row.type === "progress") return <Progress entries={row.entries} />;
   if (row.type === "message") return <Message run={row.exchange.run} entry={row.entry} level={row.level} />;
-  const { method, rpc, text } = askedBy(row.exchange, relations);
-  const from = factsOf(row.exchange).head;
+  const { method, rpc, text } = asked;
   return (
     <span title={text}>
       {directionOf(from) === "out" && <span className={styles["quiet"]}>← </span>}
@@ -85,7 +84,7 @@ export function Said({ row }: { row: WireRow }) {
 }
 
 function Message({ run, entry, level }: { run: string; entry: Entry; level: number }) {
-  const { mark, text } = summaryOf(entry, useKnown().relations(run).methodOf(entry));
+  const { mark, text } = summaryOf(entry, useMethod(run, entry));
   return (
     <span className={level === 3 ? styles["third"] : styles["second"]} title={text}>
       <What run={run} entry={entry} /> {mark !== undefined && <Badge tone={mark.tone}>{mark.text}</Badge>} {text}
@@ -156,7 +155,7 @@ export function Times({ exchanges }: Pick<Repeat, "exchanges">) {
 
 /** All of an exchange in one cell of two lines, where there is no room for columns. */
 export function Narrow({ exchange }: { exchange: Exchange }) {
-  const { method, text } = askedBy(exchange, useKnown().relations(exchange.run));
+  const { method, text } = askedBy(exchange, useMethod(exchange.run, factsOf(exchange).head));
   const { duration } = factsOf(exchange);
   return (
     <span className={styles["two"]}>

@@ -1,21 +1,14 @@
 import type { ReactNode } from "react";
 import type { Column } from "~/ui/data-table";
-import { GapBadge, GapText, Older } from "./gap-cells";
 import styles from "./live.module.css";
-import type { History } from "./use-history";
-import type { Search } from "./use-search";
 import { ClientOrWay, End, Fold, IdOf, Narrow, Said, Status, Times, Took, When } from "./wire-cells";
 import type { LiveRow, WireRow } from "./wire-rows";
 
 interface Options {
-  run: string;
-  history: History;
-  oldest: number | null;
   open: ReadonlySet<string>;
   onToggle: (row: LiveRow) => void;
   /** How much room there is: `all` the columns, those that matter `beside` the panel, or `one`, for a phone. */
   room: "all" | "beside" | "one";
-  search: Search;
 }
 
 const isWire = (row: LiveRow): row is WireRow => row.type === "exchange" || row.type === "message" || row.type === "progress";
@@ -37,16 +30,8 @@ const exchangeCell = (cell: (row: Extract<WireRow, { type: "exchange" }>) => Rea
 const ownCell = (cell: (row: LiveRow) => ReactNode) => (row: LiveRow) => (row.type === "repeat" ? null : cell(row));
 
 /** The columns of the wire. */
-export function wireColumns({ run, history, oldest, open, onToggle, room, search }: Options): readonly Column<LiveRow>[] {
+export function wireColumns({ open, onToggle, room }: Options): readonly Column<LiveRow>[] {
   const said = (row: LiveRow) => {
-    if (row.type === "gap") {
-      return (
-        <>
-          <GapBadge line={row} /> <GapText line={row} run={run} history={history} />
-        </>
-      );
-    }
-    if (row.type === "older") return <Older history={history} before={oldest ?? 0} search={search} />;
     if (!isWire(row) && row.type !== "repeat") return null;
     return (
       <span className={styles["folding"]}>
