@@ -192,10 +192,10 @@ async def test_a_client_that_follows_cursors_sees_everything_once(client: Client
     }
     for member, ask in pages.items():
         page = await ask(None)
-        names = [item.name for item in getattr(page, member)]
+        names = [str(getattr(item, "uri", item.name)) for item in getattr(page, member)]
         while page.next_cursor is not None:
             page = await ask(page.next_cursor)
-            names += [item.name for item in getattr(page, member)]
+            names += [str(getattr(item, "uri", item.name)) for item in getattr(page, member)]
         assert names, member
         assert len(set(names)) == len(names), member
 

@@ -13,7 +13,7 @@ from .node_stories import names, run_stories
 
 # what the stories of a file take one after the other, several times over
 BOUND_S = 180.0
-LEGACY, MODERN = "stories.test.mjs", "modern.test.mjs"
+LEGACY, MODERN, SKILLS = "stories.test.mjs", "modern.test.mjs", "skills.test.mjs"
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +26,11 @@ def modern(server: str) -> Mapping[str, str]:
     return run_stories(MODERN, server, bound_s=BOUND_S)
 
 
+@pytest.fixture(scope="session")
+def skills(server: str) -> Mapping[str, str]:
+    return run_stories(SKILLS, server, bound_s=BOUND_S)
+
+
 @pytest.mark.parametrize("name", names(LEGACY))
 def test_typescript_sdk(legacy: Mapping[str, str], name: str) -> None:
     assert legacy[name] == ""
@@ -34,3 +39,8 @@ def test_typescript_sdk(legacy: Mapping[str, str], name: str) -> None:
 @pytest.mark.parametrize("name", names(MODERN))
 def test_typescript_sdk_in_the_modern_era(modern: Mapping[str, str], name: str) -> None:
     assert modern[name] == ""
+
+
+@pytest.mark.parametrize("name", names(SKILLS))
+def test_typescript_sdk_with_its_skills_extension(skills: Mapping[str, str], name: str) -> None:
+    assert skills[name] == ""

@@ -180,6 +180,8 @@ async def test_each_frontmatter_is_that_of_its_skill_md_but_of_one_that_is_fault
     for entry in await entries(client):
         written = frontmatter(await content(client, entry["uri"]))
         assert {"name", "description"} <= written.keys()
+        # "A map from string keys to string values", as the Agent Skills specification has it.
+        assert all(isinstance(value, str) for value in written.get("metadata", {}).values())
         assert entry["uri"].endswith("/SKILL.md")
         assert name_of(entry["uri"]) == entry["frontmatter"]["name"] == written["name"]
         if written != entry["frontmatter"]:

@@ -37,11 +37,11 @@ export class Person {
 }
 
 // Runs `use(client, transport)` with a client that is connected; whatever becomes of it, it is closed.
-export async function connected(use, { url = SERVER, person = new Person(), mode = "auto", connect = {}, transport = {}, ...options } = {}) {
+export async function connected(use, { url = SERVER, person = new Person(), mode = "auto", tools = "all", connect = {}, transport = {}, ...options } = {}) {
   const { capabilities = CAPABILITIES } = options;
   const client = new Client(INFO, { ...options, capabilities, versionNegotiation: { mode } });
   if (capabilities.elicitation) person.sit(client);
-  const channel = new StreamableHTTPClientTransport(new URL("/mcp?tools=all", url), transport);
+  const channel = new StreamableHTTPClientTransport(new URL(`/mcp?tools=${tools}`, url), transport);
   await client.connect(channel, connect);
   try {
     return await use(client, channel);

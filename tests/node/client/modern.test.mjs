@@ -93,7 +93,7 @@ test("lists are walked to their end and kept as long as the server allows", () =
       const lists = await Promise.all([client.listTools(), client.listResources(), client.listResourceTemplates(), client.listPrompts()]);
       for (const items of lists.map(({ tools, resources, resourceTemplates, prompts }) => tools ?? resources ?? resourceTemplates ?? prompts)) {
         assert.ok(items.length > 0);
-        assert.equal(new Set(items.map(({ name }) => name)).size, items.length);
+        assert.equal(new Set(items.map(({ uri, name }) => uri ?? name)).size, items.length);
       }
     }
     const cursors = (await received(events, "resources/list")).map(({ params }) => typeof params.cursor);

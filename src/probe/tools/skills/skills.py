@@ -46,7 +46,7 @@ EXERCISE: Final = write(
             "scripts/count.py": 'import sys\n\nprint(sum(line.startswith("|") for line in sys.stdin))\n',
             "assets/squares.png": base64.b64decode(IMAGE),
         },
-        {"license": "MIT", "metadata": {"version": "1.0", "rows": 7}},
+        {"license": "MIT", "metadata": {"version": "1.0", "example.com/rows": "7"}},
     ),
     empty=["drafts"],
 )

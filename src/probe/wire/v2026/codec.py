@@ -32,6 +32,8 @@ _CACHE: Mapping[str, Json] = {
     "resources/read": {"ttlMs": CHANGING_TTL_MS, "cacheScope": "private"},
     "skills/list": _LISTED,
     "skills/get": _LISTED,
+    # The text has these hints for the other two methods alone; the TypeScript SDK 2.4.0 refuses a result without them.
+    "resources/directory/read": _LISTED,
 }
 
 
