@@ -83,6 +83,7 @@ async def test_a_session(probe: Probe, autojump_clock: MockClock) -> None:
         "requests": 4,
         "methods": {"initialize": 1, "notifications/initialized": 1, "tools/call": 2, "ping": 1},
         "tools": {"fail": 2},
+        "skills": {},
         "misuse": 1,
         "refused": 0,
     }
@@ -107,6 +108,15 @@ async def test_a_modern_client(probe: Probe, autojump_clock: MockClock) -> None:
     assert row["methods"] == {"tools/list": 1, "tools/call": 1, "no/such": 1}
     assert (row["tools"], row["capabilities"]) == ({"fail": 1}, {})
     assert (unnamed["client_name"], unnamed["misuse"], row["misuse"]) == ("", 1, 0)
+
+
+async def test_the_skills_that_a_client_read(probe: Probe) -> None:
+    """A supporting file is no skill, and neither is a resource."""
+    client, root = probe.modern(), "skill://exercise-client"
+    for uri in (f"{root}/SKILL.md", f"{root}/SKILL.md", f"{root}/references/tools.md", "probe://text"):
+        await client.call("resources/read", {"uri": uri})
+    (row,) = rows(probe, "sessions")
+    assert (row["methods"], row["skills"]) == ({"resources/read": 4}, {f"{root}/SKILL.md": 2})
 
 
 def test_names_without_end_are_counted_as_one() -> None:

@@ -95,6 +95,7 @@ export function sessionRow(more: Partial<SessionRow> = {}): SessionRow {
     requests: 3,
     methods: {},
     tools: {},
+    skills: {},
     misuse: 0,
     refused: 0,
     capabilities: {},

@@ -103,10 +103,12 @@ function ofResult(result: unknown, method: string | null): Summary {
   if (at(result, "isError") === true) return { mark: { text: "isError", tone: "bad" }, text: content(result) };
   if (method === "stream/resume" || method === "stream/poll") return ofDraft(result);
   if (method === "initialize") return { text: list(`${plain(at(result, "serverInfo", "name"))}`, plain(at(result, "protocolVersion"))) };
-  for (const name of ["tools", "resources", "resourceTemplates", "prompts", "tasks", "streams"]) {
+  for (const name of ["tools", "resources", "resourceTemplates", "prompts", "tasks", "streams", "skills"]) {
     const found = at(result, name);
     if (Array.isArray(found)) return { text: list(`${found.length} ${name}`, at(result, "nextCursor") !== undefined && "more follow") };
   }
+  const skill = at(result, "skill", "uri");
+  if (skill !== undefined) return { text: plain(skill) };
   return { text: at(result, "content") === undefined ? brief(result) : content(result) };
 }
 

@@ -13,6 +13,12 @@ test("what was asked for is exercised, the rest not yet, with the tool to call",
   expect(state("Sampling", { row: sessionRow({ capabilities: { sampling: {} } }) })).toMatchObject({ declared: true });
 });
 
+test("each read of a skill counts, whichever it was", () => {
+  const row = sessionRow({ methods: { "resources/read": 9 }, skills: { "skill://a/SKILL.md": 2, "skill://b/SKILL.md": 1 } });
+  expect(state("Skills read", { row })).toMatchObject({ state: "exercised", count: 3 });
+  expect(state("Skills read", { row: sessionRow({ methods: { "resources/read": 9 } }) })).toMatchObject({ state: "not yet" });
+});
+
 test("token 0 is a token, null is none", () => {
   expect(state("Progress: token sent", { calls: [callRow({ progress_token: 0 })] })).toMatchObject({ state: "exercised" });
   expect(state("Progress: token sent", { calls: [callRow({ progress_token: null })] })).toMatchObject({ state: "not yet" });

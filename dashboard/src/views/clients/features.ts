@@ -87,6 +87,8 @@ const FEATURES: readonly Feature[] = [
   byTool("Log messages", ["log_levels"]),
   byTool("List changes", ["announce_list_change"]),
   byMethod("Resources read", ["resources/read"], "read probe://text"),
+  byMethod("Skills listed", ["skills/list", "skills/get"], "list the skills at ?tools=skills", { era: "modern" }),
+  { name: "Skills read", count: ({ row }) => Object.values(row.skills).reduce((sum, reads) => sum + reads, 0), tools: [], how: "load a skill at ?tools=skills" },
   byMethod("Prompts used", ["prompts/get"], "get a prompt"),
   byMethod("Completion", ["completion/complete"], "complete an argument of a prompt"),
   byTool("Structured output", ["structured_output"]),

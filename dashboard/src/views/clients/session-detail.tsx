@@ -81,6 +81,7 @@ function Known({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era
       <Matrix row={declared === null || declared.requests === 0 ? row : { ...row, capabilities: declared.union }} calls={calls} />
       <Counts caption="Methods asked for" head="Method" counts={row.methods} />
       <Counts caption="Tools called" head="Tool" counts={row.tools} />
+      <Counts caption="Skills read" head="SKILL.md" counts={row.skills} />
     </>
   );
 }

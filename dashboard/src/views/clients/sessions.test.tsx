@@ -10,7 +10,7 @@ import SessionsView from "./session-list";
 const MISUSE = { seq: 7, at: 1_795_258_465, mono: 1, cause: null, kind: "client.misuse", session: "s1", exchange: 3, what: "cancellation without effect", clause: "2025-11-25 basic/utilities/cancellation", detail: "request 99 is unknown" };
 
 const ROWS = [
-  sessionRow({ id: "s1", client_name: "agent", misuse: 1, opened_at: 10, methods: { "tools/list": 1 }, capabilities: { elicitation: { form: {} } } }),
+  sessionRow({ id: "s1", client_name: "agent", misuse: 1, opened_at: 10, methods: { "tools/list": 1 }, skills: { "skill://a/SKILL.md": 2 }, capabilities: { elicitation: { form: {} } } }),
   sessionRow({ id: "s2", client_name: "editor", opened_at: 20, closed: "deleted", transport: "websocket" }),
   sessionRow({ id: "m1", client_name: "gateway", opened_at: 30, era: "modern", revision: "2026-07-28" }),
 ];
@@ -55,6 +55,8 @@ test("Enter opens one with its capabilities, misuse and what it exercised; Escap
   await expect.element(page.getByRole("row", { name: /request 99 is unknown 2025-11-25 basic/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /^Tools listed ✓ 1×/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /^Progress: token sent ✓ 1×/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /^Skills read ✓ 2×/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /^skill:\/\/a\/SKILL.md 2/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /^Sampling not yet not declared call sampling_demo/ })).toBeInTheDocument();
   await expect.element(page.getByRole("link", { name: "its log" })).toHaveAttribute("href", "/dashboard/live?session=s1");
   expect(asked.some((url) => url.includes("session=s1") && url.includes("kind=client.misuse"))).toBe(true);

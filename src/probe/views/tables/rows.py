@@ -53,7 +53,8 @@ class SessionRow:
     `requests` stays 0, and names and `capabilities` are empty. `label` is the name that a client was given.
 
     `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
-    says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name;
+    says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name; `skills`
+    counts how often it read each `SKILL.md`, by URI;
     `misuse` counts what the server noted as forbidden by the revision (`client.misuse`), `refused` the errors that the
     server answered because of what the client sent (each is a `RefusalRow`). `capabilities` are those that it declared
     last.
@@ -72,6 +73,7 @@ class SessionRow:
     requests: int
     methods: dict[str, int]
     tools: dict[str, int]
+    skills: dict[str, int]
     misuse: int
     refused: int
     capabilities: bytes

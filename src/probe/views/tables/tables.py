@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
+from pydantic_core import from_json
+
 from ...log import events
 from ...log.event_log import Entry
-from ...wire.jsonrpc import RequestId
+from ...wire.jsonrpc import RequestId, clip
 from ..records import Records
 from .changes import Changes
 from .host_table import HostRows
@@ -171,6 +173,7 @@ class Tables:
             requests=0,
             methods={},
             tools={},
+            skills={},
             misuse=0,
             refused=0,
             capabilities=fact.capabilities,
@@ -207,6 +210,15 @@ class Tables:
             row.requests += fact.rpc == "request"
             if fact.method is not None:
                 _count(row.methods, fact.method)
+            if fact.method == "resources/read" and b"/SKILL.md" in fact.message:
+                self._skill_read(row, fact.message)
+
+    @staticmethod
+    def _skill_read(row: SessionRow, message: bytes) -> None:
+        params = from_json(message).get("params")
+        uri = params.get("uri") if isinstance(params, dict) else None
+        if isinstance(uri, str) and uri.endswith("/SKILL.md"):
+            _count(row.skills, clip(uri))
 
     def _misused(self, entry: Entry, fact: events.ClientMisuse) -> None:
         self._blamed(entry.context.session, entry.at).misuse += 1
@@ -257,6 +269,7 @@ def _unattributed(at: float) -> SessionRow:
         requests=0,
         methods={},
         tools={},
+        skills={},
         misuse=0,
         refused=0,
         capabilities=b"{}",
