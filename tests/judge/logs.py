@@ -20,10 +20,12 @@ from typing import Any
 
 from msgspec import structs
 
+from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
 from probe.judge.rules.all import PREDICATES
 from probe.judge.rules.catalogue import catalogue
-from probe.judge.verdicts import Verdict
+from probe.judge.trace.judge import TraceJudge
+from probe.judge.verdicts import RuleTally, Verdict
 from probe.log import events
 from probe.log.context import Context
 from probe.log.event_log import Entry, Gap
@@ -571,6 +573,21 @@ class Judged:
     def __getitem__(self, rule: str) -> Verdict:
         return self.verdicts[rule]
 
+    def add(self, rule: str, tally: RuleTally) -> None:
+        self.verdicts[rule] = tally.verdict
+        self.remarks[rule] = [evidence.remark for evidence in tally.evidence]
+        self.evidence[rule] = [evidence.seqs for evidence in tally.evidence]
+        self.measured[rule] = tally.measured
+
+    def judged_again(self, functions: Judged) -> None:
+        for rule in self.verdicts.keys() & functions.verdicts.keys():
+            before, now = self.verdicts[rule], functions.verdicts[rule]
+            assert before is now or rule in BETTER, (rule, before, now, functions.remarks[rule])
+            self.verdicts[rule] = now
+            self.remarks[rule] = functions.remarks[rule]
+            self.evidence[rule] = functions.evidence[rule]
+            self.measured[rule] = functions.measured[rule]
+
     @property
     def faults(self) -> dict[str, Verdict]:
         """The rules with FAIL or WARN."""
@@ -584,11 +601,13 @@ def judged(
     over: bool | None = True,
     only: Iterable[str] | None = None,
     settings: Mapping[str, Any] | None = None,
+    functions: bool = True,
 ) -> Mapping[str, Judged]:
-    """What the judge says of a log, by subject; a predicate that raises fails the test.
+    """What the judge says of a log, by subject; a rule that raises fails the test.
 
     The log has its end, and with it the clients have theirs; without `end` it was cut off, and with None for `over` the
-    entries say who has ended.
+    entries say who has ended. Rules that are functions already are asked as such (`asked_as_functions`), unless
+    `functions` is False, where a test is about the classes.
     """
     wanted = PREDICATES if only is None else {rule: PREDICATES[rule] for rule in only}
     judge = Judge(catalogue(), wanted)
@@ -602,11 +621,42 @@ def judged(
         assert not subject.broken, subject.broken
         each = found[subject.life.label] = Judged()
         for predicate in subject.predicates:
-            rule = predicate.rule.id
-            each.verdicts[rule] = predicate.tally.verdict
-            each.remarks[rule] = [evidence.remark for evidence in predicate.tally.evidence]
-            each.evidence[rule] = [evidence.seqs for evidence in predicate.tally.evidence]
-            each.measured[rule] = predicate.tally.measured
+            each.add(predicate.rule.id, predicate.tally)
+    if functions:
+        last = End(log.seq) if end else None
+        for label, again in asked_as_functions(log, end=last, over=over, only=only, settings=settings).items():
+            found[label].judged_again(again)
+    return found
+
+
+BETTER: Mapping[str, str] = {
+    "ping.answered": "an answer that came counts, also where a limit of the server was reached before it",
+}
+"""Rules that as functions do not always say what their classes did, each with the reason."""
+
+
+def asked_as_functions(
+    log: Log,
+    *,
+    end: End | None,
+    over: bool | None = True,
+    only: Iterable[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    batch_s: float = 1.0,
+) -> Mapping[str, Judged]:
+    """What the rules that are functions say of a log, by subject; in batches of so many seconds."""
+    wanted = FUNCTIONS if only is None else {rule: FUNCTIONS[rule] for rule in only if rule in FUNCTIONS}
+    judge = TraceJudge(catalogue(), wanted, batch_s=batch_s)
+    judge.begin(replace(HEADER, settings=settings or {}))
+    for item in log.items:
+        judge.take(item)
+    judge.end(end, over=over)
+    found: dict[str, Judged] = {}
+    for subject in judge.subjects:
+        assert not subject.broken, subject.broken
+        each = found[subject.label] = Judged()
+        for rule in wanted:
+            each.add(rule, subject.tally(rule))
     return found
 
 

@@ -22,7 +22,7 @@ from ...log.bounded import Newest
 from ...log.event_log import Entry, Gap
 from ...log.header import End, Header
 from ...views.fold import Views
-from ...views.retention import ForgottenError
+from ...views.retention import ForgottenError, Retention
 from ...views.values import Client, Exchange, Message
 from ..rules.catalogue import Rule, RuleCatalogue
 from ..verdicts import Verdict
@@ -88,7 +88,8 @@ class TraceJudge:
     """Judges the clients of one or more logs. Fed by `begin`, then `take` with each item, then `end`.
 
     `functions` has the code of the rules that are asked. The client that was seen longest ago makes room where there
-    are more than `most_subjects`; `forgotten` counts them.
+    are more than `most_subjects`; `forgotten` counts them. `retention` says how much is kept of each log. A batch is of
+    `batch_s` seconds, which changes no verdict.
     """
 
     def __init__(
@@ -98,11 +99,15 @@ class TraceJudge:
         *,
         most_subjects: int = 256,
         batch_s: float = _BATCH_S,
+        retention: Retention | None = None,
     ) -> None:
         self.catalogue = catalogue
         self.forgotten = 0
         self.logs: list[JudgedLog] = []
         self._batch_s = batch_s
+        self._retention = retention or Retention()
+        # Asked before what they are about makes room.
+        self._most_waiting = min(_MOST_WAITING, self._retention.messages // 4)
         self._rules = [function for id in sorted(functions) for function in functions[id]]
         self._asked: dict[tuple[Kind[Any], str | None, str | None, str | None, bool], Sequence[RuleFunction]] = {}
         self._subjects: Newest[tuple[str, str], Subject] = Newest(most_subjects)
@@ -122,7 +127,7 @@ class TraceJudge:
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
-        self._views = Views(log.header.run)
+        self._views = Views(log.header.run, self._retention)
         self._finder = Finder(self._views, self._subject_of, self.catalogue.allowances.token_grace_s)
         self._draining: float | None = None
         self._stopped = False
@@ -181,7 +186,7 @@ class TraceJudge:
         self._finder.take(item)
         if self._by_view:
             self._touch(item)
-        if item.mono - self._batch_began >= self._batch_s or len(self._finder.found) >= _MOST_WAITING:
+        if item.mono - self._batch_began >= self._batch_s or len(self._finder.found) >= self._most_waiting:
             self.settle()
 
     def end(self, end: End | None, *, over: bool | None = None) -> None:
@@ -194,6 +199,8 @@ class TraceJudge:
         if end is not None and end.last > self._log.last:
             self._miss(Gap(self._log.last + 1, end.last))
         self.settle()
+        # The end is later than the newest entry, and so than what is missing behind that.
+        self._trace.now = nextafter(self._trace.now, ALWAYS)
         if end is not None and end.why == "complete" and over is not False:
             for subject in self.subjects:
                 subject.end = self._end_of(subject, over=over is True)

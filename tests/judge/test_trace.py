@@ -1,0 +1,177 @@
+"""The judge that asks functions: batches, prefixes, waiting, doubt, and rules with a defect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from probe.judge.functions.all import FUNCTIONS
+from probe.judge.rules.catalogue import catalogue
+from probe.judge.trace.findings import FAIL, PASS, Finding
+from probe.judge.trace.judge import TraceJudge
+from probe.judge.trace.opportunities import ASKED, NOTIFICATION, REQUEST
+from probe.judge.trace.rules import RuleFunction
+from probe.judge.trace.trace import Trace
+from probe.judge.verdicts import Verdict
+from probe.log.header import End
+from probe.views.retention import Retention
+
+from .checks import FAIL as FAILED
+from .checks import PASS as PASSED
+from .checks import SILENT, UNCLEAR
+from .logs import HEADER, Log, asked_as_functions
+from .test_ends import CROSSING
+from .test_ping import _pings
+
+Ask = Callable[[Any, Trace], Finding | None]
+
+
+def _of(*functions: RuleFunction) -> Mapping[str, Sequence[RuleFunction]]:
+    return {each.id: [each] for each in functions}
+
+
+def _judge(log: Log, functions: Mapping[str, Sequence[RuleFunction]], **options: Any) -> TraceJudge:
+    judge = TraceJudge(catalogue(), functions, **options)
+    judge.begin(HEADER)
+    for item in log.items:
+        judge.take(item)
+    return judge
+
+
+def _says(judge: TraceJudge, rule: str) -> tuple[Verdict, list[str]]:
+    (subject,) = (each for each in judge.subjects if each.label == "acme")
+    tally = subject.tally(rule)
+    return tally.verdict, [each.remark for each in tally.evidence]
+
+
+def _stories() -> list[Log]:
+    logs = [_pings(1, 3), _pings(0, 2)]
+    for _, story, _ in CROSSING:
+        logs.append(Log())
+        story(logs[-1])
+        logs[-1].idle(60)
+    return logs
+
+
+@pytest.mark.parametrize("log", _stories())
+def test_batches_of_any_size_give_the_same_verdicts(log: Log):
+    live, saved = (asked_as_functions(log, end=End(log.seq), batch_s=size) for size in (0.0, float("inf")))
+    assert live == saved
+
+
+@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize("log", _stories())
+def test_what_is_final_stays_as_it_was(log: Log, gap: bool):
+    if gap:
+        log.gap()
+    before: set[Any] = set()
+    for length in range(1, len(log.items) + 1):
+        part = Log()
+        part.items = log.items[:length]
+        judge = _judge(part, FUNCTIONS)
+        judge.end(None)
+        now = {
+            (subject.label, rule, each.verdict, each.seqs, each.remark)
+            for subject in judge.subjects
+            for rule, tally in subject.tallies.items()
+            for each in tally.evidence
+        }
+        assert before <= now
+        before = now
+
+
+def test_a_rule_that_raises_is_inconclusive_and_named():
+    def broken(request: Any, trace: Trace) -> Finding | None:
+        raise KeyError("x")
+
+    log = Log()
+    session = log.http().session()
+    session.request("tools/list")
+    session.request("tools/list")
+    judge = _judge(log, _of(RuleFunction("progress.asked-for", REQUEST, broken)))
+    judge.end(End(log.seq), over=True)
+    assert _says(judge, "progress.asked-for") == (UNCLEAR, ["this rule has a defect: KeyError"])
+    assert [each.broken for each in judge.subjects if each.broken] == [{"progress.asked-for": "KeyError: 'x'"}]
+
+
+def _accuses_after(seconds: float) -> Ask:
+    def ask(view: Any, trace: Trace) -> Finding | None:
+        trace.sure.crossed(trace.at, seconds)
+        return FAIL("it waited")
+
+    return ask
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(5.0, SILENT), (0.5, FAILED)])
+def test_a_general_rule_waits_for_the_others(seconds: float, verdict: Verdict):
+    def last(message: Any, trace: Trace) -> Finding | None:
+        return None if trace.found_by_others() else PASS()
+
+    log = Log()
+    session = log.http().session()
+    session.notify("notifications/cancelled", {"requestId": 1})
+    log.idle(1)
+    methods = frozenset({"notifications/cancelled"})
+    special = RuleFunction("cancel.shape", NOTIFICATION, _accuses_after(seconds), methods)
+    general = RuleFunction("cancel.own-request", NOTIFICATION, last, methods, general=True)
+    judge = _judge(log, _of(special, general))
+    judge.end(None)
+    assert _says(judge, "cancel.shape")[0] is verdict
+    # What the special rule found is left to it, and while it waits, nothing is final.
+    assert _says(judge, "cancel.own-request")[0] is SILENT
+
+
+def _asked(seconds: float, *, crossing: bool) -> Mapping[str, Sequence[RuleFunction]]:
+    def ask(question: Any, trace: Trace) -> Finding | None:
+        if trace.seen.replies(question, trace.at + seconds):
+            return PASS()
+        (trace.sure.crossed if crossing else trace.sure.had_time)(trace.at, seconds)
+        return FAIL("no answer")
+
+    return _of(RuleFunction("ping.answered", ASKED, ask))
+
+
+@pytest.mark.parametrize("crossing", [True, False])
+@pytest.mark.parametrize(
+    ("ends", "crossed", "had_time"),
+    [
+        ("lives", FAILED, FAILED),
+        ("exits", FAILED, "the client ended 1.0 s after it"),
+        ("killed", "the client was ended 1.0 s after it", "the client was ended 1.0 s after it"),
+        ("gap", "entries of the log are missing", "entries of the log are missing"),
+        ("cut", SILENT, SILENT),
+        ("answers", PASSED, PASSED),
+    ],
+)
+def test_windows(ends: str, crossed: Any, had_time: Any, crossing: bool):
+    log = Log()
+    session = log.http().session()
+    ping = session.get().ask("ping")
+    log.after(1)
+    if ends in ("exits", "killed"):
+        signal = {"signal": "SIGTERM"} if ends == "killed" else {}
+        log.process("exited", 0, **signal)
+    elif ends == "answers":
+        session.reply(ping)
+    elif ends in ("lives", "gap"):
+        if ends == "gap":
+            log.gap()
+        log.idle(10)
+    judge = _judge(log, _asked(5.0, crossing=crossing))
+    judge.end(None if ends == "cut" else End(log.seq))
+    expected = crossed if crossing else had_time
+    verdict, remarks = _says(judge, "ping.answered")
+    assert (expected == remarks[0] and verdict is UNCLEAR) if isinstance(expected, str) else verdict is expected
+
+
+def test_what_a_rule_waits_for_may_have_made_room():
+    log = Log()
+    session = log.http().session()
+    session.get().ask("ping")
+    for _ in range(30):
+        session.answer(session.request("tools/list"), {"tools": []})
+    log.idle(10)
+    judge = _judge(log, _asked(5.0, crossing=True), retention=Retention(messages=20))
+    assert _says(judge, "ping.answered") == (UNCLEAR, ["the message that decides it has made room for newer ones"])
