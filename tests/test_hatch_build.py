@@ -78,9 +78,7 @@ def test_node_is_asked_for_where_pages_are_to_be_built(tree: Path) -> None:
     assert hook(tree).dependencies() == []
 
 
-@pytest.mark.parametrize(
-    ("target", "place"), [("wheel", "probe/web/site"), ("sdist", "src/probe/web/site")]
-)
+@pytest.mark.parametrize(("target", "place"), [("wheel", "probe/web/site"), ("sdist", "src/probe/web/site")])
 def test_pages_are_built_beside_the_tree_and_packed(
     target: str, place: str, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from probe.log import ndjson
 from probe.log.context import NO_CONTEXT, Context
+from probe.log.event_filter import EVERYTHING, parse
 from probe.log.event_log import Entry, Gap
 from probe.log.events import HttpRequest, MessageReceived, ServerState, SessionOpened
 from probe.log.header import End, Header
@@ -165,6 +166,22 @@ def test_capabilities_keep_their_bytes() -> None:
     assert read(ndjson.line(entry)).items == (entry,)
 
 
+@pytest.mark.parametrize(
+    "own", [b"", b',"phase":0.5,"ids":[1,1.0,"1",1180591620717411303424],"of":{"kind":"x","own":{}}']
+)
+def test_an_entry_of_an_unknown_kind_is_kept_and_shown(own: bytes) -> None:
+    known = ndjson.line(Entry(1, 1.5, 2.0, ABOUT, ServerState("ready")))
+    line = known.replace(b'"server.state"', b'"moon.risen"').replace(b',"state":"ready"', own)
+    (entry,) = read(line).items
+    assert isinstance(entry, Entry)
+    assert (entry.seq, entry.context, entry.fact.kind) == (1, ABOUT, "moon.risen")
+    assert ndjson.line(entry) == line
+    assert EVERYTHING.matches(entry)
+    assert parse([("session", "s1")]).matches(entry)
+    assert not parse([("kind", "server")]).matches(entry)
+    assert not parse([("method", "ping")]).matches(entry)
+
+
 def test_empty_lines_mean_nothing() -> None:
     lines = [b"\n", HEADER, b"\r\n", ndjson.line(message(b"{}")), b"\n", b""]
     assert load(lines).items == (message(b"{}"),)
@@ -187,9 +204,12 @@ def without(name: str) -> bytes:
         (b"{", "no JSON"),
         (b'{"a":NaN}', "no JSON"),
         (b"[1]", "not an object"),
-        (changed(kind="nope"), "unknown kind 'nope'"),
-        (changed(kind=["x"]), "unknown kind"),
-        (without("kind"), "unknown kind"),
+        (changed(kind="nope"), "kind cannot be 'nope'"),
+        (changed(kind=["x"]), "kind cannot be ['x']"),
+        (without("kind"), "kind is missing"),
+        (changed(kind="moon.risen", label="<img>"), "label must be"),
+        (changed(kind="moon.risen", call=1), "call cannot be 1"),
+        (b'{"seq":2,"kind":"moon.risen","phase":1}', "at is missing"),
         (without("seq"), "seq is missing"),
         (without("cause"), "cause is missing"),
         (without("stream"), "stream is missing"),
@@ -216,7 +236,7 @@ def without(name: str) -> bytes:
         (b'{"kind":"end","last":0,"why":"complete"}', "the end is at 0, but 1 stands before it"),
         (b'{"kind":"end","last":1,"why":"because"}', "why cannot be 'because'"),
         (b'{"kind":"end","last":1}', "why is missing"),
-        (b'{"kind":"log","version":2,"run":"r1"}', "unknown kind 'log'"),
+        (b'{"kind":"log","version":2,"run":"r1"}', "kind cannot be 'log'"),
     ],
 )
 def test_what_is_no_entry_is_refused_with_its_line(line: bytes, why: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType, NoneType, UnionType
@@ -13,7 +14,7 @@ from ..core.client_label import LABEL_RULE, is_client_label
 from ..wire.jsonrpc import clip, encode
 from .context import Context
 from .event_log import Entry
-from .events import Event
+from .events import AnyEvent, Event, UnknownEvent
 
 
 class MemberError(ValueError):
@@ -112,6 +113,8 @@ _SHAPES: Final[Mapping[str, _FactShape]] = MappingProxyType({fact.kind: _shape(f
 _SHAPES_BY_BYTES: Final = {kind.encode(): shape for kind, shape in _SHAPES.items()}
 
 _KIND: Final = b'"kind":"'
+# Two words or more, such as `http.request`; the other lines of a log have a word, such as `gap`.
+_KIND_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z_-]*)+")
 
 
 def as_written(text: bytes) -> Entry | None:
@@ -156,13 +159,21 @@ def _fits(value: Any, shape: _FactShape) -> bool:
 
 
 def entry_of(value: Mapping[str, Any]) -> Entry:
-    """The entry that an object says, in whatever order; its values are all there is. Raises `MemberError`."""
+    """The entry of an object with its members in any order. Raises `MemberError`.
+
+    A kind that this version does not know is an `UnknownEvent`; its place and context are checked like those of others.
+    """
     kind = value.get("kind")
-    shape = _SHAPES.get(kind) if isinstance(kind, str) else None
-    if shape is None:
-        raise MemberError(f"unknown kind {clip(str(kind))!r}")
-    check(value, shape.members)
-    return _made(value, shape, b"" if shape.stored is None else encode(value[shape.stored]))
+    if not isinstance(kind, str) or not _KIND_NAME.fullmatch(kind):
+        raise MemberError(f"kind cannot be {clip(repr(kind))}" if "kind" in value else "kind is missing")
+    shape = _SHAPES.get(kind)
+    if shape is not None:
+        check(value, shape.members)
+        return _made(value, shape, b"" if shape.stored is None else encode(value[shape.stored]))
+    members = {**_PLACE, **_CONTEXT}
+    own = {name: part for name, part in value.items() if name not in members and name != "kind"}
+    check({name: part for name, part in value.items() if name not in own}, members)
+    return _placed(value, UnknownEvent(kind, encode(own)))
 
 
 def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
@@ -172,6 +183,10 @@ def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
             fields[name] = _frozen(value[name])
     if shape.stored is not None:
         fields[shape.stored] = stored
+    return _placed(value, shape.fact(**fields))
+
+
+def _placed(value: Mapping[str, Any], fact: AnyEvent) -> Entry:
     at, mono = value["at"], value["mono"]
     if not 0 <= at <= LATEST:
         raise MemberError(f"at cannot be {clip(repr(at))}: it is no time between 1970 and 9999")
@@ -180,9 +195,7 @@ def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
     label = value["label"]
     if label is not None and not is_client_label(label):
         raise MemberError(f"label must be {LABEL_RULE}")
-    return Entry(
-        value["seq"], at, mono, Context(*map(value.__getitem__, _CONTEXT)), shape.fact(**fields), value["cause"]
-    )
+    return Entry(value["seq"], at, mono, Context(*map(value.__getitem__, _CONTEXT)), fact, value["cause"])
 
 
 def _frozen(value: list[Any]) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import get_args
+from typing import Final, get_args
 
 from pydantic_core import from_json
 
@@ -14,6 +14,7 @@ from ..wire.jsonrpc import clip, encode
 from .context import Context
 from .event_log import Entry
 from .events import (
+    AnyEvent,
     Event,
     HostMessage,
     HttpRequest,
@@ -22,11 +23,13 @@ from .events import (
     MessageEmitted,
     MessageReceived,
     MessagesDelivered,
+    UnknownEvent,
 )
 from .query import QueryError, twice, unknown, whole_number
 
 EVENTS: tuple[type[Event], ...] = get_args(Event)
 """The vocabulary, in its order."""
+_ALL: Final[frozenset[type[AnyEvent]]] = frozenset({*EVENTS, UnknownEvent})
 
 _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
     {
@@ -56,7 +59,7 @@ class EventFilter:
     Hashable, so that what was made for one reader is found again for another one with the same wishes.
     """
 
-    types: frozenset[type[Event]] = frozenset(EVENTS)
+    types: frozenset[type[AnyEvent]] = _ALL
     fields: tuple[tuple[str, str | int], ...] = ()
     text: str | None = None
     host_direction: str | None = None
@@ -92,7 +95,7 @@ class EventFilter:
 EVERYTHING = EventFilter()
 
 
-def direction_of(event: Event) -> str | None:
+def direction_of(event: AnyEvent) -> str | None:
     """`in` to the server or `out` from it; None for what is no message, no head of HTTP and no delivery."""
     if isinstance(event, HostMessage):
         return "in" if event.direction == _OF_HOST["in"] else "out"
@@ -147,7 +150,7 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> Event
 
     `beside` are the parameters that the reader takes as well, for the message. Raises `QueryError`.
     """
-    types, fields, given = frozenset(EVENTS), dict[str, str | int](), dict[str, str]()
+    types, fields, given = _ALL, dict[str, str | int](), dict[str, str]()
     for name, value in pairs:
         _check(name, value, given, beside)
         given[name] = value

@@ -9,7 +9,7 @@ from typing import Any
 
 from .context import NO_CONTEXT, Context
 from .event_log import Entry, EventLog, Gap, LogPage, cost_of
-from .events import Event
+from .events import AnyEvent
 from .ndjson import SavedLog
 
 
@@ -70,7 +70,7 @@ class ReadLog(EventLog):
 
     def append(
         self,
-        fact: Event,
+        fact: AnyEvent,
         context: Context = NO_CONTEXT,
         cause: int | None = None,
         when: tuple[float, float] | None = None,

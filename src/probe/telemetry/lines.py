@@ -113,7 +113,7 @@ def _brief(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 
-def _form_of(fact: events.Event) -> _Form | None:
+def _form_of(fact: events.AnyEvent) -> _Form | None:
     if isinstance(fact, events.AuditState) and fact.state == "ok":
         return _AUDIT_OK
     if isinstance(fact, events.HttpResponse) and fact.problem is None:

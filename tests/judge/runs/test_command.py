@@ -223,7 +223,7 @@ def test_logs_that_cannot_be_judged(tmp_path: Path, client: list[str], capfd: py
         (b"".join(lines[:-1]), "was cut off"),
         (b"".join([*lines[:3], *lines[5:]]), "lacks entries"),
         (b"".join([lines[0], lines[2], lines[1], *lines[3:]]), "numbers only grow"),
-        (b"".join([*lines[:4], b'{"seq":99,"kind":"nope"}\n']), "unknown kind 'nope'"),
+        (b"".join([*lines[:4], b'{"seq":99,"kind":"nope"}\n']), "kind cannot be 'nope'"),
     ):
         path = tmp_path / "bad.ndjson"
         path.write_bytes(text)

@@ -75,6 +75,42 @@ async def test_each_page_says_of_a_whole_log_what_the_server_said(tmp_path: Path
         }
 
 
+async def test_an_entry_of_an_unknown_kind_is_shown_and_changes_no_other_answer(tmp_path: Path) -> None:
+    async with running() as probe:
+        await story(probe)
+        async with exchange(probe.app, "GET", "/api/events.ndjson", LOCAL) as answer:
+            *lines, end = (await answer.body()).splitlines(keepends=True)
+    last = json.loads(lines[-1])
+    unknown = {**place_of(last), "seq": last["seq"] + 1, "kind": "moon.risen", "cause": last["seq"], "phase": 0.5}
+    changed = end.replace(b'"last":%d' % last["seq"], b'"last":%d' % unknown["seq"])
+    shown: list[dict[str, Any]] = []
+    for name, text in (
+        ("as-it-was", [*lines, end]),
+        ("newer", [*lines, json.dumps(unknown).encode() + b"\n", changed]),
+    ):
+        path = tmp_path / f"{name}.ndjson"
+        path.write_bytes(b"".join(text))
+        async with running(judge=True, opened=open_file(path)) as reader:
+            shown.append({way: await said(reader, way) for way in (*PAGES, "/api/judge")})
+            for way in ("/api/events.ndjson", "/api/export.html"):
+                async with exchange(reader.app, "GET", way, LOCAL) as answer:
+                    shown[-1][way] = await answer.body()
+    before, after = (each.pop("/api/events.ndjson").splitlines()[1:-1] for each in shown)
+    assert b"moon.risen" in shown[1].pop("/api/export.html")
+    assert b"moon.risen" not in shown[0].pop("/api/export.html")
+    for report in (each["/api/judge"] for each in shown):
+        report.pop("logs")
+    for path, value in shown[0].items():
+        now = shown[1][path]
+        assert now.pop("seq", 0) in (value.pop("seq", 0), unknown["seq"]), path
+        assert now == value, path
+    assert [*map(json.loads, after)] == [*map(json.loads, before), unknown]
+
+
+def place_of(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: entry[name] for name in ("at", "mono", *Context.__struct_fields__)}
+
+
 async def test_no_request_changes_a_file_and_none_is_answered_as_mcp(tmp_path: Path) -> None:
     async with running() as probe:
         await story(probe)

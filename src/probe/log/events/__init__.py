@@ -15,6 +15,7 @@ The `rpc`, `method` and `id` of a message are stored beside it, so that a reader
     hosts.py        tool hosts
     streams.py      streams of messages
     server.py       the server as a whole
+    unknown.py      kinds that only a newer version has
 
 The classes are structs of msgspec, which are immutable and made in C: a call has seven facts with 59 fields, and to set
 each field of a frozen dataclass takes long.
@@ -65,8 +66,10 @@ from .messages import (
 )
 from .server import AuditState, LimitReached, ServerState
 from .streams import Control, StreamControl, StreamEnded, StreamLost, StreamOpened, StreamResumed
+from .unknown import UnknownEvent
 
 __all__ = [
+    "AnyEvent",
     "AuditState",
     "CallCancelled",
     "CallProgressed",
@@ -124,6 +127,7 @@ __all__ = [
     "StreamResumed",
     "TaskChanged",
     "TaskRemoved",
+    "UnknownEvent",
     "UnreadableFault",
     "WebSocketFrame",
     "essentials",
@@ -185,3 +189,7 @@ Event: TypeAlias = (
     | AuditState
     | ServerState
 )
+"""The vocabulary: the kinds that this version records."""
+
+AnyEvent: TypeAlias = Event | UnknownEvent
+"""What an entry may have: a saved log may be of a newer version."""

@@ -17,6 +17,7 @@ from ...engine.turns import Turns
 from ...log.bounded import Newest
 from ...log.entry_reading import LATEST
 from ...log.event_log import Entry, Gap
+from ...log.events import UnknownEvent
 from ...log.header import End
 from ...log.ndjson import read_line
 from ...wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
@@ -151,6 +152,10 @@ async def _take(process: ForwardingProcess, lines: Iterable[bytes], turns: Turns
 
 def _item(line: bytes) -> Entry | Gap | End:
     try:
-        return read_line(line)
+        item = read_line(line)
     except ValueError as error:
         raise ForwardingError(f"no line of a log: {error}") from None
+    if isinstance(item, Entry) and isinstance(item.fact, UnknownEvent):
+        # Both ends are of one version, and the ids in its members could not be made this server's own.
+        raise ForwardingError(f"no line of a log: unknown kind {clip(item.fact.kind)!r}")
+    return item

@@ -73,7 +73,7 @@ _Ours = TypeVar("_Ours")
 class _Opened:
     """An entry of this log, such as one that opened a connection or a session."""
 
-    fact: events.Event
+    fact: events.AnyEvent
     context: Context
     seq: int
 

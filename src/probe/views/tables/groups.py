@@ -113,19 +113,19 @@ _ON_WIRE: Final = frozenset(
 )
 
 
-def is_on_wire(event: events.Event) -> bool:
+def is_on_wire(event: events.AnyEvent) -> bool:
     """True if an event is something on the wire, or what went wrong there."""
     return type(event) in _ON_WIRE or (isinstance(event, events.WebSocketFrame) and event.refused is not None)
 
 
-def group_of(event: events.Event) -> Group:
-    """The group of its kind, which is `problems` only for kinds that are always one."""
-    return _OF_CLASS[type(event)]
+def group_of(event: events.AnyEvent) -> Group:
+    """The group of its kind, which is `problems` only for kinds that are always one; `server` for an unknown kind."""
+    return _OF_CLASS.get(type(event), "server")
 
 
-def groups_of(event: events.Event) -> frozenset[Group]:
+def groups_of(event: events.AnyEvent) -> frozenset[Group]:
     """The groups of an entry: that of its kind, and `problems` where it is one."""
-    own, is_problem = _OF_CLASS[type(event)], _PROBLEMS.get(type(event))
+    own, is_problem = group_of(event), _PROBLEMS.get(type(event))
     return _BOTH[own] if is_problem is not None and is_problem(event) else _ALONE[own]
 
 

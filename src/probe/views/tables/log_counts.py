@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from ...log.event_filter import direction_of
 from ...log.event_log import Entry
-from ...log.events import Event
+from ...log.events import AnyEvent
 from .changes import Changes
 from .groups import Group, groups_of
 from .problems import Problem, problem_of
@@ -98,6 +98,6 @@ class LogCounts:
             self._exchanges[problem] -= 1
 
 
-def _names(event: Event) -> frozenset[_Name]:
+def _names(event: AnyEvent) -> frozenset[_Name]:
     groups, way = groups_of(event), direction_of(event)
     return groups if way is None or "deliveries" in groups else groups | {_WAYS[way]}

@@ -43,7 +43,7 @@ _OUTCOMES: Final[Mapping[str, Problem]] = {"tool_error": "asked", "timed_out": "
 _SIMULATED: Final = "Simulated "
 
 
-def problem_of(event: events.Event) -> Problem | None:
+def problem_of(event: events.AnyEvent) -> Problem | None:
     """The cause of a problem; None where an entry is none.
 
     An error without an id answers no request: its reason is another entry, of the refusal or of what was not read.

@@ -74,7 +74,7 @@ class Tables:
         """One more entry, and the tool calls that it belongs to."""
         self._counts.take(entry)
         fact = entry.fact
-        for taker in self._takers[type(fact)]:
+        for taker in self._takers.get(type(fact), ()):
             taker(entry, fact)
         if calls:
             self._call_changes.note_each(calls)
