@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import tomllib
 from dataclasses import FrozenInstanceError, fields
+from importlib.resources import files
 from itertools import chain
 from typing import Any
 
@@ -31,6 +33,13 @@ def test_every_field_but_the_group_is_described_once_with_unit_and_reason() -> N
     assert [spec.name for spec in EVERY] == names
     assert len(set(names)) == len(names), "flags are flat: a name in both classes could not be told apart"
     assert all(spec.unit and spec.reason for spec in EVERY)
+
+
+def test_each_row_of_the_table_is_a_field_in_the_same_order() -> None:
+    table = tomllib.loads((files("probe.settings") / "table.toml").read_text(encoding="utf-8"))
+    assert list(table) == ["Settings", "Limits"]
+    rows = [(group, name) for groups in table.values() for group, rows in groups.items() for name in rows]
+    assert rows == [(spec.group, spec.name) for spec in EVERY]
 
 
 def test_nothing_given_means_every_default() -> None:

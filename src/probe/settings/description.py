@@ -1,10 +1,13 @@
-"""A setting is a field with its unit, its reason and its bounds, from which flags and documents are made."""
+"""A setting is a field with a row in `table.toml`: flags, checks and documents are made from both."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import MISSING, Field, field, fields
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from .validation import SettingError
@@ -12,24 +15,11 @@ from .validation import SettingError
 ENV_PREFIX = "MCP_PROBE_"
 
 
-def setting(
-    default: Any,
-    *,
-    unit: str,
-    reason: str,
-    low: float | None = None,
-    high: float | None = None,
-    public: bool = False,
-    begins: str = "",
-    help: str = "",
-    fixed: bool = False,
-) -> Any:
-    """A field. `begins` is the heading of the group that starts here; `help` is for those that `--help` shows.
-
-    A `fixed` one is set by no flag and no variable: nobody who runs a server needs another value, only its tests do.
-    """
-    meta = {"unit": unit, "reason": reason, "low": low, "high": high, "public": public, "begins": begins, "help": help}
-    return field(default=default, metadata={**meta, "fixed": fixed})
+@cache
+def _rows(owner: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    """The rows of the table about one class, by the name of the setting, each behind its heading."""
+    table = tomllib.loads((files(__package__) / "table.toml").read_text(encoding="utf-8"))
+    return {name: (group, row) for group, rows in table[owner].items() for name, row in rows.items()}
 
 
 def check_bounds(instance: Any) -> None:
@@ -77,19 +67,29 @@ class Described(NamedTuple):
         return ENV_PREFIX + self.name.upper()
 
 
-def _described(spec: Field[Any], group: str) -> Described:
-    meta = spec.metadata
-    default = None if spec.default is MISSING else spec.default
-    public = meta["public"] or not isinstance(default, str)
-    bounds = meta["low"], meta["high"]
-    shown = meta["unit"], meta["reason"], *bounds, public, group, meta["help"], meta["fixed"]
-    return Described(spec.name, type(default), default, *shown)
-
-
 def described(owner: type) -> Iterator[Described]:
     """The settings of one class, in order, without nested groups."""
-    group = ""
+    rows = _rows(owner.__name__)
     for spec in fields(owner):
-        if spec.metadata:
-            group = spec.metadata["begins"] or group
-            yield _described(spec, group)
+        if spec.name in rows:
+            group, row = rows[spec.name]
+            yield _described(spec, group, **row)
+
+
+def _described(
+    spec: Field[Any], group: str, *, unit: str, reason: str, help: str = "", public: bool = False, **more: Any
+) -> Described:
+    is_shown = public or not isinstance(spec.default, str)
+    bounds = more.get("low"), more.get("high")
+    return Described(
+        spec.name,
+        type(spec.default),
+        spec.default,
+        unit,
+        reason,
+        *bounds,
+        is_shown,
+        group,
+        help,
+        more.get("fixed", False),
+    )
