@@ -26,7 +26,7 @@ MODERN, LEGACY = "2026-07-28", "2025-11-25"
 # ten times what a scenario takes
 SCENARIO_S = 60.0
 TOOLS = {
-    MODERN: "simple_tool,routed_tool,test_x_mcp_header,elicit_form,elicit_simple_form",
+    MODERN: "simple_tool,routed_tool,test_x_mcp_header,elicit_form,elicit_simple_form,skills",
     LEGACY: "simple_tool,test_reconnection,test_elicitation_sep1034_defaults",
 }
 # for the probe: one argument that a header cannot hold, and one that has no header
@@ -52,6 +52,10 @@ class Fault:
 
 METADATA, STANDARD, CUSTOM = "request-metadata", "http-standard-headers", "http-custom-headers"
 ROUNDS, RETRY, DEFAULTS = "sep-2322-client-request-state", "sse-retry", "elicitation-sep1034-client-defaults"
+AHEAD, DIGEST = "sep-2640-client-no-prefetch", "sep-2640-client-verify-digest"
+SIZE, FRONTMATTER = "sep-2640-client-verify-size", "sep-2640-client-verify-frontmatter"
+LOADS = {DIGEST: "wrong-digest", SIZE: "wrong-size", FRONTMATTER: "wrong-frontmatter"}
+"""The skill of the probe that has the fault of a scenario of the suite, which has one skill."""
 HEADERS = "sep-2243-client-includes-standard-headers"
 MIRRORS = "sep-2243-client-mirrors-designated-params"
 META = "sep-2575-client-populates-meta"
@@ -86,6 +90,15 @@ FAULTS = (
         "no-defaults", LEGACY, DEFAULTS, "client-elicitation-sep1034-string-default", "elicit.defaults", "WARN",
         ("--listen",),
     ),
+    Fault("read-ahead", MODERN, AHEAD, "sep-2640-host-no-prefetch", "skills.not-ahead", "WARN"),
+    *(
+        Fault("unverified", MODERN, scenario, check, "skills.unverified-unused", "WARN", ("--load", LOADS[scenario]))
+        for scenario, check in (
+            (DIGEST, "sep-2640-host-verify-digest"),
+            (SIZE, "sep-2640-host-size-mismatch-failure"),
+            (FRONTMATTER, "sep-2640-host-frontmatter-comparison"),
+        )
+    ),
 )  # fmt: skip
 SCENARIOS = sorted({(fault.scenario, fault.revision) for fault in FAULTS})
 
@@ -93,7 +106,9 @@ SCENARIOS = sorted({(fault.scenario, fault.revision) for fault in FAULTS})
 def suite(folder: Path, scenario: str, revision: str, *options: str) -> set[str]:
     """The checks of a scenario that failed or warned for the walker."""
     client = f"{sys.executable} {WALKER} {' '.join(options)}"
-    command = [NODE, str(SUITE), "client", "--command", client, "--scenario", scenario, "--spec-version", revision]
+    # The scenarios of extensions belong to no revision.
+    version = [] if scenario.startswith("sep-2640-") else ["--spec-version", revision]
+    command = [NODE, str(SUITE), "client", "--command", client, "--scenario", scenario, *version]
     ended = subprocess.run(
         [*command, "-o", str(folder)], capture_output=True, text=True, timeout=SCENARIO_S, check=False
     )
@@ -114,6 +129,11 @@ def judge(folder: Path, revision: str, *options: str) -> dict[str, str]:
     return {each["rule"]: each["verdict"] for each in verdicts}
 
 
+def _walks(scenario: str) -> list[str]:
+    """The options with which the walker does what a scenario is about."""
+    return ["--listen"] if scenario == DEFAULTS else ["--load", "SKILL.md"] if scenario in LOADS else []
+
+
 def faults(verdicts: dict[str, str]) -> dict[str, str]:
     """The rules that were broken."""
     return {rule: verdict for rule, verdict in verdicts.items() if verdict in ("FAIL", "WARN")}
@@ -127,22 +147,21 @@ def _given(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("scenario", "revision"), SCENARIOS)
 def test_the_suite_finds_nothing_in_the_whole_walker(scenario: str, revision: str, tmp_path: Path) -> None:
-    listens = ["--listen"] if scenario == DEFAULTS else []
-    assert suite(tmp_path, scenario, revision, *listens) == set()
+    assert suite(tmp_path, scenario, revision, *_walks(scenario)) == set()
 
 
 @pytest.mark.parametrize("revision", [MODERN, LEGACY])
 def test_the_judge_finds_nothing_in_the_whole_walker(revision: str, tmp_path: Path) -> None:
-    verdicts = judge(tmp_path, revision)
+    verdicts = judge(tmp_path, revision, "--load", LOADS[DIGEST])
     assert faults(verdicts) == {}
     compared = {fault.rule for fault in FAULTS if fault.revision == revision}
     assert {rule for rule in compared if verdicts[rule] != "PASS"} == set()
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.name}-{fault.revision}" for fault in FAULTS])
+@pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.name}-{fault.scenario}-{fault.revision}" for fault in FAULTS])
 def test_both_find_the_same_fault(fault: Fault, tmp_path: Path) -> None:
-    listens = [option for option in fault.options if option == "--listen"]
-    assert fault.check in suite(tmp_path, fault.scenario, fault.revision, "--break", fault.name, *listens)
+    walks = _walks(fault.scenario)
+    assert fault.check in suite(tmp_path, fault.scenario, fault.revision, "--break", fault.name, *walks)
     found = faults(judge(tmp_path, fault.revision, "--break", fault.name, *fault.options))
     also = {"resume.comes-back"} if fault.name == "no-last-event-id" else set()
     assert {rule: verdict for rule, verdict in found.items() if rule not in also} == {fault.rule: fault.verdict}

@@ -3,8 +3,8 @@
 It lists tools, resources and prompts, uses each, answers what it is asked, and comes back for a stream that broke off.
 So the client scenarios of the official suite can be walked through as well as the probe. The suite names a revision in
 MCP_CONFORMANCE_PROTOCOL_VERSION and some arguments in MCP_CONFORMANCE_CONTEXT. `--break` makes it do one thing wrong,
-one of `BREAKS`; with `--listen` a legacy client holds a GET stream, too; `--stay N` keeps it N times nine seconds. It
-has no SDK, and nothing of this project.
+one of `BREAKS`; with `--listen` a legacy client holds a GET stream, too; `--stay N` keeps it N times nine seconds;
+`--load TEXT` loads the listed skills whose URI has that text. It has no SDK, and nothing of this project.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
+
+from skill_files import fits
 
 MODERN = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
@@ -46,6 +48,8 @@ BREAKS = (
     "no-return",
     "no-last-event-id",
     "no-defaults",
+    "read-ahead",
+    "unverified",
 )
 # What is said of a parameter without a value: of those with a header, one has characters that a header cannot hold.
 STRINGS = ("us-east", "Hello, 世界")
@@ -75,7 +79,7 @@ class Walker:
         self._retry_s = 1.0
         self._offered: dict[str, Any] = {}
 
-    def walk(self, listens: bool, stays: int) -> None:
+    def walk(self, listens: bool, stays: int, loads: str) -> None:
         """Do everything, whatever is refused, and then list the tools every nine seconds, `stays` times.
 
         A legacy client that `listens` answers what comes on its GET stream.
@@ -92,6 +96,8 @@ class Walker:
         for prompt in self._listed("prompts")[:1]:
             arguments = {each["name"]: "x" for each in prompt.get("arguments", ())}
             self._attempt("prompts/get", {"name": prompt["name"], "arguments": arguments}, prompt["name"])
+        if f"{PREFIX}skills" in self._offered.get("extensions", {}):
+            self._use_skills(loads)
         for _ in range(stays):
             time.sleep(9)  # real time: a client that stays, in a process of its own
             self._listed("tools")
@@ -113,6 +119,32 @@ class Walker:
             return []
         found: list[dict[str, Any]] = (self._attempt(f"{what}/list", {}) or {}).get(what, [])
         return found
+
+    def _use_skills(self, loads: str) -> None:
+        """List the skills, and load those that are wanted."""
+        entries, cursor = [], {}
+        while cursor is not None:
+            page = self._request("skills/list", cursor)
+            entries += page["skills"]
+            cursor = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+        if self._is("read-ahead"):
+            for entry in entries[:3]:
+                self._read_file(entry["uri"])
+        for entry in entries:
+            if loads and loads in entry["uri"]:
+                self._load(entry)
+
+    def _load(self, entry: dict[str, Any]) -> None:
+        """Read a skill; its other files only where its SKILL.md fits its entry."""
+        read = self._read_file(entry["uri"])
+        if read is None or not (fits(entry, read) or self._is("unverified")):
+            return
+        for file in entry["resources"] if entry["resources"] != "dynamic" else ():
+            if file["uri"] != entry["uri"]:
+                self._read_file(file["uri"])
+
+    def _read_file(self, uri: str) -> dict[str, Any] | None:
+        return self._attempt("resources/read", {"uri": uri}, uri)
 
     def _attempt(self, method: str, params: dict[str, Any], name: str = "") -> dict[str, Any] | None:
         try:
@@ -336,11 +368,13 @@ def main() -> None:
     parser.add_argument("--revision", default=os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", MODERN))
     parser.add_argument("--listen", action="store_true")
     parser.add_argument("--stay", type=int, default=0)
+    parser.add_argument("--load", default="")
     parser.add_argument("url")
     arguments = parser.parse_args()
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
     given = {each["name"]: each["arguments"] for each in context.get("toolCalls", ())}
-    Walker(arguments.url, arguments.revision, arguments.broken, given).walk(arguments.listen, arguments.stay)
+    walker = Walker(arguments.url, arguments.revision, arguments.broken, given)
+    walker.walk(arguments.listen, arguments.stay, arguments.load)
 
 
 main()
