@@ -24,7 +24,7 @@ afterEach(() => vi.restoreAllMocks());
 test("clients are connected with this server's address", async () => {
   await opened();
   const block = page.getByRole("group", { name: "Shell" });
-  await expect.element(block).toMatchTextContent(/curl -N http:..probe.example.mcp/);
+  await expect.element(block).toMatchTextContent(/curl -N 'http:..probe.example.mcp'/);
   await page.getByRole("radio", { name: "Claude Code" }).click({ force: true });
   await expect.element(block).toMatchTextContent(/claude mcp add --transport http probe http:..probe.example.mcp$/);
   expect(location.search).toBe("?client=claude");
