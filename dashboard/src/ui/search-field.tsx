@@ -1,5 +1,5 @@
-import { useEffect, useEffectEvent, useState } from "react";
 import styles from "./field.module.css";
+import { useDraft } from "./use-draft";
 
 interface SearchFieldProps {
   label: string;
@@ -11,19 +11,10 @@ interface SearchFieldProps {
 
 /** A search field; the key `/` goes to the first one of the page. Escape clears it. */
 export function SearchField({ label, value, onChange, placeholder = "Search  /" }: SearchFieldProps) {
-  const [typed, setTyped] = useState({ text: value, from: value });
-  // a value that comes from outside (the URL, a reset) replaces what was typed
-  if (typed.from !== value) setTyped({ text: value, from: value });
-  const rested = useEffectEvent(() => onChange(typed.text));
-  useEffect(() => {
-    if (typed.text === value) return undefined;
-    const timer = setTimeout(rested, 150);
-    return () => clearTimeout(timer);
-  }, [typed.text, value]);
-  const set = (text: string) => setTyped({ text, from: value });
-  const now = (text: string) => {
-    set(text);
-    onChange(text);
+  const [text, set] = useDraft(value, onChange);
+  const now = (typed: string) => {
+    set(typed);
+    onChange(typed);
   };
   return (
     <input
@@ -32,12 +23,12 @@ export function SearchField({ label, value, onChange, placeholder = "Search  /" 
       aria-label={label}
       placeholder={placeholder}
       data-search
-      value={typed.text}
+      value={text}
       onChange={(event) => (event.target.value === "" ? now("") : set(event.target.value))}
       onKeyDown={(event) => {
-        if (event.key === "Enter") now(typed.text);
+        if (event.key === "Enter") now(text);
         if (event.key === "Escape") {
-          if (typed.text !== "") event.stopPropagation();
+          if (text !== "") event.stopPropagation();
           now("");
         }
       }}

@@ -1,5 +1,6 @@
-import { useId, useState } from "react";
+import { useId } from "react";
 import styles from "./field.module.css";
+import { useDraft } from "./use-draft";
 
 interface TextFieldProps {
   label: string;
@@ -17,11 +18,9 @@ interface TextFieldProps {
 /** One line of text. */
 export function TextField({ label, value, onChange, type = "text", placeholder, suggestions, error }: TextFieldProps) {
   const id = useId();
-  const [typed, setTyped] = useState({ text: value, from: value });
-  // a value that comes from outside (the URL, a reset) replaces what was typed
-  if (typed.from !== value) setTyped({ text: value, from: value });
+  const [text, set] = useDraft(value);
   const commit = () => {
-    if (typed.text !== value) onChange(typed.text);
+    if (text !== value) onChange(text);
   };
   return (
     <span className={styles["with-error"]}>
@@ -35,8 +34,8 @@ export function TextField({ label, value, onChange, type = "text", placeholder, 
           list={suggestions && `${id}-suggestions`}
           aria-invalid={error != null}
           aria-describedby={error == null ? undefined : `${id}-error`}
-          value={typed.text}
-          onChange={(event) => setTyped({ text: event.target.value, from: value })}
+          value={text}
+          onChange={(event) => set(event.target.value)}
           onBlur={commit}
           onKeyDown={(event) => {
             if (event.key === "Enter") commit();

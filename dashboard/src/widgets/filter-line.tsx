@@ -1,6 +1,7 @@
-import { type KeyboardEvent, useEffect, useEffectEvent, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { FilterError, read } from "~/protocol/filter";
 import { FieldError } from "~/ui/text-field";
+import { useDraft } from "~/ui/use-draft";
 import { type Completion, type Known, complete } from "./complete";
 import styles from "./filter-line.module.css";
 
@@ -33,36 +34,28 @@ const before = (at: number, count: number) => (at > 0 ? at - 1 : count - 1);
 export function FilterLine({ value, onChange, known }: FilterLineProps) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
-  const [typed, setTyped] = useState({ text: value, from: value });
+  const [text, set] = useDraft(value, (rested) => {
+    if (problemOf(rested) === null) onChange(rested);
+  });
   const [caret, setCaret] = useState(0);
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
-  // a line that comes from outside (the address, a chip) replaces what was typed
-  if (typed.from !== value) setTyped({ text: value, from: value });
-  const error = problemOf(typed.text);
-  const rested = useEffectEvent(() => {
-    if (error === null) onChange(typed.text);
-  });
-  useEffect(() => {
-    if (typed.text === value) return undefined;
-    const timer = setTimeout(rested, 150);
-    return () => clearTimeout(timer);
-  }, [typed.text, value]);
-  const options = open ? complete(typed.text, caret, known) : [];
+  const error = problemOf(text);
+  const options = open ? complete(text, caret, known) : [];
   const at = Math.min(chosen, options.length - 1);
-  const now = (text: string) => {
-    setTyped({ text, from: value });
-    if (problemOf(text) === null) onChange(text);
+  const now = (line: string) => {
+    set(line);
+    if (problemOf(line) === null) onChange(line);
   };
   const take = ({ from, to, insert }: Completion) => {
-    const text = typed.text.slice(0, from) + insert + typed.text.slice(to);
+    const line = text.slice(0, from) + insert + text.slice(to);
     const end = from + insert.length;
-    setTyped({ text, from: value });
+    set(line);
     setCaret(end);
     setChosen(-1);
     // a key waits for its value
     setOpen(!insert.endsWith(" "));
-    if (insert.endsWith(" ")) now(text);
+    if (insert.endsWith(" ")) now(line);
     // behind the end of the change, once React has written it
     requestAnimationFrame(() => input.current?.setSelectionRange(end, end));
   };
@@ -77,8 +70,8 @@ export function FilterLine({ value, onChange, known }: FilterLineProps) {
       take(option);
     } else if (event.key === "Enter") {
       setOpen(false);
-      now(typed.text);
-    } else if (event.key === "Escape" && (options.length > 0 || typed.text !== "")) {
+      now(text);
+    } else if (event.key === "Escape" && (options.length > 0 || text !== "")) {
       event.stopPropagation();
       if (options.length > 0) setOpen(false);
       else now("");
@@ -102,16 +95,16 @@ export function FilterLine({ value, onChange, known }: FilterLineProps) {
         autoComplete="off"
         spellCheck={false}
         data-search
-        value={typed.text}
+        value={text}
         onChange={(event) => {
-          setTyped({ text: event.target.value, from: value });
+          set(event.target.value);
           setCaret(event.target.selectionStart ?? event.target.value.length);
           setOpen(true);
           setChosen(-1);
           if (event.target.value === "") onChange("");
         }}
         onSelect={(event) => setCaret(event.currentTarget.selectionStart ?? 0)}
-        onFocus={() => setOpen(typed.text === "")}
+        onFocus={() => setOpen(text === "")}
         onBlur={() => setOpen(false)}
         onKeyDown={onKeyDown}
       />

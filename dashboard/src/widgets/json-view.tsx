@@ -2,6 +2,7 @@ import { useState } from "react";
 import { scalarText, writeJson } from "~/protocol/json";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy-button";
+import { counted } from "~/words/counted";
 import styles from "./json-view.module.css";
 
 // What one step shows: enough to read, few enough elements to stay quick with a value of megabytes.
@@ -101,7 +102,7 @@ function Branch({ label, value, levels }: BranchProps) {
         {brackets[0]}
         {!open && (
           <span className={styles["count"]}>
-            … {size} {size === 1 ? "member" : "members"} {brackets[1]}
+            … {counted(size, "member")} {brackets[1]}
           </span>
         )}
       </button>

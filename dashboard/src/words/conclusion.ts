@@ -2,7 +2,8 @@ import { at, brief, type JsonNumber } from "~/protocol/json";
 import type { CallRow, Entry, MessageEmitted } from "~/protocol/schema";
 import { bySeq, messagesOf, sentAfterCancel } from "~/trace/evidence";
 import { formatDuration } from "~/ui/time-format";
-import { counted, formatLimit } from "./dispatches";
+import { counted } from "./counted";
+import { formatLimit } from "./dispatches";
 
 /** What became of a call, in one sentence without its full stop. `entries` is the evidence of the call, as far as it is at hand. */
 export function conclusionOf(call: CallRow, entries: readonly Entry[]): string {

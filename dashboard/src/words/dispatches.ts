@@ -2,6 +2,7 @@ import { scalarText } from "~/protocol/json";
 import type { DispatchExpired, DispatchExtended, DispatchSent, DispatchSettled, DispatchStopped, Entry, HostRegistered } from "~/protocol/schema";
 import { formatDuration, formatSeconds } from "~/ui/time-format";
 import { cameFrom } from "./client-name";
+import { counted } from "./counted";
 import { stateOf } from "./states";
 
 /** A time that somebody set: whole seconds are said as such. */
@@ -9,8 +10,6 @@ export function formatLimit(ms: number): string {
   return ms % 1000 === 0 ? formatSeconds(ms / 1000) : formatDuration(ms);
 }
 
-/** `2 messages`, `1 message`. */
-export const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 const quoted = (text: string | null) => (text === null ? "" : ` ${scalarText(text)}`);
 
 /** What an entry says of a dispatch or of a tool host, in plain words; null for any other one, and for a message. */

@@ -11,6 +11,7 @@ import { useUrlState } from "~/ui/url-state";
 import { useNarrow } from "~/ui/use-narrow";
 import { NothingYet } from "~/widgets/nothing-yet";
 import { CallFindingsContext, useCallFindings } from "~/widgets/use-call-findings";
+import { counted } from "~/words/counted";
 import { callColumns } from "./call-columns";
 import { callHref, isDivider, type Line, withDividers } from "./calls";
 import styles from "./calls.module.css";
@@ -74,7 +75,7 @@ function Foot({ history, shown, question }: FootProps) {
   return (
     <div className={styles["foot"]}>
       <span role="status">
-        {shown} {shown === 1 ? "call" : "calls"}
+        {counted(shown, "call")}
         {history.hasNextPage ? ", there are more" : ""}
       </span>
       {history.hasNextPage && (

@@ -4,6 +4,7 @@ import { Badge } from "~/ui/badge";
 import { Fact, Facts } from "~/ui/key-values";
 import { Panel } from "~/ui/panel";
 import { formatDuration } from "~/ui/time-format";
+import { counted } from "~/words/counted";
 import { type Dispatch, dispatchOf, formatLimit, stopped } from "~/words/dispatches";
 import styles from "./calls.module.css";
 
@@ -52,7 +53,7 @@ const UNKNOWN = "unknown: the entry that says it is gone";
 /** By valid reports: every one of them moves the idle deadline. */
 function extended({ extended: last, settled, expired }: Dispatch): string {
   const reports = settled?.reports ?? expired?.reports ?? last?.reports ?? 0;
-  const times = reports === 0 ? "never: no valid progress" : `${reports} ${reports === 1 ? "time" : "times"}, by progress`;
+  const times = reports === 0 ? "never: no valid progress" : `${counted(reports, "time")}, by progress`;
   const invalid = settled === null || settled.invalid === 0 ? "" : `; ${settled.invalid} invalid, without effect`;
   return `${times}${invalid}`;
 }
@@ -68,6 +69,6 @@ function Where({ dispatch: { host, dispatch }, current }: { dispatch: NonNullabl
 
 function acknowledged({ cancelled, stopped: end }: Dispatch): string {
   if (end === null) return `because of ${cancelled?.by}; it has not answered yet`;
-  const late = end.late === 0 ? "" : `; ${end.late} late ${end.late === 1 ? "message" : "messages"} dropped`;
+  const late = end.late === 0 ? "" : `; ${counted(end.late, "late message")} dropped`;
   return `${stopped(end)}${late}`;
 }

@@ -5,6 +5,7 @@ import { Badge } from "~/ui/badge";
 import { Moments } from "~/ui/moments";
 import { Panel } from "~/ui/panel";
 import { DirectionBadge } from "~/widgets/badges";
+import { counted } from "~/words/counted";
 import { describe } from "~/words/summary";
 import styles from "./calls.module.css";
 
@@ -28,7 +29,7 @@ export function EvidencePanel({ evidence, current }: EvidencePanelProps) {
           what: <What entry={entry} linked={current} />,
           detail: describe(entry, methodOf(entry, entryOf)),
         }));
-  const count = `${events.length} ${events.length === 1 ? "entry" : "entries"}, ${complete ? "complete" : "incomplete"}`;
+  const count = `${counted(events.length, "entry", "entries")}, ${complete ? "complete" : "incomplete"}`;
   return (
     <Panel title="Evidence" actions={<span className={styles["quiet"]}>{count}</span>}>
       {!complete && (

@@ -1,5 +1,6 @@
 import { KeyValues } from "~/ui/key-values";
 import { JsonView } from "~/widgets/json-view";
+import { counted } from "~/words/counted";
 import { type Declared, declaredLines, differs } from "./declared";
 import { capabilityLines } from "./features";
 import styles from "./sessions.module.css";
@@ -36,7 +37,7 @@ function Once({ capabilities, era }: Pick<CapabilitiesProps, "capabilities" | "e
 function OfRequests({ declared }: { declared: Declared }) {
   const { requests, union, complete } = declared;
   const lines = declaredLines(declared);
-  const which = `${complete ? "" : "newest "}${requests} ${requests === 1 ? "request" : "requests"}`;
+  const which = `${complete ? "" : "newest "}${counted(requests, "request")}`;
   return (
     <>
       {lines.length === 0 ? <p>None of its {which} declared any: the server may ask this client nothing.</p> : <KeyValues items={lines} />}

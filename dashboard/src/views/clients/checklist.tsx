@@ -9,7 +9,7 @@ import { Button } from "~/ui/button";
 import { CodeBlock } from "~/ui/code-block";
 import { CopyButton } from "~/ui/copy-button";
 import { Panel } from "~/ui/panel";
-import { counted } from "~/words/dispatches";
+import { counted } from "~/words/counted";
 import { type Act, actsOf, callText, promptOf, promptable } from "./acts";
 import styles from "./report.module.css";
 

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { at } from "~/protocol/json";
 import type { Entry, SessionRow } from "~/protocol/schema";
 import { newestEvents } from "~/trace/event-pages";
+import { counted } from "~/words/counted";
 
 /** What the requests of a modern client declare, each for itself. */
 export interface Declared {
@@ -49,7 +50,7 @@ function take(own: Capabilities, union: Capabilities, counts: Map<string, number
 
 /** `in 1 of 16 requests`, of each capability with what is inside it; the one that most requests have first. */
 export function declaredLines({ requests, counts }: Declared): [name: string, says: string][] {
-  const often = (path: string) => `in ${counts.get(path) === requests ? "all" : `${counts.get(path)} of`} ${requests} ${requests === 1 ? "request" : "requests"}`;
+  const often = (path: string) => `in ${counts.get(path) === requests ? "all" : `${counts.get(path)} of`} ${counted(requests, "request")}`;
   const top = [...counts.keys()].filter((path) => !path.includes(".")).toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
   return top.map((name) => {
     const inside = [...counts.keys()].filter((path) => path.startsWith(`${name}.`));

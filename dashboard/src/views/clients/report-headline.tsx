@@ -2,7 +2,7 @@ import type { JudgeReport, JudgedSubject } from "~/protocol/schema";
 import { type Looks, VERDICTS, headlineOf, looksOf } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
 import { UNATTRIBUTED } from "~/words/client-name";
-import { counted } from "~/words/dispatches";
+import { counted } from "~/words/counted";
 import styles from "./report.module.css";
 import { placeOf, whoIs } from "./rule-words";
 

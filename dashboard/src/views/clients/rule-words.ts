@@ -1,6 +1,6 @@
 import type { JudgedRule, JudgedSubject, RuleInfo, RuleSentence } from "~/protocol/schema";
 import { type Verdict, VERDICTS } from "~/trace/findings";
-import { counted } from "~/words/dispatches";
+import { counted } from "~/words/counted";
 
 /** The names and versions that the client gave itself. */
 export function whoIs({ names }: Pick<JudgedSubject, "names">): string {

@@ -1,5 +1,6 @@
 import type { GatewayFinding, GatewayReport } from "~/protocol/schema";
 import type { Tone } from "~/ui/badge";
+import { counted } from "~/words/counted";
 
 type Verdict = GatewayFinding["verdict"];
 
@@ -38,16 +39,14 @@ export function countsOf(findings: readonly GatewayFinding[]): string {
   return parts.filter(([, count]) => count > 0).map(([word, count]) => `${count} ${word}`).join(", ");
 }
 
-const many = (count: number) => (count === 1 ? "1 part" : `${count} parts`);
-
 /** What a run says of the gateway, in one sentence. */
 export function sentenceOf({ findings, product }: GatewayReport): string {
   const gateway = product ?? "The gateway";
   const of = (verdict: Verdict) => findings.filter((each) => each.verdict === verdict && !each.allowed).length;
   const [broken, degraded, unclear] = [of("broken"), of("degraded"), of("unclear")];
-  if (broken > 0) return `${gateway} breaks ${many(broken)} of the protocol${degraded > 0 ? ` and limits ${degraded}` : ""}.`;
-  if (degraded > 0) return `${gateway} breaks nothing, and limits ${many(degraded)} of the protocol.`;
-  if (unclear > 0) return `${gateway} breaks nothing that could be judged; ${many(unclear)} could not.`;
+  if (broken > 0) return `${gateway} breaks ${counted(broken, "part")} of the protocol${degraded > 0 ? ` and limits ${degraded}` : ""}.`;
+  if (degraded > 0) return `${gateway} breaks nothing, and limits ${counted(degraded, "part")} of the protocol.`;
+  if (unclear > 0) return `${gateway} breaks nothing that could be judged; ${counted(unclear, "part")} could not.`;
   return findings.length === 0 ? "No check was made." : `${gateway} passes on all of the protocol that was checked.`;
 }
 

@@ -3,6 +3,7 @@ import { type CSSProperties, type KeyboardEvent, useRef } from "react";
 import { Button } from "~/ui/button";
 import { useWidth } from "~/ui/use-width";
 import { EraBadge, StatusBadge } from "~/widgets/badges";
+import { counted } from "~/words/counted";
 import { LANE_HEIGHT, Bar } from "./bar";
 import type { Line } from "./groups";
 import type { Lane } from "./lane";
@@ -131,7 +132,7 @@ function ClientCell({ line, onFit }: { line: Extract<Line, { type: "client" }>; 
     <div role="gridcell" aria-colspan={2} className={styles["clientName"]}>
       {line.name} {line.era !== null && <EraBadge era={line.era} />}{" "}
       <span className={styles["quiet"]}>
-        {line.lanes} {line.lanes === 1 ? "lane" : "lanes"}
+        {counted(line.lanes, "lane")}
       </span>{" "}
       <Button look="quiet" small aria-label={`Fit ${line.name}`} title="No more time than these lanes take" onClick={onFit}>
         Fit

@@ -10,6 +10,7 @@ import { formatMoment } from "~/ui/time-format";
 import { useUrlState } from "~/ui/url-state";
 import { NothingConnected } from "~/widgets/nothing-connected";
 import { clientName } from "~/words/client-name";
+import { counted } from "~/words/counted";
 import { lastActivity, wholeOf } from "./activity";
 import { Facts } from "./facts";
 import { linesOf, passing, within } from "./groups";
@@ -121,7 +122,7 @@ function Nothing({ known, hidden, connected, onFit }: NothingProps) {
     <EmptyState title="Nothing in this span">
       {known > 0 && (
         <p>
-          {known} {known === 1 ? "lane is" : "lanes are"} outside of it. <Button onClick={onFit}>Fit all</Button>
+          {counted(known, "lane is", "lanes are")} outside of it. <Button onClick={onFit}>Fit all</Button>
         </p>
       )}
       {known === 0 && hidden > 0 && <p>The filters hide all {hidden} lanes that this page has.</p>}

@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import { quoted } from "~/protocol/filter";
 import type { Entry } from "~/protocol/schema";
+import { counted } from "~/words/counted";
 import { titleOf } from "~/words/summary";
 import { between, Line, What } from "./cells";
 import { useAllKnown } from "./known";
@@ -139,7 +140,7 @@ function Listed({ run, title, entries, to }: ListedProps) {
   return (
     <>
       <h4 className={styles["heading"]}>
-        {title}: {entries.length} {entries.length === 1 ? "entry" : "entries"} on this page
+        {title}: {counted(entries.length, "entry", "entries")} on this page
         {entries.length > SHOWN && `, the first ${SHOWN}`}
       </h4>
       <ol className={styles["exchange"]}>

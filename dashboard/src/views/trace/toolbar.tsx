@@ -8,6 +8,7 @@ import { Time } from "~/ui/time";
 import type { Known as Suggestions } from "~/widgets/complete";
 import { FilterLine } from "~/widgets/filter-line";
 import { clientsOf } from "~/words/client-name";
+import { counted } from "~/words/counted";
 import styles from "./live.module.css";
 import { GROUPS } from "./old-links";
 import type { Cleared } from "./use-cleared";
@@ -54,11 +55,11 @@ export function Toolbar({ url, kept, search, listed, suggestions, cleared, clien
       <div className={styles["groups"]}>
         <Chips url={url} kept={kept} />
         <span className={styles["quiet"]} role="status">
-          {counted({ url, kept, search, listed })}
+          {listedText({ url, kept, search, listed })}
         </span>
         {cleared.hidden > 0 && (
           <span className={styles["quiet"]}>
-            Cleared at <Time at={cleared.at} />: {number(cleared.hidden)} {cleared.hidden === 1 ? "entry" : "entries"} hidden.{" "}
+            Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, "entry", "entries")} hidden.{" "}
             <Button small onClick={cleared.show}>
               Show them
             </Button>
@@ -72,9 +73,9 @@ export function Toolbar({ url, kept, search, listed, suggestions, cleared, clien
 const number = (count: number) => count.toLocaleString("en");
 
 /** Over what the list is, and how much of it passes. */
-function counted({ url, kept, search, listed }: Pick<ToolbarProps, "url" | "kept" | "search" | "listed">): string {
+function listedText({ url, kept, search, listed }: Pick<ToolbarProps, "url" | "kept" | "search" | "listed">): string {
   const [one, many] = url.view === "wire" ? ["exchange", "exchanges"] : ["entry", "entries"];
-  const shown = `${number(listed)} ${listed === 1 ? one : many} listed`;
+  const shown = `${counted(listed, one, many)} listed`;
   if (search.error !== null) return `${shown}; the log could not be searched: ${search.error}`;
   if (url.line === "") return kept === undefined ? shown : `${shown}; the log has ${number(kept.entries)} entries`;
   if (search.counts === null) return `${shown}; the log is being searched`;

@@ -1,7 +1,7 @@
 import type { CallSettled, Entry } from "~/protocol/schema";
 import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
-import { counted } from "~/words/dispatches";
+import { counted } from "~/words/counted";
 import { list, quoted } from "~/words/message-summary";
 import { stateOf } from "~/words/states";
 import { summaryOf } from "~/words/summary";
