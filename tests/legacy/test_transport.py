@@ -213,7 +213,7 @@ async def test_messages_need_no_timers(monkeypatch: pytest.MonkeyPatch) -> None:
         reading.add(stream, 0)
         writer = EventStream(reading, retry_ms=0, keep_alive_s=15)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(writer.run, taken, lambda disconnected, look: None)
+            nursery.start_soon(writer.run, taken, trio.sleep_forever)
             for _ in range(messages):
                 stream.append(b"{}")
                 await wait_all_tasks_blocked()

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import ANY
 
 import pytest
 import trio
@@ -137,28 +136,6 @@ async def test_a_ready_answer_leaves_in_one_piece_with_its_head(autojump_clock: 
         assert len(peer.server.sends) == 3
 
 
-async def test_a_call_ends_with_the_rest_that_its_application_leaves(autojump_clock: MockClock) -> None:
-    async def leaving(scope: Any, receive: Any, send: Any) -> None:
-        async def rest() -> None:
-            await go_on.wait()
-            await part(send, b"one")
-            await end(send)
-
-        scope["extensions"]["probe.rest"](rest)
-        await begin(send)
-        returned.append(scope["path"])
-
-    go_on, returned = trio.Event(), list[str]()
-    async with connected(leaving) as peer:
-        await peer.send(GET % b"/1" + GET % b"/2")
-        assert (await peer.read()).endswith(b"\r\n\r\n")
-        assert returned == ["/1"]
-        go_on.set()
-        await wait_all_tasks_blocked()
-        assert returned == ["/1", "/2"]
-        assert [data for data in peer.server.sends if data[:4] != b"HTTP"] == 2 * [b"3\r\none\r\n", b"0\r\n\r\n"]
-
-
 async def test_the_head_of_a_stream_waits_for_nothing(autojump_clock: MockClock) -> None:
     async def stream(scope: Any, receive: Any, send: Any) -> None:
         await begin(send)
@@ -242,7 +219,6 @@ async def test_what_the_application_is_given(autojump_clock: MockClock) -> None:
             "extensions": {
                 "probe.connection": {"number": 0, "stream_id": None},
                 "probe.notes": {},
-                "probe.rest": ANY,
                 "probe.whole_body": {},
             },
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import cast
 
@@ -94,13 +94,13 @@ class Paths:
         self._pages: App | None = None
         self._loading = trio.Lock()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request of any kind."""
-        await self._admit(self._serve, scope, receive, send)
+        return self._admit(self._serve, scope, receive, send)
 
-    async def beyond(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def beyond(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request on a connection beyond `max_connections`: health and pages; the protocols are busy."""
-        await self._admit(self._serve_pages, scope, receive, send)
+        return self._admit(self._serve_pages, scope, receive, send)
 
     async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:
         send = self._browsers.instruct(scope, send)

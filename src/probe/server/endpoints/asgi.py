@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import trio
@@ -22,32 +22,6 @@ NO_CONTENT = 204
 
 WHOLE_BODY: Final = "probe.whole_body"
 """The ASGI extension of a request whose body has come: the first `receive` gives all of it, and does not wait."""
-
-
-REST: Final = "probe.rest"
-"""The ASGI extension of a server that awaits the rest of a call for its application.
-
-`scope["extensions"]["probe.rest"]` is a function that takes a coroutine function. The server awaits that when the
-application has returned without an error, and the call ends with it. After an error or a cancellation it is never
-awaited, so between leaving the rest and returning the application has no checkpoint and raises nothing. So a response
-that lasts holds none of the functions that began it.
-"""
-
-
-WATCH: Final = "probe.watch"
-"""The ASGI extension of a server that tells of a disconnect while no task waits for it.
-
-`scope["extensions"]["probe.watch"]` is a `BeginWatch`. It is absent where the server cannot do that.
-"""
-
-BeginWatch: TypeAlias = Callable[[Callable[[Mapping[str, Any]], None], Callable[[], float]], None]
-"""`watch(disconnected, look)`: `disconnected` is given each `http.disconnect` from now on, which may be at once.
-
-`look` is called now, and whenever the time has come that it last returned, in seconds of trio's clock; `inf` is never.
-Neither of the two waits or raises.
-"""
-
-_Result = TypeVar("_Result")
 
 
 class ClientGoneError(Exception):
@@ -158,28 +132,12 @@ def despite_half_close(receive: Receive) -> Receive:
     return received
 
 
-def watched(
-    watch: BeginWatch | None, receive: Receive, part: Callable[[BeginWatch], Awaitable[_Result]]
-) -> Awaitable[_Result]:
-    """Await a part of the work for a request, which may call the `BeginWatch` that it is given, once.
+async def watch(receive: Receive, disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
+    """Give `disconnected` each `http.disconnect`; return when the connection is over.
 
-    It is that of the server, or, without one, a task that waits beside the part and ends with it.
+    `look` is called at the beginning, and whenever the time has come that it last returned, in seconds of trio's clock;
+    `inf` is never. Neither of the two waits or raises.
     """
-    return _watched_by_task(receive, part) if watch is None else part(watch)
-
-
-async def _watched_by_task(receive: Receive, part: Callable[[BeginWatch], Awaitable[_Result]]) -> _Result:
-    async with trio.open_nursery() as nursery:
-
-        def watch(disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
-            nursery.start_soon(_tell, receive, disconnected, look)
-
-        result = await part(watch)
-        nursery.cancel_scope.cancel()
-    return result
-
-
-async def _tell(receive: Receive, disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
     over = False
     while not over:
         event = None

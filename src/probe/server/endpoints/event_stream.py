@@ -20,7 +20,7 @@ import trio
 from ...engine.streams.reading import Piece, Reading, Track
 from ...log.events import Control
 from ...wire import sse
-from .asgi import BeginWatch, Send, disconnected_by
+from .asgi import Receive, Send, disconnected_by, watch
 
 # Enough to keep a socket busy; a reader that resumes a full log is not handed megabytes at once.
 _CHUNK_BYTES = 64 * 1024
@@ -68,11 +68,12 @@ class EventStream:
         self.written = 0
         self.ended_by = "server"
 
-    async def run(self, send: Send, watch: BeginWatch) -> None:
+    async def run(self, send: Send, receive: Receive) -> None:
         """Write until the end, or until the client has gone. The head of the response has been sent."""
         reading = self._reading
-        with self._writing:
-            watch(self._disconnected, self._keep_alive)
+        async with trio.open_nursery() as nursery:
+            self._writing = nursery.cancel_scope
+            nursery.start_soon(watch, receive, self._disconnected, self._keep_alive)
             if self._primes and reading.first is not None:
                 await self._prime(send, reading.first, "priming")
             while True:
@@ -89,6 +90,7 @@ class EventStream:
                 else:
                     await reading.wait_changed()
             await self._leave(send)
+            self._writing.cancel()
 
     def _disconnected(self, event: Mapping[str, Any]) -> None:
         """Stop writing when the client has gone; one that may only have ended its own direction is asked."""

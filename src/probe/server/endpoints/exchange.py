@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl
 
 from ...core.addresses import client_key, endpoint
@@ -18,7 +18,7 @@ from ...log.context import Context, Recorder
 from ...log.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
 from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import Json, RequestId
-from .asgi import WATCH, WHOLE_BODY, BeginWatch, Headers, Receive, Scope, Send, before_upgrade, respond, start, watched
+from .asgi import WHOLE_BODY, Headers, Receive, Scope, Send, before_upgrade, respond, start
 from .event_stream import event_position
 from .problem_details import MEDIA, RefusedError, refuse
 from .reached import base_of
@@ -40,7 +40,6 @@ CONNECTION: Final = "probe.connection"
 the request, counted from 1, and the HTTP/2 stream in it, None with HTTP/1.
 """
 
-_Result = TypeVar("_Result")
 _UNKNOWN: Final[Mapping[str, int | None]] = {"number": None, "stream_id": None}
 _RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-session-id"})
 
@@ -76,7 +75,6 @@ class Exchange:
         self._over = False
         extensions = scope.get("extensions", {})
         self.has_body = WHOLE_BODY in extensions
-        self._watch: BeginWatch | None = extensions.get(WATCH)
         carrier = extensions.get(CONNECTION, _UNKNOWN)
         connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
         label = read.label
@@ -104,10 +102,6 @@ class Exchange:
         last = self.head.get("last-event-id")
         seen = None if last is None else event_position(last)
         return RequestContext(message or self.message or self.recorder, "http", self.origin, self.holder, seen)
-
-    def watched(self, part: Callable[[BeginWatch], Awaitable[_Result]]) -> Awaitable[_Result]:
-        """Await a part of the work, which may watch for the end of the connection meanwhile."""
-        return watched(self._watch, self.receive, part)
 
     async def respond(
         self, status: int, headers: Headers = (), body: bytes = b"", stream: Stream | None = None

@@ -193,7 +193,7 @@ class LegacyHttp:
         session.reader_attached()
         try:
             await exchange.start_events(track.stream)
-            await exchange.watched(partial(writer.run, exchange.send))
+            await writer.run(exchange.send, exchange.receive)
         finally:
             reading.close("the connection is gone")
             session.machine.release(self._engine.clock.now())

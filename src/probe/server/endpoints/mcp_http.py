@@ -6,7 +6,7 @@ that it belongs to. Each request is one exchange in the event log.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import trio
@@ -19,7 +19,7 @@ from ...log.events import UnreadableFault
 from ...log.unreadable import unreadable, unreadable_json
 from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import MalformedError, parse
-from .asgi import REST, Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
+from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
 from .event_stream import Rest
 from .exchange import EndpointExchanges, Exchange, not_allowed
@@ -51,30 +51,14 @@ class McpHttp:
         self._closed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request, of which a server with the extension `probe.rest` awaits the rest."""
+        """Serve one HTTP request."""
         exchange = Exchange(self._exchanges, scope, receive, send)
         self._open += 1
-        rest = await self._until_over(exchange, partial(self._begin, exchange))
-        if rest is not None:
-            leave = scope.get("extensions", {}).get(REST)
-            go_on = partial(self._until_over, exchange, rest)
-            if leave is None:
-                await go_on()
-            else:
-                leave(go_on)
-
-    async def _begin(self, exchange: Exchange) -> Rest | None:
+        by = "the server gave it up"
         try:
-            return await self._serve(exchange)
-        except Rejection as rejection:
-            await exchange.reject(rejection)
-        return None
-
-    async def _until_over(self, exchange: Exchange, part: Callable[[], Awaitable[Rest | None]]) -> Rest | None:
-        """Do a part of the work for a request, which is over with it unless it gives back the rest."""
-        rest, by = None, "the server gave it up"
-        try:
-            rest = await part()
+            rest = await self._begin(exchange)
+            if rest is not None:
+                await rest()
             # An era that returns without a response found nobody left to respond to.
             by = "client"
         except ClientGoneError:
@@ -84,12 +68,17 @@ class McpHttp:
             with trio.move_on_after(_WHO_S):
                 by = await wait_disconnect(exchange.receive)
         finally:
-            if rest is None:
-                exchange.close(by)
-                self._open -= 1
-                if self._closed:
-                    self._closed.unpark_all()
-        return rest
+            exchange.close(by)
+            self._open -= 1
+            if self._closed:
+                self._closed.unpark_all()
+
+    async def _begin(self, exchange: Exchange) -> Rest | None:
+        try:
+            return await self._serve(exchange)
+        except Rejection as rejection:
+            await exchange.reject(rejection)
+        return None
 
     async def wait_idle(self) -> None:
         """Wait until no exchange is open."""

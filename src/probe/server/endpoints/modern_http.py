@@ -11,7 +11,6 @@ silent connection for a dead one, after one keep-alive interval.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -27,7 +26,7 @@ from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import Notification, Request, Response
 from ...wire.revisions import V2026_07_28
 from ...wire.v2026.codec import modern_error
-from .asgi import BeginWatch, Headers, disconnected_by
+from .asgi import Headers, disconnected_by, watch
 from .event_stream import EventStream, Rest
 from .exchange import JSON_HEADERS, Exchange, asked_selection
 
@@ -128,19 +127,19 @@ class _RunningResponse:
 
     async def _wait_first(self) -> bool:
         """Wait until it shows whether the answer comes alone, or until the client has gone."""
-        with trio.CancelScope() as waiting:
+        lone = False
+        async with trio.open_nursery() as nursery:
+            waiting = nursery.cancel_scope
 
             def disconnected(event: Mapping[str, Any]) -> None:
                 if not waiting.cancel_called:
                     waiting.cancel()
                     self._note_gone(disconnected_by(event))
 
-            async def wait(watch: BeginWatch) -> bool:
-                watch(disconnected, _never)
-                return await self._is_lone_answer()
-
-            return await self._exchange.watched(wait)
-        return False
+            nursery.start_soon(watch, self._exchange.receive, disconnected, _never)
+            lone = await self._is_lone_answer()
+            waiting.cancel()
+        return lone
 
     def _note_gone(self, by: str) -> None:
         """The client has gone, which cancels the call. Only the first word of it counts: it may be told twice."""
@@ -199,7 +198,7 @@ class _RunningResponse:
         try:
             await self._begin_events(stream)
             if self._gone is None:
-                await exchange.watched(partial(writer.run, exchange.send))
+                await writer.run(exchange.send, exchange.receive)
         finally:
             exchange.close(self._gone or writer.ended_by, writer.written)
             reading.close("the connection is gone")

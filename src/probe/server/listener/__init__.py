@@ -10,8 +10,7 @@
     times.py                how long the end of a connection may take
     turnstile.py            who goes next: one request in each pass of the scheduler, and the clients in turn
     http1/                  HTTP/1.1: `protocol.py` is a state machine that is fed bytes, `connection.py` one connection
-                            in one task, `call.py` one request with its response, `silent_calls.py` the one task
-                            that watches the sockets of all calls that wait for nothing but their peer's end
+                            in one task, `call.py` one request with its response
     websocket.py            one WebSocket; websocket_handshake.py: whether a request asks for it, websocket_frames.py:
                             its frames, from their heads
     incomplete.py           WebSocket messages that are not complete, and what they take

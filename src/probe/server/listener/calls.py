@@ -20,9 +20,6 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 """A plain ASGI application for the scopes `http` and `websocket`; it is never called with `lifespan`."""
 
-Rest = Callable[[], Awaitable[None]]
-"""What an application call leaves to be awaited in its place when it has returned."""
-
 MESSAGE_COST = 64
 """Bytes that each unread message counts beside its payload, so that a flood of empty ones is bounded, too."""
 

@@ -37,8 +37,7 @@ async def serve(
     Resource handling: takes over `sockets` and closes them. When cancelled, the listening sockets are closed at once,
     the application calls are cancelled, and every connection ends within a second, whatever its peer does.
 
-    Error handling: raises `ListenError` when the certificate cannot be used, `NetworksError`, and `OSError` where no
-    descriptor is left for the watch over silent calls. No error of a
+    Error handling: raises `ListenError` when the certificate cannot be used, and `NetworksError`. No error of a
     connection or of an application call gets out; it is logged to `probe.listener`.
     """
     shortage = Shortage()
@@ -52,7 +51,6 @@ async def serve(
         listeners = [PatientListener(_listener(each.sock), shortage, each) for each in places]
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)
-            await nursery.start(service.silent.run)
             task_status.started(urls(sockets, secure=tls is not None))
             await trio.serve_listeners(door.enter, listeners)
     finally:

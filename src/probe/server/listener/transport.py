@@ -21,7 +21,6 @@ from trio.lowlevel import ParkingLot
 from ...core.addresses import Network
 from ...settings import Settings
 from .calls import App
-from .http1.silent_calls import SilentCalls
 from .incomplete import Incomplete
 from .request_head import KnownHeads
 from .turnstile import Entrance, Turnstile
@@ -141,7 +140,6 @@ class Service:
     date: DateField = field(default_factory=DateField)
     heads: KnownHeads = field(default_factory=KnownHeads)
     late: LateModules = field(default_factory=LateModules)
-    silent: SilentCalls = field(default_factory=SilentCalls)
 
     async def wait_ended(self) -> None:
         """Wait until no connection runs."""

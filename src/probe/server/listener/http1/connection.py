@@ -1,11 +1,12 @@
 """One HTTP/1.1 connection in one task, which reads a request, runs the application call, and reads the next request.
 
-The call itself sends, and while it waits in `receive` for the end of the connection, it reads. Where it does not wait,
-`silent_calls` can watch its socket. So a peer that closes is noticed by each call that asks, and by each that sends.
+The call itself sends, and while it waits in `receive` for the end of the connection, it reads. So a peer that closes is
+noticed by each call that asks, and by each that sends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
@@ -19,7 +20,6 @@ from ..times import FLUSH_S, LINGER_S, LOOK_S
 from ..transport import READ_PIECE, Service, Transport, entrance
 from .call import HttpCall
 from .protocol import RequestParser, ResponseWriter
-from .silent_calls import FINISHED, LEFT, READABLE
 
 if TYPE_CHECKING:
     from ..websocket import WebSocket
@@ -68,8 +68,6 @@ class Http1Connection:
         self._writes = 0
         self._lingers = False
         self._websocket: WebSocket | None = None
-        self.watched: HttpCall | None = None
-        """The call that is told of the end of the peer without waiting for it."""
         self._why_closed = ""
         self.requests = 0
 
@@ -123,7 +121,7 @@ class Http1Connection:
 
     async def abort(self) -> None:
         """Close the socket, whatever is under way: what waits on it raises."""
-        self._break()
+        self.broken = True
         await trio.aclose_forcefully(self._stream)
 
     async def _serve_next(self) -> bool:
@@ -171,14 +169,8 @@ class Http1Connection:
         try:
             with Contained("the application"):
                 await self.service.app(call.scope(), call.receive, call.send)
-                # It knows the call: kept by that, it would be a cycle.
-                rest, call.rest = call.rest, None
-                if rest is not None:
-                    await rest()
             ended = True
         finally:
-            if self.watched is not None:
-                call.end_watch()
             # Cancelled, which only the end of the server does.
             if not (ended or call.begun or call.told_of_end):
                 await self._say_unavailable()
@@ -240,8 +232,8 @@ class Http1Connection:
         """The response begins, so that most of the work is done."""
         self._entrance.worked(self._turn)
 
-    async def read(self) -> bytes:
-        """The next bytes of the peer; empty when nothing more will come."""
+    async def read(self, *, ahead: bool = False) -> bytes:
+        """The next bytes of the peer, with `ahead` kept for the parser; empty when nothing more will come."""
         try:
             data = await self.transport.read(READ_PIECE)
         except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
@@ -250,6 +242,8 @@ class Http1Connection:
         if not data:
             self.peer_finished = True
             self.broken = self.broken or self.transport.secure
+        elif ahead:
+            self.parser.receive_data(data)
         return data
 
     def _read_rest(self, head: RequestHead) -> None:
@@ -270,38 +264,16 @@ class Http1Connection:
             self.broken = True
             return None
 
-    @property
-    def expected(self) -> int:
-        """The events for which the socket of a call that waits is to be watched, beside its end."""
-        if self.peer_finished:
-            return 0
-        return FINISHED | READABLE if self.parser.buffered < READ_AHEAD else FINISHED
-
-    def noticed(self, events: int) -> None:
-        """Take in what the system says of the socket of a call that waits; keep what comes behind its request."""
-        if events & LEFT:
-            self.broken = True
-        elif not self.expected & READABLE:
-            self.peer_finished = self.peer_finished or bool(events & FINISHED)
-        elif data := self._read_now():
-            self.parser.receive_data(data)
-        elif data is not None:
-            self.peer_finished = True
-
-    def _break(self) -> None:
-        """Nothing can be sent any more; the call that is watched is told at once."""
-        self.broken = True
-        if self.watched is not None:
-            self.watched.tell()
-
-    async def read_ahead(self) -> None:
+    def read_ahead(self) -> Awaitable[object]:
         """Keep what comes behind a request; where nothing can come, look some time later whether the peer has left."""
-        if self.peer_finished or self.parser.buffered >= READ_AHEAD:
-            await trio.sleep(LOOK_S)
-            self.peer_finished = self.peer_finished or self.transport.peer_has_finished()
-            self.broken = self.broken or self.transport.peer_has_reset()
-        elif data := await self.read():
-            self.parser.receive_data(data)
+        # No coroutine of its own, because each open stream would hold it.
+        waits = self.peer_finished or self.parser.buffered >= READ_AHEAD
+        return self._look_later() if waits else self.read(ahead=True)
+
+    async def _look_later(self) -> None:
+        await trio.sleep(LOOK_S)
+        self.peer_finished = self.peer_finished or self.transport.peer_has_finished()
+        self.broken = self.broken or self.transport.peer_has_reset()
 
     async def write(self, data: bytes | memoryview, *, last: bool = False) -> None:
         """Returns when the socket has taken all of it. Raises `PeerGoneError` when it will not.
@@ -327,7 +299,7 @@ class Http1Connection:
                 if self._writes % WRITES_PER_TURN == 0:
                     await trio.lowlevel.cancel_shielded_checkpoint()
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-            self._break()
+            self.broken = True
             raise PeerGoneError("the connection broke") from None
         finally:
             self._sending_since = inf
