@@ -69,7 +69,7 @@ BEYOND: Mapping[str, str] = {
     "max_connections": (
         f"`reserved_connections` more are heard: health and pages are answered, the rest is {_http(_BUSY)}"
     ),
-    "reserved_connections": "the one that has asked for nothing for longest is closed without a word",
+    "reserved_connections": "the oldest of them is closed without a word",
     "reserved_files": "nobody is refused by it: it is taken from what max_connections may be",
     "max_websockets": _http(_BUSY),
     "max_forwarders": _PROBLEM,
@@ -174,9 +174,9 @@ Beyond that no table by address helps: who has a /48 has 65,536 addresses that c
 
 Beside `max_connections` there are `reserved_connections`, so that an operator and a platform can ask what is wrong. A
 request on one of them is answered if it is for `/health`, `/ready`, the dashboard, the API or another page; MCP and
-tool hosts get 503. The connection is served like any other as soon as a place is free. The one that has asked for
-nothing for longest is closed for the next one that comes: so whoever opens connections and says nothing does not keep
-out whoever has a question. Such a connection counts for its address's share, too.
+tool hosts get 503. The connection is served like any other as soon as there are no more than `max_connections` in all.
+The oldest one is closed for the next one that comes: so whoever opens connections and says nothing does not keep out
+whoever has a question. Such a connection counts for its address's share, too.
 
 Each connection holds a file descriptor, and a process often has 1,024. At its start the server raises its soft limit as
 far as the settings need it and the hard limit (`ulimit -Hn`) allows: to `max_connections`, twice `reserved_connections`
