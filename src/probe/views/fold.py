@@ -179,7 +179,7 @@ class Views:
         oldest = self.exchanges.store(number, exchange)
         if oldest is not None:
             if oldest.head is not None:
-                del self._heads[oldest.head.seq]
+                self._heads.pop(oldest.head.seq, None)
             oldest.messages.clear()
             oldest.calls.clear()
             oldest.connection = oldest.client = oldest.session = oldest.stream = None
@@ -244,7 +244,7 @@ class Views:
     def _requested(self, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None, call: Any) -> None:
         if exchange is not None:
             if exchange.head is not None:
-                del self._heads[exchange.head.seq]
+                self._heads.pop(exchange.head.seq, None)
             exchange.head, exchange.connection = entry, self._place(entry.context)
             exchange.session = self._session(entry) or self.sessions.get(fact.named or "")
             self._heads[entry.seq] = exchange

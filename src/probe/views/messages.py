@@ -79,7 +79,8 @@ class Messages:
     def _let_go(self, message: Message) -> None:
         """Leave no way to a message that makes room, nor from it: circles would wait for the garbage collector."""
         exchange, stream, scope = message.exchange, message.stream, message.scope
-        del self.messages[message.entry.seq]
+        if self.messages.get(message.entry.seq) is message:
+            del self.messages[message.entry.seq]
         if exchange is not None and exchange.messages and exchange.messages[0] is message:
             del exchange.messages[0]
         position = getattr(message.fact, "position", None)

@@ -31,6 +31,8 @@ MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events
 
 # Statuses and names of refusals whose cause is a limit of this server or its end, never the client's message.
 LIMIT_STATUSES: Final = frozenset({408, 413, 429, 503})
+# Members of the params of a request that name what it is about.
+_TARGETS: Final = ("name", "uri", "taskId")
 LIMIT_REFUSALS: Final = frozenset({"TOO_MANY_REQUESTS", "BUSY", "BODY_TOO_LARGE", "REQUEST_TIMEOUT"})
 
 
@@ -187,6 +189,11 @@ class Session(Struct, eq=False):
         """Its revision of the protocol."""
         return self.fact.revision
 
+    @property
+    def client_name(self) -> str:
+        """The name that its client gives itself, as it said last."""
+        return cast("events.SessionOpened | events.ClientSeen", self.declared[-1].fact).client_name
+
     def closed_by(self, at: float) -> bool:
         """True if it had ended before a time."""
         return _before(self.closed, at)
@@ -324,6 +331,7 @@ class Message(Struct, eq=False):
     spoken: str | None = None
     token: ProgressToken | None = None
     is_forgotten: bool = False
+    kept_target: str = ""
 
     @property
     def fact(self) -> MessageFact:
@@ -501,10 +509,20 @@ class Message(Struct, eq=False):
             return True
         return self.exchange is not None and self.exchange.limited_by(at)
 
+    @property
+    def target(self) -> str:
+        """The name, URI or task id that a request is about; empty where it has none. It outlives the content."""
+        if self.is_forgotten:
+            return self.kept_target
+        params = self.params
+        return next((params[name] for name in _TARGETS if isinstance(params.get(name), str)), "")
+
     def forget(self) -> int:
         """Give up the content; all facts stay. Returns how many bytes it had."""
         if self.is_forgotten:
             return 0
+        if self.received and self.rpc == "request":
+            self.kept_target = self.target
         size, self.is_forgotten = len(self.fact.message), True
         light = structs.replace(self.entry.fact, message=b"")
         self.entry = structs.replace(self.entry, fact=light)

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.telemetry.terminal.exchanges import Exchanges, Line
+from probe.views.fold import Views
+from probe.views.retention import Retention
 
 from ...log.vocabulary import CONTEXT, EVENT
 from ...support.http import exchange
@@ -23,7 +25,7 @@ TOOK = re.compile(r"\b\d+(\.\d+)? m?s\b")
 
 
 def lines(probe: Probe, *, client: str | None = None, findings: bool = False) -> list[Line]:
-    exchanges = Exchanges(client=client, findings=findings)
+    exchanges = Exchanges(lambda: probe.engine.observer.views, client=client, findings=findings)
     entries = probe.engine.log.since(0, 1_000_000).entries
     return [line for entry in entries for line in exchanges.take(entry)]
 
@@ -158,6 +160,18 @@ async def test_a_client_by_the_name_that_it_was_given() -> None:
     assert {line.who for line in lines(probe, client="two")} == {"m1 two"}
 
 
+async def test_a_line_names_its_tool_after_the_request_has_lost_its_content(
+    probe: Probe, autojump_clock: trio.testing.MockClock
+) -> None:
+    await (await probe.client()).tool("progress", {"steps": 1})
+    views = Views(retention=Retention(content_bytes=1))
+    exchanges, found = Exchanges(lambda: views), []
+    for entry in probe.engine.log.since(0, 1_000).entries:
+        views.take(entry)
+        found += exchanges.take(entry)
+    assert found[-1].what == "tools/call progress"
+
+
 FEW = st.integers(1, 3)
 # Few numbers and names, so that entries often belong together.
 ENTRY = st.builds(
@@ -173,7 +187,9 @@ ENTRY = st.builds(
 
 @given(st.lists(ENTRY, max_size=12))
 def test_whatever_is_in_a_log_a_line_is_one_line(entries: list[Entry]) -> None:
-    exchanges = Exchanges()
+    views = Views()
+    exchanges = Exchanges(lambda: views)
     for entry in entries:
+        views.take(entry)
         for line in exchanges.take(entry):
             assert f"{line.who}{line.what}{line.how}".isprintable()

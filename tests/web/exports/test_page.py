@@ -157,7 +157,8 @@ async def test_the_page_comes_in_pieces_of_at_most_one_entry(monkeypatch: pytest
         for number in (7, 7, 8, 8):
             async with client.post({"jsonrpc": "2.0", "id": number, "method": "ping"}) as answer:
                 await answer.body()
-        engine, tally, wire = probe.engine, OverviewTally(), WireLog()
+        engine, tally = probe.engine, OverviewTally()
+        wire = WireLog(lambda: engine.observer.views)
         for entry in engine.log.since(0, 1000).entries:
             tally.take(entry)
             wire.take(entry)

@@ -55,6 +55,7 @@ def command(url: str, client: str | None, line: str, last: int | None, *, findin
     from ...telemetry.terminal.feed_reader import FeedError, Missing, follow
     from ...telemetry.terminal.screen import Screen
     from ...telemetry.terminal.watch import missing
+    from ...views.fold import Views
     from ...views.search.words import read
 
     try:
@@ -63,12 +64,17 @@ def command(url: str, client: str | None, line: str, last: int | None, *, findin
         raise click.BadParameter(f"{error}{error.hint}", param_hint="--filter") from None
     if last is None:
         last = _WHOLE_LOG if client or line or findings else _LAST
-    screen, exchanges = Screen(sys.stdout), Exchanges(client=client, findings=findings, words=words)
+    screen, views = Screen(sys.stdout), Views()
+    exchanges = Exchanges(lambda: views, client=client, findings=findings, words=words)
     try:
         for item in follow(url, last, lambda why: click.echo(f"{shown(why)}; trying again", err=True)):
             if isinstance(item, Missing):
+                # Another run has numbers of its own.
+                views = Views() if item.first is None else views
+                views.missed()
                 screen.show(missing(time.time(), item.first, item.last))
             else:
+                views.take(item)
                 for each in exchanges.take(item):
                     screen.show(each)
     except FeedError as error:

@@ -15,7 +15,7 @@ Lines that speak of what a client has done wrong are *findings*: `client.misuse`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import from_json
@@ -24,14 +24,18 @@ from ...core.escaping import cut, shown
 from ...log import events
 from ...log.bounded import Newest
 from ...log.event_log import Entry
+from ...views.call_row import ANSWERS
+from ...views.contents import members
+from ...views.fold import Views
 from ...views.search.conditions import Conditions
 from ...views.search.exchanges import ExchangeFold
 from ...views.search.words import Word
+from ...views.values import Exchange, Message
 from ...wire.errors import CLIENT_CODES, Refusal
 
 Tone: TypeAlias = Literal["fine", "quiet", "warn", "bad"]
 
-# Requests, questions, HTTP exchanges and clients that are known at a time; the oldest is forgotten.
+# Exchanges whose errors wait for a head, or that a filter line looks at; the oldest is forgotten.
 _MOST: Final = 20_000
 # Statuses that a limit of the server or its end has caused.
 _LIMITS: Final = frozenset(
@@ -51,55 +55,36 @@ class Line:
     finding: bool = False
 
 
-@dataclass(slots=True)
-class _OpenRequest:
-    """A request without an answer yet. `progress` counts the notifications that were emitted for it."""
-
-    what: str
-    mono: float
-    progress: int = 0
-
-
-@dataclass(slots=True)
-class _Http:
-    """An HTTP exchange.
-
-    `told` once a message of it has a line of its own; `waiting` are lines of errors until its `head` is sent.
-    """
-
-    what: str
-    told: bool = False
-    streams: bool = False
-    head: bool = False
-    waiting: list[Line] = field(default_factory=list)
-
-
 _Lines: TypeAlias = Sequence[Line]
 
 
 class Exchanges:
-    """Fed with the entries of one log, in their order.
+    """Makes the lines of the entries of one log. `views` gives views that have taken each entry before.
 
     With `client`, only what concerns that one: the label of a session or of a modern client (`s1`, `m1`), the name that
     the client gives itself, or the one that it was given by `?client=`. With `findings`, only findings. With the
     `words` of a filter line, only exchanges that pass it, as far as they have come when they have their line.
+
+    The views may be ahead: a line depends on what has a smaller number than its entry.
     """
 
-    def __init__(self, *, client: str | None = None, findings: bool = False, words: Sequence[Word] = ()) -> None:
+    def __init__(
+        self,
+        views: Callable[[], Views],
+        *,
+        client: str | None = None,
+        findings: bool = False,
+        words: Sequence[Word] = (),
+    ) -> None:
+        self._views = views
         self._client = client
-        # Only what a question is, and so has no entry before it here, is not known: it is its own exchange then.
-        self._asked: Newest[int, Entry] = Newest(_MOST)
-        self._fold = ExchangeFold(self._asked.get, {}, _MOST)
+        self._fold = ExchangeFold(self._message_entry, {}, _MOST)
         self._conditions = Conditions(words, self._fold) if words else None
         self._found: Newest[int, set[int]] = Newest(_MOST)
         self._findings = findings
-        self._names: Newest[str, str] = Newest(_MOST)
-        self._requests: Newest[int, _OpenRequest] = Newest(_MOST)
-        self._questions: Newest[int, _OpenRequest] = Newest(_MOST)
-        self._calls: Newest[str, int] = Newest(_MOST)
-        self._http: Newest[int, _Http] = Newest(_MOST)
+        # Lines of errors that wait for the head of the response which has them as its body.
+        self._waiting: Newest[int, list[Line]] = Newest(_MOST)
         takers: Mapping[type, Callable[[Entry, Any], Line | _Lines | None]] = {
-            events.HttpRequest: self._requested,
             events.HttpResponse: self._responded,
             events.HttpClosed: self._closed,
             events.MessageReceived: self._received,
@@ -107,7 +92,6 @@ class Exchanges:
             events.SessionOpened: self._came,
             events.ClientSeen: self._came,
             events.SessionClosed: lambda entry, fact: self._line(entry, "session", f"ended: {fact.why}", "quiet"),
-            events.CallStarted: self._started,
             events.CallSettled: self._settled,
             events.ClientMisuse: self._misused,
             events.LimitReached: lambda entry, fact: self._line(entry, "limit", f"{fact.limit} reached", "warn"),
@@ -133,9 +117,7 @@ class Exchanges:
                 yield line
 
     def _passes(self, entry: Entry, conditions: Conditions) -> bool:
-        """Whether the exchange of an entry passes the filter line, as far as it has come."""
-        if isinstance(entry.fact, (events.MessageReceived, events.MessageEmitted)) and entry.fact.rpc == "request":
-            self._asked.store(entry.seq, entry)
+        """True if the exchange of an entry passes the filter line, as far as it has come."""
         exchange, key = self._fold.add(entry), self._fold.key(entry)
         found = self._found.get(key)
         if found is None:
@@ -144,165 +126,177 @@ class Exchanges:
         conditions.look(entry, found)
         return conditions.passes_exchange(exchange, found)
 
+    def _message_entry(self, seq: int) -> Entry | None:
+        message = self._views().messages.get(seq)
+        return None if message is None else message.entry
+
+    def _name(self, session: str | None) -> str:
+        """The name that a client gives itself; empty where it has none."""
+        known = self._views().sessions.get(session or "")
+        return "" if known is None else known.client_name
+
     def _concerns(self, entry: Entry) -> bool:
         session = entry.context.session
-        return self._client is None or self._client in {session, self._names.get(session or ""), entry.context.label}
+        return self._client is None or self._client in {session, self._name(session) or None, entry.context.label}
 
     def _line(self, entry: Entry, what: str, how: str, tone: Tone, *, finding: bool = False) -> Line:
         session, label = entry.context.session or "", entry.context.label
-        who = f"{session} {label or self._names.get(session, '')}".strip()
+        who = f"{session} {label or self._name(session)}".strip()
         return Line(entry.at, shown(cut(who)), shown(cut(what)), shown(cut(how)), tone, finding)
 
     # -- HTTP
 
-    def _requested(self, entry: Entry, fact: events.HttpRequest) -> None:
-        self._http.store(entry.context.exchange or 0, _Http(f"{fact.method} {fact.path}"))
+    def _http(self, entry: Entry) -> Exchange | None:
+        """The HTTP exchange of an entry, while it lasts."""
+        exchange = self._views().exchanges.get(entry.context.exchange or 0)
+        if exchange is None or exchange.head is None or exchange.head.seq > entry.seq:
+            return None
+        return None if exchange.closed is not None and exchange.closed.seq < entry.seq else exchange
 
     def _responded(self, entry: Entry, fact: events.HttpResponse) -> Line | _Lines | None:
-        http = self._http.get(entry.context.exchange or 0)
+        http = self._http(entry)
         if http is None:
             return None
-        http.head, http.streams = True, fact.content_type.startswith("text/event-stream")
         refused = fact.status < 500 and fact.status not in _LIMITS
-        if http.told:
-            waiting, http.waiting = http.waiting, []
+        if _has_lines(http, entry):
+            waiting = self._waiting.pop(http.number, ())
             return [replace(line, finding=line.finding and refused) for line in waiting]
         if fact.status >= 400:
             problem = f"{fact.status} {fact.problem or fact.refusal or ''}".strip()
-            return self._line(entry, http.what, problem, "bad" if refused else "warn", finding=refused)
-        if http.what.startswith("POST"):
+            return self._line(entry, _asked(http), problem, "bad" if refused else "warn", finding=refused)
+        if http.request.method == "POST":
             return None
-        return self._line(entry, http.what, "event stream opened" if http.streams else str(fact.status), "quiet")
+        return self._line(entry, _asked(http), "event stream opened" if _streams(http) else str(fact.status), "quiet")
 
     def _closed(self, entry: Entry, fact: events.HttpClosed) -> Line | _Lines | None:
-        http = self._http.pop(entry.context.exchange or 0, None)
-        if http is None or http.told or not http.streams:
-            return None if http is None else http.waiting
-        return self._line(entry, http.what, f"event stream ended by {fact.by}, {fact.messages} messages", "quiet")
+        http = self._http(entry)
+        waiting = None if http is None else self._waiting.pop(http.number, None)
+        if http is None or _has_lines(http, entry) or not _streams(http):
+            return waiting
+        return self._line(entry, _asked(http), f"event stream ended by {fact.by}, {fact.messages} messages", "quiet")
 
     # -- messages
 
     def _received(self, entry: Entry, fact: events.MessageReceived) -> Line | None:
-        if http := self._http.get(entry.context.exchange or 0):
-            http.told = True
         if fact.rpc == "request":
-            self._requests.store(entry.seq, _OpenRequest(_what(fact), entry.mono))
-        elif fact.rpc == "notification":
+            return None
+        if fact.rpc == "notification":
             about = "" if fact.about is None else f" of {fact.about!r}"
             return self._line(entry, f"{fact.method}{about}", _reason(fact.message), "quiet")
-        elif asked := self._questions.pop(entry.cause or 0, None):
-            how, tone = _answer(fact.message)
-            return self._line(entry, f"asked {asked.what}", f"{how}, {_took(entry.mono - asked.mono)}", tone)
-        return None
+        asked = self._views().messages.get(entry.cause or 0)
+        if asked is None or not asked.replies or asked.replies[0].seq != entry.seq:
+            return None
+        how, tone = _answer(fact.message)
+        return self._line(entry, f"asked {asked.method}", f"{how}, {_took(entry.mono - asked.at)}", tone)
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted) -> Line | None:
-        if fact.rpc == "request":
-            self._questions.store(entry.seq, _OpenRequest(fact.method or "", entry.mono))
-        elif fact.rpc == "notification":
-            if fact.method == "notifications/progress" and (asked := self._asked_by(entry.context.call)):
-                asked.progress += 1
-        else:
-            return self._answered(entry, fact)
-        return None
-
-    def _asked_by(self, call: str | None) -> _OpenRequest | None:
-        return self._requests.get(self._calls.get(call or "", 0))
-
-    def _answered(self, entry: Entry, fact: events.MessageEmitted) -> Line | None:
-        asked = self._requests.pop(entry.cause or 0, None)
-        how, tone = _outcome(fact.message)
-        how = how if asked is None else self._with_facts(how, asked, entry.mono)
-        # The error of a failed task is its tool's, whatever its code.
-        wrong = _is_refusal(fact) and not (asked is not None and asked.what.startswith("tasks/result"))
-        http = self._http.get(entry.context.exchange or 0)
-        unread = "message" if http is None else http.what
-        line = self._line(entry, unread if asked is None else asked.what, how, tone, finding=wrong)
-        if http is None:
-            return line
-        http.told = True
-        if fact.rpc == "error" and not http.head:
-            http.waiting.append(line)
+        if fact.rpc not in ANSWERS:
             return None
-        return line
-
-    def _with_facts(self, how: str, asked: _OpenRequest, now: float) -> str:
-        progress = f", {asked.progress} progress" if asked.progress else ""
-        return f"{how}, {_took(now - asked.mono)}{progress}"
+        asked = self._views().messages.get(entry.cause or 0)
+        asked = asked if asked is not None and asked.received and asked.rpc == "request" else None
+        how, tone = _outcome(fact.message)
+        how = how if asked is None else _with_facts(how, asked, entry)
+        http = self._http(entry)
+        what = _what(asked) if asked is not None else "message" if http is None else _asked(http)
+        # The error of a failed task is its tool's, whatever its code.
+        wrong = _is_refusal(fact) and not (asked is not None and asked.method == "tasks/result")
+        line = self._line(entry, what, how, tone, finding=wrong)
+        if http is None or fact.rpc != "error" or _is_before(http.response, entry):
+            return line
+        self._waiting.store(http.number, [*self._waiting.get(http.number, ()), line])
+        return None
 
     # -- clients and calls
 
     def _came(self, entry: Entry, fact: events.SessionOpened | events.ClientSeen) -> Line:
-        self._names.store(entry.context.session or "", fact.client_name)
         named = f"{fact.client_name} {fact.client_version}".strip() or "without a name"
         return self._line(entry, "new client", f"{named}, {fact.revision}, {fact.transport}", "quiet")
 
-    def _started(self, entry: Entry, fact: events.CallStarted) -> None:
-        if entry.context.call is not None and entry.cause is not None:
-            self._calls.store(entry.context.call, entry.cause)
-
     def _settled(self, entry: Entry, fact: events.CallSettled) -> Line | None:
-        request = self._calls.pop(entry.context.call or "", 0)
-        asked = None if fact.answered else self._requests.pop(request, None)
-        if asked is None:
+        call = self._views().call(entry.context.call or "")
+        asked = None if call is None or fact.answered else call.request
+        if asked is None or asked.rpc != "request" or (asked.answer is not None and asked.answer.seq < entry.seq):
             return None
         # "disconnected by disconnect" says it twice
         by = f" by {fact.cancelled_by}" if fact.cancelled_by and fact.cancelled_by not in fact.outcome else ""
         steps = "" if fact.steps_done is None else f" after {fact.steps_done:g}{_of(fact.steps_total)} steps"
         stopped = "" if fact.scope_exit_ms is None else f", stopped in {fact.scope_exit_ms:.1f} ms"
         how = f"{fact.outcome}{by}{steps}{stopped}, no response"
-        return self._line(entry, asked.what, self._with_facts(how, asked, entry.mono), "warn")
+        return self._line(entry, _what(asked), _with_facts(how, asked, entry), "warn")
 
     def _misused(self, entry: Entry, fact: events.ClientMisuse) -> Line:
         return self._line(entry, fact.what, f"{fact.detail} [{fact.clause}]", "bad", finding=True)
 
 
-def _what(fact: events.MessageReceived) -> str:
-    params = _members(_members(from_json(fact.message)).get("params"))
-    named = next((params[name] for name in ("name", "uri", "taskId") if isinstance(params.get(name), str)), "")
-    return f"{fact.method} {named}".strip()
+def _is_before(one: Entry | None, entry: Entry) -> bool:
+    return one is not None and one.seq < entry.seq
 
 
-def _members(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _has_lines(http: Exchange, entry: Entry) -> bool:
+    """True if a message of an exchange before an entry has a line of its own: one of the client, or an answer."""
+    return any(
+        each.seq < entry.seq
+        and (each.received or (each.rpc in ANSWERS and isinstance(each.fact, events.MessageEmitted)))
+        for each in http.messages
+    )
+
+
+def _streams(http: Exchange) -> bool:
+    fact = None if http.response is None else http.response.fact
+    return isinstance(fact, events.HttpResponse) and fact.content_type.startswith("text/event-stream")
+
+
+def _asked(http: Exchange) -> str:
+    return f"{http.request.method} {http.request.path}"
+
+
+def _what(request: Message) -> str:
+    return f"{request.method} {request.target}".strip()
+
+
+def _with_facts(how: str, asked: Message, entry: Entry) -> str:
+    reports = 0 if asked.call is None else sum(each.seq < entry.seq for each in asked.call.progress)
+    progress = f", {reports} progress" if reports else ""
+    return f"{how}, {_took(entry.mono - asked.at)}{progress}"
 
 
 def _reason(message: bytes) -> str:
-    reason = _members(_members(from_json(message)).get("params")).get("reason")
+    reason = members(members(from_json(message)).get("params")).get("reason")
     return reason if isinstance(reason, str) else ""
 
 
 def _outcome(message: bytes) -> tuple[str, Tone]:
     """The server's answer in words. A log may come from a later program, so nothing is taken for granted."""
-    whole = _members(from_json(message))
-    if error := _members(whole.get("error")):
+    whole = members(from_json(message))
+    if error := members(whole.get("error")):
         return f"error {error.get('code')}: {error.get('message')}", "bad"
-    result = _members(whole.get("result"))
+    result = members(whole.get("result"))
     if result.get("isError"):
         return f"tool error: {_first_text(result.get('content'))}", "warn"
     if result.get("resultType") == "input_required":
-        return f"asks for {', '.join(_members(result.get('inputRequests'))) or 'the same again'}", "fine"
-    task = _members(result.get("task")) or (result if result.get("resultType") == "task" else {})
+        return f"asks for {', '.join(members(result.get('inputRequests'))) or 'the same again'}", "fine"
+    task = members(result.get("task")) or (result if result.get("resultType") == "task" else {})
     return (f"task {str(task.get('taskId'))[:8]}…, {task.get('status')}" if task else "ok"), "fine"
 
 
 def _first_text(content: Any) -> str:
-    parts = [_members(part) for part in content] if isinstance(content, list) else []
+    parts = [members(part) for part in content] if isinstance(content, list) else []
     return next((str(part["text"]) for part in parts if "text" in part), "without a text")
 
 
 def _answer(message: bytes) -> tuple[str, Tone]:
     """A client's answer in words; it may be anything."""
-    whole = _members(from_json(message))
-    if error := _members(whole.get("error")):
+    whole = members(from_json(message))
+    if error := members(whole.get("error")):
         return f"error {error.get('code')}: {error.get('message')}", "warn"
-    action = _members(whole.get("result")).get("action")
+    action = members(whole.get("result")).get("action")
     return (action if isinstance(action, str) else "answered"), "fine"
 
 
 def _is_refusal(fact: events.MessageEmitted) -> bool:
     if fact.rpc != "error":
         return False
-    code = _members(_members(from_json(fact.message)).get("error")).get("code")
+    code = members(members(from_json(fact.message)).get("error")).get("code")
     return isinstance(code, int) and code in CLIENT_CODES
 
 

@@ -41,7 +41,7 @@ class _ScreenLines:
 
     def __init__(self, engine: WatchedEngine, screen: Screen) -> None:
         self._screen = screen
-        self._exchanges = Exchanges()
+        self._exchanges = Exchanges(lambda: engine.observer.views)
         self._wall = engine.clock.wall
         self._waiting: list[Line] = []
         self.follower = LogFollower(engine.log, self._take, self._missed, pause=self._write)

@@ -208,7 +208,7 @@ async def _har(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
 
 
 async def _page(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
-    tally, wire, turns = OverviewTally(), WireLog(), found.turns
+    tally, wire, turns = OverviewTally(), WireLog(lambda: engine.observer.views), found.turns
     for item in _items(engine, found):
         _count(tally, item)
         if isinstance(item, Entry):

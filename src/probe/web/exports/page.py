@@ -21,6 +21,7 @@ from ...log.event_log import Entry
 from ...log.events import HttpRequest, MessagesDelivered, StreamControl
 from ...log.header import Header
 from ...telemetry.terminal.exchanges import Exchanges, Line
+from ...views.fold import Views
 from .extract import Extract
 from .overview import Overview
 
@@ -61,11 +62,14 @@ class _Places:
 
 
 class WireLog:
-    """Finds the exchanges among entries, which are given in their order; of entries it keeps only where they are."""
+    """Finds the exchanges among entries, which are given in their order; of entries it keeps only where they are.
 
-    def __init__(self) -> None:
+    `views` gives views that have taken all of these entries.
+    """
+
+    def __init__(self, views: Callable[[], Views]) -> None:
         self._exchanges: dict[int, _Places] = {}
-        self._lines = Exchanges()
+        self._lines = Exchanges(views)
         self._left_out: set[int] = set()
         self._room = _MOST_CHARACTERS
 
