@@ -49,8 +49,8 @@ LOAD = {"wrk": "wrk", "h2load": "nghttp2-client"}
 SITE = ROOT / "src" / "probe" / "web" / "site"
 # What depends on the Python: errors in groups, the start, signals and the end, threads, the loop.
 SHARP = (
-    *(f"tests/test_{name}.py" for name in ("app", "cli", "imports", "settings", "starting", "time_limit")),
-    *(f"tests/{folder}" for folder in ("engine", "facts", "shutdown", "stdio", "toolhost")),
+    *(f"tests/test_{name}.py" for name in ("imports", "settings", "time_limit")),
+    *(f"tests/{folder}" for folder in ("cli", "engine", "facts", "shutdown", "stdio", "toolhost")),
     *("tests/gateway/test_command.py", "tests/judge/runs/test_command.py"),
 )
 NOT_OURS = tuple(f"--ignore=tests/{folder}" for folder in ("clients", "conformance", "infra", "bugs"))
