@@ -487,7 +487,7 @@ def test_port_in_use() -> None:
 
 def test_unknown_tools_have_a_hint_and_the_list_of_toolsets(command: str) -> None:
     line = probe_refuses(command, "--port=0", "--tools=progres,xyzzy")
-    sets = "all, probe, streaming, features, dispatch, conformance, hosts"
+    sets = "all, probe, streaming, features, dispatch, conformance, skills, hosts"
     assert line == f"error: unknown tools: progres (did you mean progress?), xyzzy; toolsets are {sets}\n"
 
 

@@ -94,6 +94,8 @@ PARAMS: dict[str, dict[str, Any]] = {
     "subscriptions/listen": {"notifications": {}},
     "tools/call": {"name": "t", "arguments": {}},
     "resources/read": {"uri": "a:b"},
+    "resources/directory/read": {"uri": "a:b"},
+    "skills/get": {"uri": "a:b"},
     "prompts/get": {"name": "p"},
     "completion/complete": {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}},
     "tasks/get": {"taskId": "x"},

@@ -109,7 +109,6 @@ class Offer:
 
     def list_tools(self, after: str | None) -> Json:
         """`tools/list`."""
-        self.require("tools")
         return self._page("tools", "tools", [tool.describe() for tool in self._tools()], after)
 
     def list_resources(self, after: str | None) -> Json:
