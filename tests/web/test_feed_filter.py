@@ -8,6 +8,7 @@ from trio.testing import MockClock
 from probe.cli.program import main
 from probe.engine.turns import Turns
 from probe.telemetry.terminal.exchanges import Exchanges
+from probe.views.fold import Views
 from probe.views.search.search import Search, SearchRequest
 from probe.views.search.words import completions, read
 
@@ -85,8 +86,11 @@ async def test_a_line_that_is_not_understood_is_refused(line: str, detail: str, 
 
 
 def told(probe: Probe, line: str) -> list[tuple[str, str]]:
-    exchanges = Exchanges(words=read(line))
+    views = Views()
+    exchanges = Exchanges(lambda: views, words=read(line))
     entries = probe.engine.log.since(0, 10_000).entries
+    for entry in entries:
+        views.take(entry)
     return [(shown.what, shown.how.split(",")[0]) for entry in entries for shown in exchanges.take(entry)]
 
 
