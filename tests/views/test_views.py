@@ -323,3 +323,27 @@ def test_the_work_for_an_entry_does_not_grow_with_the_log() -> None:
         times.append(process_time() - begun)
     assert len(log.entries) > 100_000
     assert min(times[3:]) < 4 * min(times[:2])
+
+
+def test_what_is_over_goes_with_the_entries_of_the_log_and_what_lasts_stays() -> None:
+    log = Log()
+    log.initialize()
+    waits = log.request(2, 1)
+    log.add(started(1), waits, connection="tcp1", exchange=2, session="s1", call="c1")
+    for number in range(3, 103):
+        place: dict[str, Any] = {"connection": "tcp1", "exchange": number, "session": "s1"}
+        asked = log.request(number, number, "ping")
+        answer = log.add(emitted({"id": number, "result": {}}), asked, **place)
+        log.add(events.HttpResponse(200, "application/json", None), asked - 1, **place)
+        log.add(events.MessagesDelivered(1, 1), answer, **place)
+        log.views.forget_before(len(log.entries) - 20)
+    views = log.views
+    assert waits in views.messages
+    assert {2, 102} <= set(views.exchanges)
+    assert max(len(views.messages), len(views.exchanges)) < 70, "of 201 messages and 102 exchanges"
+    session = views.sessions["s1"]
+    assert len(session.scope.requests) + session.scope.forgot == 102
+    log.add(settled(1), waits + 1, connection="tcp1", exchange=2, session="s1", call="c1")
+    call = views.calls.named["c1"]
+    assert call.in_order() == [waits - 1, waits, waits + 1, len(log.entries)]
+    assert call.exchange is views.exchanges[2]

@@ -84,6 +84,7 @@ class Observer:
         self._followers.append(follower)
 
     def _forget(self) -> None:
+        self._views.forget_before(self._log.first)
         self._tables.forget_before(self._log.first)
 
     def _take(self, entry: Entry) -> None:

@@ -246,7 +246,7 @@ def _is_on_wire(exchange: Exchange, entry_of: EntryOf) -> bool:
 
 def _progress(parts: _Parts) -> int:
     if parts.call is not None:
-        return len(parts.call.progress)
+        return parts.call.reports
     return sum(message.method == _PROGRESS for message in parts.exchange.messages)
 
 

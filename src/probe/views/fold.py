@@ -12,7 +12,7 @@ not known here belongs to its exchange and its call all the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from ..log import events
 from ..log.bounded import Newest
@@ -22,7 +22,7 @@ from .call_row import ANSWERS
 from .calls import Calls, row_of
 from .evidence import NO_ROLE, ROLES, Evidence
 from .hosts import Hosts
-from .messages import Messages, leave
+from .messages import EVENT_STREAM, Messages, leave
 from .retention import Retention
 from .values import (
     Call,
@@ -160,6 +160,22 @@ class Views:
         self.gaps += 1
         self._evidence.missed()
 
+    def forget_before(self, first: int) -> None:
+        """The log keeps no entry before this one: let go of what is over and has no entry from there on.
+
+        To be called now and then, about every 100 entries. What lasts is kept, within the bounds of `retention`.
+        """
+        # A message is found by its exchange, so messages go first.
+        self._messages.forget_before(first)
+        for exchange in self.exchanges.sweep(lambda each: each.began.seq < first, lambda each: _is_over(each, first)):
+            self._leave_exchange(exchange)
+        gone = self.connections.sweep(
+            lambda each: each.opened is not None and each.opened.seq < first,
+            lambda each: each.closed is not None and each.closed.seq < first and each.scope is None,
+        )
+        for connection in gone:
+            _leave_connection(connection)
+
     def call(self, name: str) -> Call | None:
         """A call that is kept, listed or not."""
         return self.calls.named.get(name)
@@ -178,12 +194,19 @@ class Views:
         exchange = Exchange(number, entry)
         oldest = self.exchanges.store(number, exchange)
         if oldest is not None:
-            if oldest.head is not None:
-                self._heads.pop(oldest.head.seq, None)
-            oldest.messages.clear()
-            oldest.calls.clear()
-            oldest.connection = oldest.client = oldest.session = oldest.stream = None
+            self._leave_exchange(oldest)
         return exchange
+
+    def _leave_exchange(self, exchange: Exchange) -> None:
+        """Leave no way to an exchange that makes room, nor from it."""
+        if exchange.head is not None:
+            self._heads.pop(exchange.head.seq, None)
+        for call in exchange.calls.values():
+            if call.exchange is exchange and call.ended is not None:
+                call.exchange = None
+        exchange.messages.clear()
+        exchange.calls.clear()
+        exchange.connection = exchange.client = exchange.session = exchange.stream = None
 
     def _attribute(self, exchange: Exchange, entry: Entry) -> None:
         """Note the client of an exchange once an entry says it, and let its requests count there."""
@@ -236,9 +259,7 @@ class Views:
             connection = Connection(label, scope=Scope("pipe") if context.pipe is not None else None)
             gone = self.connections.store(label, connection)
             if gone is not None:
-                gone.reads.clear()
-                gone.left.clear()
-                gone.client = gone.session = gone.upgraded = gone.first = None
+                _leave_connection(gone)
         return connection
 
     def _requested(self, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None, call: Any) -> None:
@@ -472,3 +493,18 @@ class Views:
         if call.reader is not None:
             call.reader.reads.pop(call.name, None)
             call.reader = None
+
+
+def _leave_connection(connection: Connection) -> None:
+    connection.reads.clear()
+    connection.left.clear()
+    connection.client = connection.session = connection.upgraded = connection.first = None
+
+
+def _is_over(exchange: Exchange, first: int) -> bool:
+    """True if an exchange has no entry from `first` on, and gets none."""
+    if exchange.messages or exchange.entries[-1] >= first:
+        return False
+    response = exchange.response
+    in_one_piece = response is not None and cast("events.HttpResponse", response.fact).content_type != EVENT_STREAM
+    return exchange.head is None or exchange.closed is not None or in_one_piece

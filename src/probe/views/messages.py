@@ -15,10 +15,12 @@ from .contents import Contents
 from .retention import Retention
 from .values import Call, Connection, Exchange, Message, Reading, Scope, Session, Stream
 
-_EVENT_STREAM: Final = "text/event-stream"
+EVENT_STREAM: Final = "text/event-stream"
 _CANCELLED: Final = "notifications/cancelled"
 _INITIALIZED: Final = "notifications/initialized"
 _PROGRESS: Final = "notifications/progress"
+# More than a piece of 100 entries can add.
+_MOST_SWEPT: Final = 120
 
 
 class Messages:
@@ -76,19 +78,52 @@ class Messages:
         if place is not None and place.scope is not None and len(place.messages) < self._keep.of_pipe:
             place.messages.append(message.entry.seq)
 
+    def forget_before(self, first: int) -> None:
+        """The log keeps no entry before this one: let go of what is older, and over."""
+        kept = self._kept
+        for _ in range(min(len(kept), _MOST_SWEPT)):
+            # By then most requests have their answer before `first`, too: those that have not go to the end.
+            if kept[0].entry.seq >= first - _MOST_SWEPT:
+                break
+            message = kept.popleft()
+            if _is_over(message, first):
+                self._let_go(message)
+            else:
+                kept.append(message)
+        if len(self._contents) > 2 * len(kept) + _MOST_SWEPT:
+            # One that lasts stands before many that have gone.
+            self._contents = deque(each for each in self._contents if not each.is_forgotten)
+        for stream in self.streams.sweep(lambda each: each.opened.seq < first, _is_read):
+            self._leave_stream(stream)
+
+    def _leave_stream(self, stream: Stream) -> None:
+        session, call = stream.session, stream.call
+        if session is not None and session.streams.get(stream.id) is stream:
+            del session.streams[stream.id]
+        if call is not None and self.own_streams.get(call.name) is stream:
+            del self.own_streams[call.name]
+        stream.sent.clear()
+        stream.readings.clear()
+        stream.session = stream.request = stream.call = stream.exchange = None
+
     def _let_go(self, message: Message) -> None:
         """Leave no way to a message that makes room, nor from it: circles would wait for the garbage collector."""
-        exchange, stream, scope = message.exchange, message.stream, message.scope
+        exchange, stream, scope, call = message.exchange, message.stream, message.scope, message.call
         if self.messages.get(message.entry.seq) is message:
             del self.messages[message.entry.seq]
-        if exchange is not None and exchange.messages and exchange.messages[0] is message:
-            del exchange.messages[0]
+        if exchange is not None and message in exchange.messages:
+            exchange.messages.remove(message)
+        if call is not None:
+            if call.progress and call.progress[0] is message:
+                del call.progress[0]
+            if call.request is message:
+                call.request = None
         position = getattr(message.fact, "position", None)
         if stream is not None and position is not None and stream.sent.get(position) is message:
             del stream.sent[position]
         if scope is not None and message.received:
             leave(scope, message)
-        self._bytes -= message.forget()
+        self._bytes -= message.forget(whole=True)
         message.replies = None
         message.place = message.exchange = message.session = message.stream = message.opened = message.call = None
         message.same_id = None
@@ -153,8 +188,10 @@ class Messages:
         if call is not None:
             if call.row is not None:
                 call.row.emitted(entry.context, entry.cause, fact, self._keep.runs)
-            if fact.method == _PROGRESS and len(call.progress) < self._keep.of_call:
-                call.progress.append(message)
+            if fact.method == _PROGRESS:
+                call.reports += 1
+                if len(call.progress) < self._keep.of_call:
+                    call.progress.append(message)
         self._store(message, len(fact.message))
 
     def _dropped(self, entry: Entry, fact: events.MessageDropped, exchange: Exchange | None, call: Call | None) -> None:
@@ -228,14 +265,12 @@ class Messages:
         if context.pipe is not None:
             self.read(stream, entry, exchange)
         gone = self.streams.store((context.session, context.stream), stream)
+        if gone is not None:
+            self._leave_stream(gone)
         if session is not None:
             session.streams[stream.id] = stream
             if len(session.streams) > self._keep.history:
                 session.streams.popitem(last=False)
-        if gone is not None:
-            gone.sent.clear()
-            gone.readings.clear()
-            gone.session = gone.request = gone.call = gone.exchange = None
 
     def read(self, stream: Stream, entry: Entry, exchange: Exchange | None) -> None:
         """Note the reader of a stream, where it is another one than before."""
@@ -258,7 +293,7 @@ class Messages:
 
     def responded(self, entry: Entry, fact: events.HttpResponse, exchange: Exchange) -> None:
         """A response has a head: it reads the stream that the entry names."""
-        stream = self._stream(entry.context) if fact.content_type == _EVENT_STREAM else None
+        stream = self._stream(entry.context) if fact.content_type == EVENT_STREAM else None
         if stream is not None:
             self.read(stream, entry, exchange)
 
@@ -285,6 +320,30 @@ class Messages:
             self.read(stream, entry, exchange)
             if len(stream.controls) < self._keep.of_exchange:
                 stream.controls.append(entry)
+
+
+def _is_over(message: Message, first: int) -> bool:
+    """True if nothing more becomes of a message, and no entry from `first` on is about it."""
+    call, exchange, place = message.call, message.exchange, message.place
+    if call is not None and not _was_before(call.ended, first):
+        return False
+    if place is not None and _was_before(place.closed, first):
+        return True
+    if message.received:
+        answer = message.answer
+        is_closed = exchange is not None and _was_before(exchange.closed, first)
+        return message.rpc != "request" or is_closed or (answer is not None and _was_before(answer.delivered, first))
+    stream = message.stream
+    return stream is None or _was_before(message.delivered, first) or _was_before(stream.lost, first)
+
+
+def _was_before(entry: Entry | None, first: int) -> bool:
+    return entry is not None and entry.seq < first
+
+
+def _is_read(stream: Stream) -> bool:
+    """True if a stream is over, and nothing waits on it."""
+    return stream.lost is not None or (stream.ended is not None and not stream.sent)
 
 
 def leave(scope: Scope, message: Message) -> None:

@@ -517,11 +517,11 @@ class Message(Struct, eq=False):
         params = self.params
         return next((params[name] for name in _TARGETS if isinstance(params.get(name), str)), "")
 
-    def forget(self) -> int:
-        """Give up the content; all facts stay. Returns how many bytes it had."""
+    def forget(self, *, whole: bool = False) -> int:
+        """Give up the content; all facts stay, with `whole` but the target. Returns how many bytes it had."""
         if self.is_forgotten:
             return 0
-        if self.received and self.rpc == "request":
+        if not whole and self.received and self.rpc == "request":
             self.kept_target = self.target
         size, self.is_forgotten = len(self.fact.message), True
         light = structs.replace(self.entry.fact, message=b"")
@@ -532,9 +532,11 @@ class Message(Struct, eq=False):
 class Call(Struct, eq=False):
     """One run. `row` is that of the audit, None for what is no tool call. `ended` is its `call.settled`.
 
-    `request` is the message that began it, `cancelled` the cancellation that had an effect. `progress` are the reports
-    that were made for the client. `has_stream` says that it has a stream of the draft extension, `reader` is the pipe
-    that reads it. `host` is the connection of the tool host that has still to answer it.
+    `request` is the message that began it, `cancelled` the cancellation that had an effect. `reports` counts the
+    reports of progress that were made for the client, `progress` are those that are kept. `has_stream` says that it has
+    a stream of the draft extension, `reader` is the pipe that reads it. `host` is the connection of the tool host that
+    has still to answer it.
+
     `entries` is its evidence in the order in which it was found, which does not change for a reader that has read some
     of it: the head of a request is older than the entry that joins it. `visiting` counts those of other exchanges;
     `cut` says that there were more, `is_forgotten` that they made room for those of other calls.
@@ -551,6 +553,7 @@ class Call(Struct, eq=False):
     has_stream: bool = False
     reader: Connection | None = None
     host: Host | None = None
+    reports: int = 0
     progress: list[Message] = field(default_factory=list)
     entries: dict[int, None] = field(default_factory=dict)
     visiting: int = 0
