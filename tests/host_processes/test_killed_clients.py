@@ -137,5 +137,8 @@ async def test_before_any_host_is_there_the_death_of_one_who_listens_is_no_matte
         await client.said("acknowledged")
         await client.killed()
         async with by_hand(place.port, late * 5) as host:
+            # The tools of an earlier host may disappear at this moment, which is a change of the list, too.
+            before = len(other.methods)
             await host.register(late, [ECHO])
-            await until(lambda: other.methods == ["notifications/tools/list_changed"])
+            await until(lambda: len(other.methods) > before)
+            assert set(other.methods) == {"notifications/tools/list_changed"}
