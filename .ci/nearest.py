@@ -1,27 +1,28 @@
-"""Names the test files that are nearest to what has changed, for `nox -s quick`.
+"""Names the test files to run for what has changed, for `nox -s quick`.
 
     python nearest.py [COMMIT]
 
 What has changed is what git finds between COMMIT and the files as they are. Without COMMIT it is what is not committed;
 if everything is, what was committed since the branch left main.
-Near to a module are the tests of its name (`log/follower.py`: `test_follower.py`), those that import it, also by a
-helper in their own folder, and where there is neither, the folder of its name. Near to any other file are the tests
-that name it.
-What very many tests import has only those of its name, and tests that reach a change by way of the whole engine are not
-found: `nox -s tests` runs them.
+A module has the tests that run it, by the map that `nox -s covered` makes (covered.json), and those of its name, such
+as `log/test_follower.py` for `log/follower.py`. A module that is newer than the map, or has no function, has the tests
+that import it, also by a helper in their own folder. Any other file has the tests that name it.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "probe"
 TESTS = ROOT / "tests"
+MAP = Path(__file__).with_name("covered.json")
 # these have environments of their own
 ELSEWHERE = ("tests/clients/", "tests/conformance/", "tests/infra/", "tests/bugs/")
 # so many files of tests run within a minute
@@ -62,34 +63,41 @@ def dotted(file: Path) -> str:
     return ".".join(file.relative_to(above).with_suffix("").parts)
 
 
-def nearest(file: Path, uses: dict[Path, set[str]]) -> set[Path]:
+def nearest(file: Path, uses: Mapping[Path, set[str]], covered: Mapping[str, Sequence[str]]) -> set[Path]:
     """The test files that are nearest to one file."""
     if file.suffix != ".py":
         # a name without a suffix, such as `run`, is a word of any test
         return {test for test in uses if file.suffix and f'{file.name}"' in test.read_text()}
     if file.name.startswith("test_"):
         return {file} & uses.keys()
-    name = dotted(file).removesuffix(".__init__")
-    found = {test for test, modules in uses.items() if name in modules or test.name == f"test_{file.stem}.py"}
-    beside = {other for other in found if not other.name.startswith("test_")}
-    for helper in beside:
+    named = {test for test in uses if test.name == f"test_{file.stem}.py" and file.parent.name in test.parts}
+    runs = {ROOT / test for test in covered.get(str(file.relative_to(ROOT)), ())} & uses.keys()
+    return named | (runs or importing(dotted(file).removesuffix(".__init__"), uses))
+
+
+def importing(name: str, uses: Mapping[Path, set[str]]) -> set[Path]:
+    """The test files that import a module, also by a helper beside them."""
+    found = {test for test, modules in uses.items() if name in modules}
+    for helper in {other for other in found if not other.name.startswith("test_")}:
         found |= {test for test in uses if test.parent == helper.parent and dotted(helper) in uses[test]}
-    return found or {test for test in uses if {test.parent.name} & set(file.parent.parts)}
+    return found
 
 
 def main() -> None:
     """Print the names, one a line."""
     uses = {file: set(imported(file)) for file in TESTS.glob("**/*.py")}
     files = [file for file in changed(next(iter(sys.argv[1:]), None)) if file.exists()]
-    near: set[str] = set()
-    for file in files:
-        tests = {test for test in nearest(file, uses) if test.name.startswith("test_")}
-        if len(tests) > MOST:
-            print(f"{file.relative_to(ROOT)} is used by {len(tests)} files of tests; not all are run", file=sys.stderr)
-            tests = {test for test in tests if test.name in (f"test_{file.stem}.py", f"test_{file.parent.name}.py")}
-        near |= {str(test.relative_to(ROOT)) for test in tests}
-    near = {test for test in near if not test.startswith(ELSEWHERE)}
-    print("\n".join(sorted(near)))
+    covered = json.loads(MAP.read_text()) if MAP.exists() else {}
+    wanted = Counter(
+        str(test.relative_to(ROOT))
+        for file in files
+        for test in nearest(file, uses, covered)
+        if test.name.startswith("test_")
+    )
+    tests = [test for test, _ in wanted.most_common() if not test.startswith(ELSEWHERE)]
+    if len(tests) > MOST:
+        print(f"{len(tests)} files of tests run what has changed; those that run most of it are taken", file=sys.stderr)
+    print("\n".join(sorted(tests[:MOST])))
 
 
 if __name__ == "__main__":
