@@ -2,8 +2,9 @@
 
     python tally.py JUNIT_DIRECTORY REPORT...
 
-A session that failed without a failing test (lint, a crash, a timeout) counts as one failure, so the last line never
-says `0 failed` about a run that failed. The exit code is 1 if anything failed, and if no test passed.
+Where sessions failed, the line before that names the one that failed first, and its first test: others often have the
+same cause. A session that failed without a failing test (lint, a crash, a timeout) counts as one failure, so the last
+line never says `0 failed` about a run that failed. The exit code is 1 if anything failed, and if no test passed.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ from xml.etree import ElementTree as ET
 
 @dataclass(frozen=True)
 class Session:
-    """What one session came to; it took `seconds`, in which other sessions may have run beside it."""
+    """What one session came to; it took `seconds`, in which other sessions may have run beside it.
+
+    `ended` is the time at which it ended, in seconds since its run of nox began.
+    """
 
     name: str
     result: str
     seconds: float
+    ended: float
     passed: int
     failed: int
+    first: str = ""
 
 
 def count(junit: Path) -> tuple[int, int]:
@@ -36,15 +42,26 @@ def count(junit: Path) -> tuple[int, int]:
     return total - failures - errors - skipped, failures + errors
 
 
+def first_failure(junit: Path) -> str:
+    """The first test that failed, as `class.test`; empty where none did."""
+    for case in ET.parse(junit).iter("testcase"):  # noqa: S314 - as above
+        if case.find("failure") is not None or case.find("error") is not None:
+            return f"{case.get('classname')}.{case.get('name')}"
+    return ""
+
+
 def sessions(reports: Iterable[Path], junits: Path) -> Iterator[Session]:
     """Each session of some reports."""
     for report in reports:
+        ended = 0.0
         for session in json.loads(report.read_text())["sessions"]:
             junit = junits / f"{session['name']}.xml"
             passed, failed = count(junit) if junit.exists() else (0, 0)
             if session["result"] != "success":
                 failed = max(failed, 1)
-            yield Session(session["name"], session["result"], session["duration"], passed, failed)
+            ended += session["duration"]
+            first = first_failure(junit) if junit.exists() else ""
+            yield Session(session["name"], session["result"], session["duration"], ended, passed, failed, first)
 
 
 def main() -> int:
@@ -55,6 +72,9 @@ def main() -> int:
         counts = f"{session.passed:>8}{session.failed:>8}" if session.passed + session.failed else ""
         print(f"{session.name:<18}{session.result:<10}{session.seconds:>8.0f}{counts}")
     passed, failed = (sum(getattr(session, which) for session in ran) for which in ("passed", "failed"))
+    if broken := [session for session in ran if session.failed]:
+        first = min(broken, key=lambda session: session.ended)
+        print(f"failed first: {first.name}, {first.ended:.0f} s after the start{first.first and f': {first.first}'}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
