@@ -12,27 +12,38 @@ from pydantic_core import from_json
 _MOST_PARSED: Final = 128 * 1024
 
 
-class Contents:
-    """The newest contents that somebody asked for stay parsed; older ones are parsed anew each time."""
+class Content:
+    """A message, parsed. `params` and its `_meta` are empty where the message has no such object."""
 
-    __slots__ = ("_bytes", "_values")
+    __slots__ = ("meta", "params", "size", "value")
+
+    def __init__(self, raw: bytes) -> None:
+        self.size = len(raw)
+        self.value: Any = from_json(raw)
+        self.params = members(members(self.value).get("params"))
+        self.meta = members(self.params.get("_meta"))
+
+
+class Contents:
+    """The newest contents that were asked for stay parsed; older ones are parsed anew each time."""
+
+    __slots__ = ("_bytes", "_parsed")
 
     def __init__(self) -> None:
-        self._values: OrderedDict[int, tuple[Any, int]] = OrderedDict()
+        self._parsed: OrderedDict[int, Content] = OrderedDict()
         self._bytes = 0
 
-    def value(self, seq: int, raw: bytes) -> Any:
-        """The JSON of the message of an entry."""
-        found = self._values.get(seq)
+    def of(self, seq: int, raw: bytes) -> Content:
+        """The content of the message of an entry."""
+        found = self._parsed.get(seq)
         if found is not None:
-            return found[0]
-        value = from_json(raw)
-        self._values[seq] = value, len(raw)
-        self._bytes += len(raw)
+            return found
+        content = self._parsed[seq] = Content(raw)
+        self._bytes += content.size
         # The newest one is kept, however large it is.
-        while self._bytes > _MOST_PARSED and len(self._values) > 1:
-            self._bytes -= self._values.popitem(last=False)[1][1]
-        return value
+        while self._bytes > _MOST_PARSED and len(self._parsed) > 1:
+            self._bytes -= self._parsed.popitem(last=False)[1].size
+        return content
 
 
 def members(value: Any) -> Mapping[str, Any]:

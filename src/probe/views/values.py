@@ -16,14 +16,13 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct, field, structs
-from pydantic_core import from_json
 
 from ..log import events
 from ..log.event_log import Entry
 from ..wire.jsonrpc import ProgressToken, RequestId, Rpc
 from ..wire.revisions import LEGACY, MODERN
 from .call_row import CallRow
-from .contents import Contents, covers, members
+from .contents import Content, Contents, covers, members
 from .records import CallRecord
 from .retention import ForgottenError
 
@@ -336,59 +335,65 @@ class Message(Struct, eq=False):
     @property
     def fact(self) -> MessageFact:
         """Its fact in the log; without the content, where that is forgotten."""
-        return cast("MessageFact", self.entry.fact)
+        return self.entry.fact  # type: ignore[return-value]
 
     @property
     def seq(self) -> int:
         """The number of its entry."""
         return self.entry.seq
 
+    # Readers ask for these many times for each message, so they go to the fact themselves.
     @property
     def rpc(self) -> Rpc:
         """The kind of message."""
-        return self.fact.rpc
+        return self.entry.fact.rpc  # type: ignore[union-attr]
 
     @property
     def method(self) -> str | None:
         """Its method, None for an answer."""
-        return self.fact.method
+        return self.entry.fact.method  # type: ignore[union-attr]
 
     @property
     def id(self) -> RequestId | None:
         """Its id with its type; None where it has none, or one that JSON-RPC does not allow."""
-        return self.fact.id
+        return self.entry.fact.id  # type: ignore[union-attr]
 
     @property
     def raw(self) -> bytes:
         """Its JSON with the secrets hidden. Raises `ForgottenError`."""
         if self.is_forgotten:
             raise ForgottenError
-        return self.fact.message
+        return self.entry.fact.message  # type: ignore[union-attr, return-value]
+
+    @property
+    def content(self) -> Content:
+        """The same, parsed. Raises `ForgottenError`."""
+        return Content(self.raw) if self.contents is None else self.contents.of(self.entry.seq, self.raw)
 
     @property
     def value(self) -> Any:
-        """The same, parsed. Raises `ForgottenError`."""
-        return from_json(self.raw) if self.contents is None else self.contents.value(self.entry.seq, self.raw)
+        """The JSON value. Raises `ForgottenError`."""
+        return self.content.value
 
     @property
     def params(self) -> Mapping[str, Any]:
         """The params where they are an object, else an empty one."""
-        return members(members(self.value).get("params"))
+        return self.content.params
 
     @property
     def meta(self) -> Mapping[str, Any]:
         """The `_meta` of the params where that is an object, else an empty one."""
-        return members(self.params.get("_meta"))
+        return self.content.meta
 
     @property
     def result(self) -> Any:
         """The result of an answer, None where it has none."""
-        return members(self.value).get("result")
+        return members(self.content.value).get("result")
 
     @property
     def error(self) -> Any:
         """The error of an answer, None where it has none."""
-        return members(self.value).get("error")
+        return members(self.content.value).get("error")
 
     @property
     def hidden(self) -> tuple[tuple[str, str], ...]:
