@@ -114,6 +114,8 @@ def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], ser
         return _compare(options, options.against, demands)
     judged = _judge(options, settings, arguments, servers)
     result = outcome(judged.report, demands, datetime.now(UTC).date())
+    if line := _failed_to_start(judged):
+        _say(line)
     if options.json != _STANDARD_OUTPUT:
         for line in terminal(judged.report, judged.lookup, verbose=options.verbose, width=_width()):
             click.echo(_coloured(line))
@@ -230,23 +232,40 @@ def _page(judged: Judged) -> bytes:
     return card(judged.report, judged.lookup).encode()
 
 
+def _failed_to_start(judged: Judged) -> str | None:
+    """The line about a client that ended before it sent a request, which is no fault of the protocol."""
+    ended = judged.ended
+    if ended is None or ended.timed_out or ended.told or (ended.status, ended.signal) == (0, None) or _has_sent(judged):
+        return None
+    how = ended.signal or f"status {ended.status}"
+    return f"your client ended with {how} before it sent a request (its error is above)"
+
+
+def _has_sent(judged: Judged) -> bool:
+    return any(subject.requests or subject.exchanges for subject in judged.report.subjects)
+
+
 def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
     """Say what it comes to, on standard error; returns the status."""
     status, reasons = result.status, list(result.reasons)
     ended = judged.ended
     if ended is not None and (ended.status, ended.timed_out) != (0, False):
-        how = "its time was over" if ended.timed_out else ended.signal or f"status {ended.status}"
-        _say(f"the client ended: {how}")
+        why = "its time was over" if ended.timed_out else ended.signal or f"status {ended.status}"
+        how = f"the client ended: {why}"
         if options.must_exit_0 and status == CLEAN:
-            status, reasons = FOUND, [f"the client ended: {how}"]
+            status, reasons = FOUND, [how]
         elif ended.signal is not None and not (ended.timed_out or ended.told) and status == CLEAN:
             status, reasons = NOTHING_SAID, ["a client that a signal has ended may have had more to do"]
+        reasons.insert(0, how)
+    if _failed_to_start(judged):
+        # Its first line says it all: that no request came, and that the URL may be missing, would lead elsewhere.
+        return status
     if options.stdio:
         reasons += [f"{_KILLED} (run {log.run})" for log in judged.report.logs if log.cut_off]
-    for reason in reasons:
+    if options.client and not _has_sent(judged):
+        reasons.append(_NO_SERVER if options.stdio else _NO_URL)
+    for reason in dict.fromkeys(reasons):
         _say(reason)
-    if options.client and not any(subject.requests or subject.exchanges for subject in judged.report.subjects):
-        _say(_NO_SERVER if options.stdio else _NO_URL)
     return status
 
 

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,8 @@ def test_a_clean_client_a_broken_one_and_every_form(
     log = tmp_path / "log.ndjson"
     status, out, err = judged(capfd, *options, "--save", str(log), "--label", "acme", "--", *client, "version")
     assert status == 1
-    assert "FAIL    jsonrpc.version  (must, 1 of 3)" in out
+    assert 'FAIL    jsonrpc.version  (MUST, 1 of 3)  A message lacks "jsonrpc": "2.0"' in out
+    assert out.splitlines()[-1].startswith("acme: breaks 1 MUST rule of 2026-07-28; "), "the conclusion comes last"
     assert "jsonrpc is '1.0'" in out
     assert "acme: FAIL jsonrpc.version" in err
     [subject] = report(files["json"])["subjects"]
@@ -97,8 +99,29 @@ def test_a_clean_client_a_broken_one_and_every_form(
     assert judged(capfd, "--log", str(log), "--log", str(log))[0] == 2, "one run twice"
     # The saved log says the same, byte for byte.
     again = tmp_path / "again.json"
-    assert judged(capfd, "--log", str(log), "--json", str(again))[0] == 1
-    assert again.read_bytes() == files["json"].read_bytes()
+    session = tmp_path / "session.mcpprobe"
+    with zipfile.ZipFile(session, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.write(log, "log.ndjson")
+    for saved in (log, session):
+        assert judged(capfd, "--log", str(saved), "--json", str(again))[0] == 1
+        assert again.read_bytes() == files["json"].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(lambda text: text[:60] + b"?" * 40 + text[100:], "is damaged"), (None, "no session file")]
+)
+def test_a_zip_that_is_no_session_file_is_refused_by_name(
+    change: Callable[[bytes], bytes] | None, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.mcpprobe"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("log.ndjson" if change else "notes.txt", b"".join(b"%d " % number for number in range(1000)))
+    if change is not None:
+        path.write_bytes(change(path.read_bytes()))
+    status, _, err = judged(capfd, "--log", str(path))
+    assert status == 2
+    assert str(path) in err
+    assert said in err
 
 
 def test_warnings_count_where_they_are_told_to(client: list[str], capfd: pytest.CaptureFixture[str]) -> None:
@@ -115,6 +138,16 @@ def test_of_a_client_that_crashes_nothing_good_is_said(client: list[str], capfd:
     assert status == 2
     assert "the client ended: SIGABRT" in err
     assert judged(capfd, "--", *client, "version", "crash")[0] == 1, "what it did wrong before stands"
+
+
+def test_of_a_client_that_never_began_its_own_error_is_said_first(capfd: pytest.CaptureFixture[str]) -> None:
+    client = ["--", sys.executable, "-c", "import sys; sys.exit('no module')"]
+    status, _, err = judged(capfd, *client)
+    assert status == 2
+    assert err.splitlines()[-1].endswith(
+        "ended with status 1 before it sent a request (its error is above)"
+    )
+    assert judged(capfd, "--require", "none", "--client-must-exit-0", *client)[0] == 1
 
 
 def test_requests_that_were_all_refused_came(capfd: pytest.CaptureFixture[str]) -> None:
@@ -199,7 +232,7 @@ def test_expected_faults(
         (["--", "true"], "no request of a client came"),
         (["--", "true"], "did it get the URL?"),
         (["--stdio", "--", "true"], "did it start the server?"),
-        (["--", "sh", "-c", "kill -9 $$"], "the client ended: SIGKILL"),
+        (["--", "sh", "-c", "kill -9 $$"], "your client ended with SIGKILL before it sent"),
     ],
 )
 def test_nothing_can_be_said(arguments: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from ..report import NOT_VISIBLE, Judgement, LogReport, RuleReport, SubjectRepor
 from ..rules.catalogue import Bug, Kind, Level, Rule, RuleCatalogue
 from ..verdicts import Verdict
 from .links import github, link
+from .wording import conclusion
 
 FORMAT: Final = "mcp-probe-judge"
 VERSION: Final = 1
@@ -33,13 +34,15 @@ class JudgedExample:
 class JudgedRule:
     """The verdict of one rule on one subject.
 
-    `count` is how many opportunities there were, `counts` how many of them had each verdict. `evidence` are the
-    sequence numbers of entries behind the worst of them, `examples` the first and the last of each verdict. `at` is the
-    worst verdict at each revision, `measured` are values that the rule has found.
+    `title` says what keeps the rule, `fault` what is wrong where it is broken. `count` is how many opportunities
+    there were, `counts` how many of them had each verdict. `evidence` are the sequence numbers of entries behind
+    the worst of them, `examples` the first and the last of each verdict. `at` is the worst verdict at each
+    revision, `measured` are values that the rule has found.
     """
 
     rule: str
     title: str
+    fault: str
     kind: Kind
     verdict: VerdictName
     level: Level
@@ -68,6 +71,7 @@ class JudgedSubject:
     `client` by its name and address; `nothing` is what belongs to nobody. `several` says why more than one client may
     be judged here, null where there is no sign of it. `whole` says that no entry is missing. `summary` counts the rules
     by their verdict, and `verdict` is the worst; both are of all rules, also where `verdicts` was asked for some only.
+    `conclusion` is a sentence, such as "breaks 3 MUST rules of 2025-11-25; 25 of 96 rules exercised".
     `out_of_reach` are rules for revisions and transports that it never used.
     """
 
@@ -82,6 +86,7 @@ class JudgedSubject:
     requests: int
     sessions: int
     verdict: VerdictName
+    conclusion: str
     summary: Mapping[str, int]
     verdicts: list[JudgedRule]
     out_of_reach: list[str]
@@ -156,13 +161,15 @@ class KnownBug:
 class RuleInfo:
     """A rule of the catalogue: what it asks, when an opportunity comes, and what passes, fails or stays silent.
 
-    `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
+    `fault` says what is wrong where it is broken, and is empty for a rule that is not applied. `worst` is the worst
+    verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
     that the server would have to do something for it that it does not do yet. `bugs` are those of clients that broke
     it. `docs` is its place in the documents of the project, null for a rule that is not applied.
     """
 
     rule: str
     title: str
+    fault: str
     revisions: list[str]
     transports: list[str]
     level: Level
@@ -231,6 +238,7 @@ def subject_row(subject: SubjectReport, verdicts: Collection[Verdict]) -> Judged
         subject.requests,
         subject.sessions,
         _name(subject.worst),
+        conclusion(subject),
         _named(subject.counts),
         [rule_row(rule) for rule in subject.rules if rule.verdict in verdicts],
         [rule.id for rule in subject.out_of_reach],
@@ -244,6 +252,7 @@ def rule_row(rule: RuleReport) -> JudgedRule:
     return JudgedRule(
         rule.rule.id,
         rule.rule.title,
+        rule.rule.fault,
         rule.rule.kind,
         _name(rule.verdict),
         rule.level,
@@ -266,6 +275,7 @@ def _info(rule: Rule, catalogue: RuleCatalogue) -> RuleInfo:
     return RuleInfo(
         rule.id,
         rule.title,
+        rule.fault,
         list(rule.revisions),
         list(rule.transports),
         rule.level,

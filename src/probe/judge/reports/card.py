@@ -85,6 +85,8 @@ def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
         "spoken": wording.spoken,
         "counted": wording.counted,
         "share": wording.share,
+        "heading": wording.heading,
+        "conclusion": wording.conclusion,
         "link": links.link,
         "sentences": wording.sentences,
         "checklist": wording.checklist,

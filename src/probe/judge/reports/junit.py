@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from ...core.escaping import shown
 from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
-from .wording import WHERE_MORE, Lookup, act, entry_line, head, sentences
+from .wording import WHERE_MORE, Lookup, act, entry_line, head, heading, sentences
 
 
 def junit(report: Judgement, lookup: Lookup, *, strict: bool = False) -> bytes:
@@ -54,7 +54,7 @@ def _suite(
 
 
 def _text(rule: RuleReport, subject: SubjectReport, lookup: Lookup) -> str:
-    lines = [rule.rule.title, rule.remark]
+    lines = [heading(rule), rule.remark]
     lines += [f"{each.doc}: {each.text}" for each in sentences(rule.rule, subject.revisions)]
     for evidence in rule.evidence:
         for seq in evidence.seqs if evidence.verdict is rule.verdict else ():

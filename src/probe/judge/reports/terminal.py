@@ -10,7 +10,20 @@ from ...core.escaping import shown
 from ..outcome.comparison import Compared, ComparedValue
 from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
-from .wording import WHERE_MORE, Lookup, checklist, counted, entry_line, head, sentences, share, spoken, who
+from .wording import (
+    WHERE_MORE,
+    Lookup,
+    checklist,
+    conclusion,
+    counted,
+    entry_line,
+    head,
+    heading,
+    sentences,
+    share,
+    spoken,
+    who,
+)
 
 _LABELS: Final = {
     Verdict.FAIL: "FAIL",
@@ -43,6 +56,8 @@ def _lines(report: Judgement, lookup: Lookup, *, verbose: bool, width: int) -> I
         yield from _subject(subject, lookup, verbose=verbose, width=width)
     if not seen:
         yield "No client was seen."
+    for subject in seen:
+        yield from _wrapped(f"{subject.label}: {conclusion(subject)}.", 0, width)
     for rule, defect in report.broken.items():
         yield from _wrapped(f"The predicate of {rule} has a defect and gave no verdict: {defect}", 0, width)
 
@@ -80,7 +95,7 @@ def _subject(subject: SubjectReport, lookup: Lookup, *, verbose: bool, width: in
 
 
 def _rule(rule: RuleReport, subject: SubjectReport, lookup: Lookup, width: int) -> Iterator[str]:
-    yield f"{_LABELS[rule.verdict]:<7} {rule.rule.id}  ({rule.level}, {share(rule)})  {rule.rule.title}"
+    yield f"{_LABELS[rule.verdict]:<7} {rule.rule.id}  ({share(rule)})  {heading(rule)}"
     if rule.verdict is Verdict.PASS:
         return
     yield from _wrapped(rule.remark, 8, width)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...log.event_log import Entry
 from ..report import RuleReport, SubjectReport
-from ..rules.catalogue import Rule, Sentence
+from ..rules.catalogue import Level, Rule, Sentence
 from ..verdicts import Verdict
 
 Lookup: TypeAlias = Callable[[int], Entry | None]
@@ -22,6 +22,8 @@ NAMES: Final = {
     Verdict.NOT_OBSERVED: "not observed",
 }
 """How a verdict is counted: `2 failed, 61 passed`."""
+
+_LEVELS: Final[Mapping[Level, str]] = {"must": "MUST", "should": "SHOULD", "may": "MAY", "practice": "good practice"}
 
 # Controls, and what turns the direction of text: a client's words must not move what stands around them.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -58,9 +60,32 @@ def counted(subject: SubjectReport) -> str:
     return ", ".join(shown)
 
 
+def heading(rule: RuleReport) -> str:
+    """What is wrong where a rule is broken, else what the rule asks for."""
+    return rule.rule.fault if rule.verdict >= Verdict.WARN else rule.rule.title
+
+
 def share(rule: RuleReport) -> str:
-    """How many of the opportunities had the worst verdict: `1 of 240`."""
-    return f"{rule.counts.get(rule.verdict, 0)} of {sum(rule.counts.values())}"
+    """The level, and how many of the opportunities had the worst verdict: `MUST, 1 of 240`.
+
+    A MUST may warn where the breach was seen only indirectly, such as a ping without an answer behind a proxy.
+    """
+    level = _LEVELS[rule.level] + (", seen indirectly" if (rule.level, rule.verdict) == ("must", Verdict.WARN) else "")
+    return f"{level}, {rule.counts.get(rule.verdict, 0)} of {sum(rule.counts.values())}"
+
+
+def conclusion(subject: SubjectReport) -> str:
+    """One sentence: `breaks 3 MUST rules of 2025-11-25; 2 warnings; 25 of 96 rules exercised`."""
+    failed, warned = subject.having(Verdict.FAIL), subject.having(Verdict.WARN)
+    parts = []
+    if failed:
+        revisions = sorted({each for rule in failed for each, verdict in rule.at.items() if verdict is Verdict.FAIL})
+        of = f" of {' and '.join(revisions)}" if revisions else ""
+        parts.append(f"breaks {len(failed)} MUST rule{'' if len(failed) == 1 else 's'}{of}")
+    if warned:
+        parts.append(f"{len(warned)} warning{'' if len(warned) == 1 else 's'}")
+    exercised = sum(rule.verdict is not Verdict.NOT_OBSERVED for rule in subject.rules)
+    return "; ".join([*(parts or ["no fault seen"]), f"{exercised} of {len(subject.rules)} rules exercised"])
 
 
 def who(subject: SubjectReport) -> str:

@@ -83,6 +83,7 @@ class Rule:
     lacks: tuple[str, ...]
     judgeable: str
     level_at: Mapping[str, Level]
+    fault: str = ""
     extension: str = ""
     basis: str = ""
     drill: str = ""
@@ -243,6 +244,8 @@ def _check(rule: Rule, bugs: Mapping[str, Bug]) -> None:
     for names, what in wrong:
         if names:
             raise CatalogueError(f"{rule.id}: unknown {what} {min(names)!r}")
+    if not rule.needs_drill and not rule.fault:
+        raise CatalogueError(f"{rule.id}: a rule that is applied has a fault")
     if not rule.revisions or not rule.transports:
         raise CatalogueError(f"{rule.id}: a rule has at least one revision and one transport")
     if rule.level == "must" and rule.worst == "FAIL" and not any(each.role == "demands" for each in rule.spec):

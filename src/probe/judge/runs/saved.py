@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Final
 
 from msgspec import structs
 
@@ -22,17 +25,20 @@ from .judged import Judged
 _LONGEST_LINE = 256 * 1024 * 1024
 # So often somebody is told how far the reading is.
 _TOLD_BYTES = 1024 * 1024
+# The member of a session file (`.mcpprobe`, a zip) that has its log.
+_LOG: Final = "log.ndjson"
 
 
 def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None) -> Judged:
-    """Judge files in the order in which their servers started. Raises `NdjsonError`, which names the file.
+    """Judge logs and session files in the order in which their servers started.
 
-    `have_read` is called for every megabyte with the number of bytes that were read since its last call.
+    Raises `NdjsonError`, which names the file. `have_read` is called for every megabyte with the number of bytes that
+    were read since its last call.
     """
     ordered = sorted(files, key=_started)
     runs: dict[str, Path] = {}
     for path in ordered:
-        with path.open("rb") as file:
+        with _log_in(path) as file:
             reading = _named(path, _told(_lines(file), have_read))
             other = runs.setdefault(reading.header.run, path)
             if other is not path:
@@ -53,11 +59,28 @@ def _started(path: Path) -> tuple[float, str]:
     if not path.is_file():
         # A pipe can be read once.
         raise NdjsonError(f"{path} is no regular file: a log is read several times, so save it first")
-    with path.open("rb") as file:
+    with _log_in(path) as file:
         return _named(path, _lines(file)).header.started_at, path.name
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
+@contextmanager
+def _log_in(path: Path) -> Iterator[IO[bytes]]:
+    """The log of a session file, or the file itself, which is a log."""
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            file.seek(0)
+            yield file
+            return
+        try:
+            with zipfile.ZipFile(file) as session, session.open(_LOG) as log:
+                yield log
+        except KeyError:
+            raise NdjsonError(f"{path}: a zip without {_LOG}, so it is no session file") from None
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise NdjsonError(f"{path}: a session file that is damaged: {error}") from None
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
     """The lines of a file, of which none is larger than what memory holds."""
     return iter(partial(file.readline, _LONGEST_LINE), b"")
 
@@ -98,7 +121,7 @@ def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) ->
         until = offsets[at + 1] if at + 1 < len(offsets) else math.inf
         here = {number - offset for number in wanted if offset < number <= until}
         if here:
-            with path.open("rb") as file:
+            with _log_in(path) as file:
                 for entry in ndjson.entries(_lines(file), here):
                     found[entry.seq + offset] = structs.replace(entry, seq=entry.seq + offset)
     return found
