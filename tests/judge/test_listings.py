@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from probe.judge.projection.listings import ListPage, Lists, Pages, known_tool
-from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
+from probe.judge.trace.judge import TraceJudge
+from probe.judge.trace.listings import ListPage, Lists, Pages
 
-from .logs import Log, judged
+from .logs import HEADER, Log
 
 
 def page(number: int, support: str | None = None, cursor: str | None = None) -> tuple[bytes, ListPage]:
@@ -35,42 +36,45 @@ def test_equal_pages_are_read_once():
 
 def test_the_newest_list_counts_once_it_had_time_to_arrive():
     lists = Lists()
-    lists.deliver(*page(1, "required"), 10.0, None, None)
-    lists.deliver(*page(2, "forbidden"), 20.0, None, None)
-    support = {at: getattr(known_tool(lists, "t", at, 5), "task_support", None) for at in (9.0, 15.0, 21.0, 26.0)}
-    assert support == {9.0: None, 15.0: "required", 21.0: None, 26.0: "forbidden"}
+    for number, support, at in ((1, "required", 10.0), (2, "forbidden", 20.0), (1, "required", 30.0)):
+        lists.deliver(*page(number, support), at, None, None)
+    # Asked as of a moment, so what was delivered later changes nothing.
+    support = {at: getattr(lists.tool("t", at, 5), "task_support", None) for at in (9.0, 15.0, 21.0, 26.0, 31.0, 36.0)}
+    assert support == {9.0: None, 15.0: "required", 21.0: None, 26.0: "forbidden", 31.0: None, 36.0: "required"}
+    assert [lists.listed("t", at) for at in (10.0, 15.0, 40.0)] == [None, 10.0, 30.0]
     # Nothing differs, so it does not matter which of the two it was.
-    lists.deliver(*page(3, "forbidden"), 30.0, None, None)
-    assert known_tool(lists, "t", 40.0, 5) is not None
+    lists = Lists()
+    lists.deliver(*page(3, "forbidden"), 10.0, None, None)
+    lists.deliver(*page(4, "forbidden"), 30.0, None, None)
+    assert lists.tool("t", 31.0, 5) is not None
 
 
-def test_that_older_lists_fell_out_is_remembered():
+def test_that_older_lists_made_room_is_remembered():
     lists = Lists()
     for number in range(64):
-        lists.deliver(*page(number, cursor=f"c{number}"), number, None, "s1")
-    assert not lists.fell_out
-    assert lists.gave("tools/list", "c0")
+        lists.deliver(*page(number, cursor=f"c{number}"), number, None, None)
+    assert lists.forgot == float("inf")
+    assert lists.gave("tools/list", "c0", 1.0)
+    assert not lists.gave("tools/list", "c1", 1.0)
     lists.deliver(*page(64), 70.0, None, None)
-    assert lists.fell_out
+    assert lists.forgot == 70.0
 
 
-def test_lists_belong_to_their_session_and_to_the_subject(monkeypatch):
-    lives = []
-    monkeypatch.setattr(PREDICATES["ping.answered"], "setup", lambda self: lives.append(self.life), raising=False)
+def test_lists_belong_to_their_session_and_to_the_client():
     log = Log()
     client = log.http()
     one, two = client.session(), client.session()
     one.answer(one.request("resources/list"), {"resources": [], "nextCursor": "c"})
-    one.get().tell("notifications/resources/list_changed")
     two.request("resources/list", {"cursor": "c"})
-    judged(log)
-    life = lives[0]
-    first, second = life.sessions.values()
-    assert life.lists.first_session("resources/list", "c") == first.label
-    assert first.lists.gave("resources/list", "c")
-    assert not second.lists.gave("resources/list", "c")
-    assert set(first.lists.changed) == {"resources/list", "resources/templates/list"}
-    assert not second.lists.changed
+    judge = TraceJudge(catalogue(), {})
+    judge.begin(HEADER)
+    for item in log.items:
+        judge.take(item)
+    (subject,) = (each for each in judge.subjects if each.label == "acme")
+    first, second = subject.offered
+    assert subject.lists.first_session("resources/list", "c") is first
+    assert subject.lists_of(first).gave("resources/list", "c", log.now + 1)
+    assert not subject.lists_of(second).gave("resources/list", "c", log.now + 1)
 
 
 @pytest.mark.parametrize("tools", [True, {}, ["x", {"name": 1}], [{"name": "t", "inputSchema": {"properties": [1]}}]])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ..trace.rules import registered
-from . import cancel, meta, ping, progress
+from . import cancel, meta, param, ping, progress
 
-_GROUPS: Final = (cancel, meta, ping, progress)
+_GROUPS: Final = (cancel, meta, param, ping, progress)
 
 FUNCTIONS: Final = registered()

@@ -21,7 +21,7 @@ from ...views.retention import ForgottenError
 from ...views.values import Client, Exchange, Message
 from . import opportunities as each
 from .kind import Kind
-from .listings import CHANGES, LISTS, Lists, Pages
+from .listings import PAGED, Pages
 from .moments import Control, Frame, ProcessChange, TaskNews, Unreadable
 from .questions import PageVisit, Question, Reply
 from .rounds import Retry
@@ -258,16 +258,12 @@ class Finder:
             request = sent.request
             if sent.rpc in ("response", "error"):
                 if request is not None and request.answer is sent:
-                    if request.method in LISTS and sent.rpc == "response":
-                        self._listed(subject, request, sent)
+                    self._answered(subject, request, sent)
                     self._note(subject, each.ANSWERED, request, entry, request.method)
             elif sent.rpc == "request":
                 subject.tokens.give(sent, entry.mono)
                 self._note(subject, each.ASKED, sent, entry, sent.method)
             elif sent.rpc == "notification":
-                if sent.method is not None and sent.method in CHANGES:
-                    for lists in self._lists_of(subject, sent):
-                        lists.change(sent.method, entry.mono)
                 self._note(subject, each.TOLD, sent, entry, sent.method)
             self._note_all(subject, entry, subject.dialogue.delivered(sent))
 
@@ -283,23 +279,19 @@ class Finder:
             found = [sent for place, sent in stream.sent.items() if fact.first <= place <= fact.last]
         return [sent for sent in found if sent is not None and sent.delivered is entry]
 
-    def _lists_of(self, subject: Subject, message: Message) -> list[Lists]:
-        session = message.in_session
-        found = [subject.lists[None]]
-        return found if session is None else [*found, subject.lists.setdefault(session, Lists())]
-
-    def _listed(self, subject: Subject, request: Message, sent: Message) -> None:
-        if request.method is None or sent.had is None:
+    def _answered(self, subject: Subject, request: Message, sent: Message) -> None:
+        """Note what an answer says that rules ask for long after it."""
+        session = request.in_session
+        if sent.had is None or sent.rpc != "response":
             return
         try:
-            digest, page = self._lists.read(request.method, sent.raw, lambda: members(sent.result))
+            if request.method == "initialize" and session is not None:
+                subject.offered.store(session, members(members(sent.result).get("capabilities")))
+            elif request.method in PAGED:
+                digest, page = self._lists.read(request.method, sent.raw, lambda: members(sent.result))
+                subject.list(session, digest, page, sent.had, request.revision)
         except ForgottenError:
             subject.gaps.append((sent.had, sent.had))
-            return
-        session = request.in_session
-        label = None if session is None else session.label
-        for lists in self._lists_of(subject, request):
-            lists.deliver(digest, page, sent.had, request.revision, label)
 
     def _note_all(self, subject: Subject, entry: Entry, found: Iterator[Question | Reply | Retry | Told]) -> None:
         """Note what a dialogue gives. A message that made room for others is missing, as in a gap."""

@@ -1,8 +1,7 @@
 """The lists that the server has delivered: what a client can know of tools and cursors.
 
-The projector feeds one `Lists` for each legacy session, and one for the whole life of a subject. The parts of a
-page that rules need are kept, never the page itself; equal pages are kept once. A page that falls out is remembered as
-`fell_out`: from then on nobody can say that a tool or a cursor was never given.
+The finder feeds one `Lists` for each legacy session, and one for all that a client was given. The parts of a page that
+rules need are kept, never the page itself; equal pages are kept once.
 """
 
 from __future__ import annotations
@@ -10,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from ...log.bounded import Newest
 from ...log.redaction import REDACTED
+from ...views.values import Session
 from ...wire.v2026.header_params import HeaderParam, has_invalid_annotations, header_params
+from .series import ALWAYS, NEVER, Series
 
 LISTS: Final[Mapping[str, str]] = {
     "tools/list": "tools",
@@ -23,6 +25,9 @@ LISTS: Final[Mapping[str, str]] = {
     "resources/templates/list": "resourceTemplates",
 }
 """The requests for lists, and the member of the result that has the items."""
+
+PAGED: Final = frozenset({*LISTS, "skills/list", "resources/directory/read"})
+"""The requests whose results have pages: those for lists, and those of the skills extension."""
 
 CHANGES: Final[Mapping[str, tuple[str, ...]]] = {
     "notifications/tools/list_changed": ("tools/list",),
@@ -63,14 +68,12 @@ class ListPage:
     ttl_ms: int | None
 
 
-@dataclass(slots=True)
-class Delivery:
-    """A page, when it was first delivered, when last, and at which revision it was last."""
+class Delivered(NamedTuple):
+    """A page, the revision at which it was delivered, and when."""
 
     page: ListPage
-    first: float
-    last: float
     revision: str | None
+    times: Series[float]
 
 
 class Pages:
@@ -91,86 +94,89 @@ class Pages:
 
 
 class Lists:
-    """The lists that were delivered in a session, or to a subject."""
+    """The lists that were delivered in a session, or to a client. `at` is the moment as of which a question is asked.
 
-    __slots__ = ("_cursors", "_found", "_pages", "changed", "fell_out")
+    From `forgot` on a page or a cursor that was given may not be known any more.
+    """
 
-    def __init__(self) -> None:
-        self.fell_out = False
-        self.changed: dict[str, float] = {}
-        self._pages: Newest[tuple[str, bytes], Delivery] = Newest(_MOST_PAGES)
-        self._cursors: Newest[tuple[str, str], str | None] = Newest(_MOST_CURSORS)
-        # Many rules ask for the tool of one call, and most calls are of few tools; new with each delivery.
-        self._found: Newest[tuple[str, str | None], Sequence[tuple[ListedTool, Delivery]]] = Newest(_MOST_FOUND)
+    __slots__ = ("_cursors", "_found", "_pages", "forgot")
 
-    def deliver(self, digest: bytes, page: ListPage, at: float, revision: str | None, session: str | None) -> None:
+    def __init__(self, forgot: float = ALWAYS) -> None:
+        self.forgot = forgot
+        self._pages: Newest[tuple[str, str | None, bytes], Delivered] = Newest(_MOST_PAGES)
+        # When and in which legacy session each was given first.
+        self._cursors: Newest[tuple[str, str], tuple[float, Session | None]] = Newest(_MOST_CURSORS)
+        # Many rules ask for the tool of one call, and most calls are of few tools.
+        self._found: Newest[str, Sequence[Delivered]] = Newest(_MOST_FOUND)
+
+    def deliver(self, digest: bytes, page: ListPage, at: float, revision: str | None, session: Session | None) -> None:
         """A page was delivered, in a legacy session or in none."""
-        known = self._pages.get((page.method, digest))
-        delivery = Delivery(page, at if known is None else known.first, at, revision)
-        self.fell_out |= self._pages.store((page.method, digest), delivery) is not None
-        self._found.clear()
+        key = (page.method, revision, digest)
+        known = self._pages.get(key)
+        if known is None:
+            known = Delivered(page, revision, Series())
+            self._found.clear()
+        known.times.add(at, at)
+        if self._pages.store(key, known) is not None:
+            self.forgot = min(self.forgot, at)
         cursor = page.next_cursor
-        if cursor is not None and (page.method, cursor) not in self._cursors:
-            self.fell_out |= len(self._cursors) >= _MOST_CURSORS
-            self._cursors.store((page.method, cursor), session)
+        if (
+            cursor is not None
+            and (page.method, cursor) not in self._cursors
+            and self._cursors.store((page.method, cursor), (at, session)) is not None
+        ):
+            self.forgot = min(self.forgot, at)
 
-    def change(self, notification: str, at: float) -> None:
-        """A `list_changed` was delivered; `changed` has the newest time for each list."""
-        for method in CHANGES[notification]:
-            self.changed[method] = at
+    def has(self, method: str, at: float) -> bool:
+        """True if a page of a list was delivered."""
+        return any(each.page.method == method and each.times.has(NEVER, at) for each in self._pages.values())
 
-    def has(self, method: str) -> bool:
-        """Whether a page of a list was delivered."""
-        return any(delivery.page.method == method for delivery in self._pages.values())
+    def listed(self, name: str, at: float, revision: str | None = None) -> float | None:
+        """When a tool was last listed; at one revision, where that is given. None where it never was."""
+        versions = self._versions(name, at, revision)
+        return versions[0][0] if versions else None
 
-    def tools(self, name: str, revision: str | None = None) -> Sequence[tuple[ListedTool, Delivery]]:
-        """A tool as lists describe it, the newest first; only lists of one revision, where that is given."""
-        found = self._found.get((name, revision))
-        if found is None:
-            found = [
-                (delivery.page.tools[name], delivery)
-                for delivery in reversed(self._pages.values())
-                if name in delivery.page.tools and revision in (None, delivery.revision)
-            ]
-            if found:
-                self._found.store((name, revision), found)
-        return found
+    def tool(self, name: str, at: float, settle_s: float, revision: str | None = None) -> ListedTool | None:
+        """A tool as a client knew it when it began a request.
 
-    def has_tool(self, name: str) -> bool:
-        """Whether a list had a tool of this name."""
-        return bool(self.tools(name))
+        None where no list had it, and where two lists that it may have used say different things: a list that
+        arrived less than `settle_s` before, and one before that.
+        """
+        versions = self._versions(name, at, revision)
+        if not versions:
+            return None
+        last, newest = versions[0]
+        differs = any(tool != newest for _, tool in versions[1:])
+        return None if differs and at - last < settle_s else newest
 
-    def names(self) -> Iterator[str]:
-        """The names of all tools; some of them twice."""
-        for delivery in self._pages.values():
-            yield from delivery.page.tools
+    def names(self, at: float) -> set[str]:
+        """The names of all tools."""
+        return {name for each in self._pages.values() if each.times.has(NEVER, at) for name in each.page.tools}
 
-    def gave(self, method: str, cursor: str) -> bool:
-        """Whether a page of a list gave a cursor."""
-        return (method, cursor) in self._cursors
+    def gave(self, method: str, cursor: str, at: float) -> bool:
+        """True if a page of a list gave a cursor."""
+        given = self._cursors.get((method, cursor))
+        return given is not None and given[0] < at
 
     def cursors(self) -> Iterator[tuple[str, str]]:
         """The cursors that were given, each with its list."""
         return iter(self._cursors)
 
-    def first_session(self, method: str, cursor: str) -> str | None:
+    def first_session(self, method: str, cursor: str) -> Session | None:
         """The legacy session that a cursor was first given in."""
-        return self._cursors.get((method, cursor))
+        given = self._cursors.get((method, cursor))
+        return None if given is None else given[1]
 
-
-def known_tool(lists: Lists, name: str, at: float, settle_s: float, revision: str | None = None) -> ListedTool | None:
-    """The tool as a client knew it when it began a request at `at`.
-
-    None where no list had it by then, and where two lists that it may have used say different things: a list that
-    arrived less than `settle_s` before, and the one before that.
-    """
-    known = lists.tools(name, revision)
-    versions = [version for version in known if version[1].first < at] if known else known
-    if not versions:
-        return None
-    newest, delivery = versions[0]
-    differs = any(tool != newest for tool, _ in versions[1:])
-    return None if differs and at - delivery.last < settle_s else newest
+    def _versions(self, name: str, at: float, revision: str | None) -> Sequence[tuple[float, ListedTool]]:
+        """A tool as lists described it, the newest first, each with the time of its last delivery."""
+        found = self._found.get(name)
+        if found is None:
+            found = [each for each in self._pages.values() if name in each.page.tools]
+            if found:
+                self._found.store(name, found)
+        lasts = [(each.times.last_before(at), each) for each in found if revision in (None, each.revision)]
+        versions = [(last, each.page.tools[name]) for last, each in lasts if last is not None]
+        return sorted(versions, key=itemgetter(0), reverse=True) if len(versions) > 1 else versions
 
 
 def _page(method: str, result: Mapping[str, Any]) -> ListPage:

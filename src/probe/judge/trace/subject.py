@@ -14,9 +14,9 @@ from ...wire.v2026.meta import CLIENT_INFO
 from ..verdicts import RuleTally
 from .dialogue import Dialogue
 from .kind import Kind
-from .listings import Lists
+from .listings import ListPage, Lists
 from .moments import ClientEnd
-from .series import Series
+from .series import ALWAYS, NEVER, Series
 from .speech import Era
 from .tokens import Tokens
 
@@ -60,9 +60,10 @@ class Subject:
 
     `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
     missing, `limits` the times at which a limit of the server disturbed it, `draining` when the server began to end.
-    `ends` are those of its processes, oldest first; `end` is set where nothing more can come. `lists` are those that
-    were delivered to it, by legacy session and, under None, all of them. `marks` are what rules found about the views
-    of entries; `kept` and `counts` are what queries remember for rules, `own` what some rules keep themselves.
+    `ends` are those of its processes, oldest first; `end` is set where nothing more can come. `lists` are all that
+    were delivered to it, `lists_in` those of each legacy session, and `offered` the capabilities of the server as it
+    was told them there. `marks` are what rules found about the views of entries; `kept` and `counts` are what queries
+    remember for rules, `own` what some rules keep themselves.
     """
 
     label: str
@@ -85,7 +86,9 @@ class Subject:
     uses: int = 0
     exchanges: int = 0
     open_pipes: int = 0
-    lists: dict[Session | None, Lists] = field(default_factory=lambda: {None: Lists()})
+    lists: Lists = field(default_factory=Lists)
+    lists_in: Newest[Session, Lists] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    offered: Newest[Session, Mapping[str, Any]] = field(default_factory=lambda: Newest(_MOST_PLACES))
     dialogue: Dialogue = field(default_factory=Dialogue)
     tokens: Tokens = field(init=False)
     tallies: dict[str, RuleTally] = field(default_factory=dict)
@@ -180,6 +183,18 @@ class Subject:
             found = Series()
             self._acts.store(place, found)
         return found
+
+    def lists_of(self, session: Session) -> Lists:
+        """The lists that were delivered in a legacy session, which may have made room."""
+        return self.lists_in.get(session) or Lists(NEVER if self.lists_in.is_full else ALWAYS)
+
+    def list(self, session: Session | None, digest: bytes, page: ListPage, at: float, revision: str | None) -> None:
+        """A page of a list was delivered, in a legacy session or in none."""
+        self.lists.deliver(digest, page, at, revision, session)
+        if session is not None:
+            lists = self.lists_of(session)
+            lists.deliver(digest, page, at, revision, session)
+            self.lists_in.store(session, lists)
 
     # -- what was found
 

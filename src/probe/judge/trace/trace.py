@@ -24,6 +24,7 @@ from ...wire.jsonrpc import ProgressToken, RequestId
 from ..rules.catalogue import Allowances, Rule
 from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
 from .kind import Kind
+from .listings import Lists
 from .series import ALWAYS, NEVER
 from .subject import Place, Subject
 from .tokens import Beside
@@ -105,6 +106,15 @@ class SeenQueries:
         """The `notifications/cancelled` by which the server withdrew a question, if it was delivered by then."""
         found = self._trace.subject.dialogue.withdrawn.get(question)
         return found if found is not None and found.had is not None and found.had < until else None
+
+    def lists(self, session: Session | None = None) -> Lists:
+        """The lists that were delivered in a legacy session; for None, all that the client was given."""
+        subject = self._trace.subject
+        return subject.lists if session is None else subject.lists_of(session)
+
+    def offered(self, session: Session) -> Mapping[str, Any]:
+        """The capabilities of the server, as the answer to the `initialize` of a session has them."""
+        return self._trace.subject.offered.get(session, {})
 
     def beside(self, request: Message) -> Beside:
         """The requests with progress tokens that ran when one with a token came."""
