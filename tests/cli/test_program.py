@@ -55,6 +55,23 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     return calls
 
 
+def test_help_is_a_word_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["help"], ["help", "judge"]):
+        assert main(words) == 0
+        said = capsys.readouterr().out
+        assert main([*words[1:], "--help"]) == 0
+        assert said == capsys.readouterr().out
+
+
+def test_a_reader_that_goes_ends_the_output_without_an_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "probe", "settings"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 @pytest.fixture(params=["serve", "stdio"])
 def command(request: pytest.FixtureRequest) -> str:
     """Each command that starts a server."""
@@ -218,7 +235,7 @@ def test_a_flag_below_its_bound(
 def test_a_setting_that_cannot_work(
     arguments: list[str], command: str, capsys: pytest.CaptureFixture[str], started: list[Settings]
 ) -> None:
-    first = arguments[0].removeprefix("--").partition("=")[0].replace("-", "_")
+    first = arguments[0].partition("=")[0]
     assert refusal(capsys, command, *arguments).startswith(f"{first} must ")
     assert started == []
 
@@ -227,7 +244,7 @@ def test_a_setting_that_cannot_work(
     ("arguments", "expected"),
     [
         (["nonsense"], "No such command 'nonsense'; see mcp-probe --help"),
-        (["serv"], "No such command 'serv'. Did you mean 'serve'?; see mcp-probe --help"),
+        (["serv"], "No such command 'serv'. Did you mean 'serve'? See mcp-probe --help"),
         (["serve", "extra"], "Got unexpected extra argument (extra); see mcp-probe serve --help"),
         (["stdio", "extra"], "Got unexpected extra argument (extra); see mcp-probe stdio --help"),
         (["serve", "--port"], "Option '--port' requires an argument."),

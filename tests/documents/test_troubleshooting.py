@@ -29,7 +29,7 @@ COMMANDS = {
     "unknown tools: progres (did you mean progress?)": "serve --port 0 --tools progres",
     "MCP_PROBE_MAX_SESIONS is no setting; did you mean MCP_PROBE_MAX_SESSIONS?": "serve --port 28100",
     "No such option '--max-sesions'": "serve --max-sesions 1",
-    "toolhost_secret must be at least 16 visible ASCII characters": "serve --toolhost-secret short",
+    "--toolhost-secret must be at least 16 visible ASCII characters": "serve --toolhost-secret short",
     "cannot read certificate cert.pem or its key: No such file or directory": "serve --certfile cert.pem",
     "cannot use certificate junk.pem: not a PEM certificate and key": "serve --certfile junk.pem",
     "keyfile is set but certfile is not": "serve --keyfile key.pem",

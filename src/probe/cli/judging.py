@@ -96,6 +96,8 @@ def failures() -> Iterator[None]:
         yield
     except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
         error = first(group)
+    if isinstance(error, BrokenPipeError):
+        raise error  # click ends the program without a word
     if isinstance(error, OSError) and error.filename is not None:
         raise click.ClickException(f"{error.filename}: {error.strerror}")
     if error is not None:

@@ -21,14 +21,18 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `mcp-probe` with these arguments (those of the process without them); returns the exit code.
 
-    0 for a server that was told to stop, 2 after one `error: …` line for everything that kept it from starting. What
-    the encoding of standard output does not have is escaped from here on.
+    0 for a server that was told to stop, 2 after one `error: …` line for everything that kept it from starting, 1
+    where the reader of standard output has gone (`| head`). `help COMMAND` is `COMMAND --help`. What the encoding of
+    standard output does not have is escaped from here on.
     """
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of clients, and the program's own "→", must not end it on cp1252 or Latin-1.
         sys.stdout.reconfigure(errors="backslashreplace")
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     try:
-        result = _commands.main(arguments, prog_name="mcp-probe", standalone_mode=False)
+        result = _commands.main(words, prog_name="mcp-probe", standalone_mode=False)
     except click.ClickException as error:
         click.echo(f"error: {_one_line(error)}", err=True)
         return _REFUSED
@@ -40,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _one_line(error: click.ClickException) -> str:
     message = shown(" ".join(error.format_message().split()))
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"{message.removesuffix('.')}; see {error.ctx.command_path} --help"
+        end = " See" if message.endswith("?") else "; see"
+        return f"{message.removesuffix('.')}{end} {error.ctx.command_path} --help"
     return message
 
 

@@ -37,6 +37,7 @@ def command(url: str, cafile: str | None, hold: float) -> int:
     for name, wrong, _ in needs.outcomes(target, needs.BRIEF):
         broken = broken or wrong is not None
         _say("bad" if wrong else "ok", name, wrong or needs.PASSED[name])
+    click.echo(f"mcp-probe: an idle stream is held for {hold:g} s, so this takes a little longer", err=True)
     for finding in path.findings(path.Visit(target, hold)):
         broken = broken or finding.mark == "bad"
         _say(finding.mark, finding.about, finding.text)

@@ -101,11 +101,16 @@ These are the usual settings. `mcp-probe settings` lists all of them, and
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """An error that keeps a server from starting becomes click's kind of error."""
+    """An error that keeps a server from starting becomes click's kind of error.
+
+    A setting that an error begins with is named by its flag there: `--toolhost-secret must be at least …`.
+    """
     try:
         yield
     except (SettingError, StartError) as error:
-        raise click.ClickException(str(error)) from None
+        name, space, rest = str(error).partition(" ")
+        flags = {spec.name: spec.flag for spec in every_setting()}
+        raise click.ClickException(f"{flags.get(name, name)}{space}{rest}") from None
 
 
 def warn_of_misspelt(context: click.Context, log_format: str) -> None:

@@ -140,7 +140,7 @@ class Audit:
         except AuditFileError:
             raise
         except UNUSABLE as error:
-            raise AuditFileError(file.path, f"cannot be used: {error}") from None
+            raise AuditFileError(file.path, f"cannot be used: {getattr(error, 'strerror', None) or error}") from None
 
     async def _close(self, file: AuditFile) -> None:
         try:
