@@ -8,34 +8,33 @@ verdicts for the same entries, in batches of any size.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from math import nextafter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import structs
 
-from ...log import events
-from ...log.bounded import Newest
 from ...log.event_log import Entry, Gap
 from ...log.header import End, Header
 from ...views.fold import Views
 from ...views.retention import ForgottenError, Retention
-from ...views.values import Client, Exchange, Message
-from ..rules.catalogue import Rule, RuleCatalogue
+from ...views.values import Exchange, Message
+from ..rules.catalogue import RuleCatalogue
 from ..verdicts import Verdict
 from . import opportunities as each
+from .clients import Clients
+from .ends import Ends
 from .finder import Finder, Opportunity
-from .findings import CutShort, Finding, Hidden, Seen, TooEarly, Undecided
+from .findings import UNCLEAR, CutShort, Finding, Hidden, NotYet, Seen, TooEarly, Undecided
 from .kind import Kind
-from .moments import ClientEnd, Unreadable
+from .moments import Unreadable
 from .questions import Reply
 from .rules import RuleFunction
 from .series import ALWAYS, NEVER
-from .subject import Mark, Subject
+from .subject import Subject
 from .trace import Trace
+from .waits import Waiting, Waits
 
 # The errors that a defect in the code of a rule raises.
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -43,19 +42,14 @@ _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError,
 _MOST_GAPS: Final = 1_000
 # Seconds of the log, and opportunities, after which the rules are asked.
 _BATCH_S: Final = 1.0
-_MOST_WAITING: Final = 1_000
+_MOST_FOUND: Final = 1_000
+# Different kinds, methods, revisions and transports whose functions are remembered.
+_MOST_ABOUT: Final = 1_000
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply)
 
-
-@dataclass(slots=True, eq=False)
-class Waiting:
-    """A rule that was too early. `turn` counts how often it has been: an older place in the queue is over."""
-
-    rule: RuleFunction
-    found: Opportunity
-    mark: Mark
-    turn: int = 0
+_About: TypeAlias = tuple[Kind[Any], str | None, str | None, str | None, bool]
+"""A kind of opportunity; of a message its method, revision and transport; and whether it belongs to nobody."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,40 +96,25 @@ class TraceJudge:
         retention: Retention | None = None,
     ) -> None:
         self.catalogue = catalogue
-        self.forgotten = 0
         self.logs: list[JudgedLog] = []
         self._batch_s = batch_s
         self._retention = retention or Retention()
         # Asked before what they are about makes room.
-        self._most_waiting = min(_MOST_WAITING, self._retention.messages // 4)
+        self._most_found = min(_MOST_FOUND, self._retention.messages // 4)
         self._rules = [function for id in sorted(functions) for function in functions[id]]
-        self._asked: dict[tuple[Kind[Any], str | None, str | None, str | None, bool], Sequence[RuleFunction]] = {}
-        self._subjects: Newest[tuple[str, str], Subject] = Newest(most_subjects)
-        self._most = most_subjects
-        self._places = count()
-        self._numbers = count()
+        self._asked: dict[_About, Sequence[RuleFunction]] = {}
+        self._clients = Clients(most_subjects)
         self._trace = Trace(catalogue.allowances)
-        # By the time at which they are asked again, and by the identity of the view that they wait for.
-        self._due: list[tuple[float, int, int, Waiting]] = []
-        self._by_view: dict[int, tuple[Any, list[tuple[int, Waiting]]]] = {}
-        self._changed: dict[int, None] = {}
-        self._waiting: dict[Waiting, None] = {}
+        self._waits = Waits()
         self._batch_began = NEVER
-        self._gap: tuple[float, list[Subject]] | None = None
-        self._killed: set[tuple[str, str]] = set()
         self._reset(JudgedLog(Header("", "", 0.0), 0, 0.0))
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
+        self._clients.begin()
         self._views = Views(log.header.run, self._retention)
-        self._finder = Finder(self._views, self._subject_of, self.catalogue.allowances.token_grace_s)
-        self._draining: float | None = None
-        self._stopped = False
-        self._closed_input: float | None = None
-        # The connections that are open, and how the server's end looks to a client that has not ended before.
-        self._connections: set[str] = set()
-        self._end_of_server: ClientEnd | None = None
-        self._gaps: list[tuple[float, float]] = []
+        self._finder = Finder(self._views, self._clients.of, self.catalogue.allowances.token_grace_s)
+        self._ends = Ends(self._views, self._clients)
         # Entries can have the same time, and what comes later in the log is later: the next number is added to it.
         self._newest = NEVER
 
@@ -152,16 +131,13 @@ class TraceJudge:
         self._reset(JudgedLog(header, offset, self._trace.now, living))
         self._trace.settings = header.settings
         self.logs.append(self._log)
-        for subject in self._subjects.values():
-            subject.ends = []
-            subject.draining = None
 
     def take(self, item: Entry | Gap) -> None:
         """One more item of the log. Numbers that are left out are missing, as those of a gap are.
 
         Entries that other processes have forwarded are not judged here: the log of that process has them in order.
         """
-        log = self._log
+        log, trace = self._log, self._trace
         if isinstance(item, Gap):
             self._miss(item)
             return
@@ -169,7 +145,7 @@ class TraceJudge:
             self._miss(Gap(log.last + 1, item.seq - 1))
         if not log.last and not log.offset:
             # The clock of a log may begin anywhere, also below zero.
-            self._trace.now = item.mono
+            trace.now = item.mono
         log.last = item.seq
         if item.context.is_forwarded:
             return
@@ -177,16 +153,17 @@ class TraceJudge:
             item = log.moved(item)
         if item.mono <= self._newest:
             item = structs.replace(item, mono=nextafter(self._newest, ALWAYS))
-        self._newest = item.mono
-        self._trace.now = max(self._trace.now, item.mono)
-        if self._gap is not None:
-            self._close_gap(item.mono)
-        self._note_end(item)
+        self._newest = now = item.mono
+        trace.now = max(trace.now, now)
+        if self._clients.missing:
+            self._clients.go_on(now)
+        ends = self._ends.takers.get(type(item.fact))
+        if ends is not None:
+            ends(item, item.fact)
         self._views.take(item)
         self._finder.take(item)
-        if self._by_view:
-            self._touch(item)
-        if item.mono - self._batch_began >= self._batch_s or len(self._finder.found) >= self._most_waiting:
+        self._waits.touch(item, self._views)
+        if now - self._batch_began >= self._batch_s or len(self._finder.found) >= self._most_found:
             self.settle()
 
     def end(self, end: End | None, *, over: bool | None = None) -> None:
@@ -195,17 +172,18 @@ class TraceJudge:
         The log of a server that goes on has an end, too, and says nothing of what its clients will do: only where the
         server or the client has ended, nothing more comes of it. `over` says so in place of the entries.
         """
-        self._log.end = end
-        if end is not None and end.last > self._log.last:
-            self._miss(Gap(self._log.last + 1, end.last))
+        log, trace = self._log, self._trace
+        log.end = end
+        if end is not None and end.last > log.last:
+            self._miss(Gap(log.last + 1, end.last))
         self.settle()
         # The end is later than the newest entry, and so than what is missing behind that.
-        self._trace.now = nextafter(self._trace.now, ALWAYS)
+        trace.now = nextafter(trace.now, ALWAYS)
         if end is not None and end.why == "complete" and over is not False:
             for subject in self.subjects:
-                subject.end = self._end_of(subject, over=over is True)
+                subject.end = self._ends.of(subject, trace.now, log.offset + log.last, over=over is True)
                 if subject.end is not None:
-                    self._finder.found.append((subject, each.END, subject.end, self._trace.now))
+                    self._finder.found.append((subject, each.END, subject.end, trace.now))
         self.settle(everything=True)
         for subject in self.subjects:
             subject.end = None
@@ -218,94 +196,20 @@ class TraceJudge:
     @property
     def subjects(self) -> Sequence[Subject]:
         """The clients in the order in which they were first seen."""
-        return sorted(self._subjects.values(), key=lambda subject: subject.place)
+        return self._clients.subjects
 
-    # -- clients and their ends
-
-    def _subject_of(self, client: Client) -> Subject:
-        key = client.kind, client.label
-        subject = self._subjects.get(key)
-        if subject is None:
-            label = "unattributed" if client.kind == "nothing" else client.label
-            subject = Subject(label, client.kind, next(self._places), list(self._gaps))
-            subject.draining = self._draining
-            if len(self._subjects) >= self._most and client.kind != "nothing":
-                self.forgotten += 1
-        self._subjects.store(key, subject)
-        return subject
-
-    def _note_end(self, entry: Entry) -> None:
-        fact = entry.fact
-        if isinstance(fact, events.ServerState) and fact.state != "ready":
-            self._drain(entry)
-            self._stopped |= fact.state == "stopped"
-        elif isinstance(fact, events.StdioChanged):
-            self._stopped |= fact.what == "exit"
-            if fact.what == "end_of_input":
-                self._closed_input = entry.mono
-        elif isinstance(fact, events.SocketOpened | events.ConnectionOpened):
-            self._connections.add(entry.context.connection or "")
-        elif isinstance(fact, events.SocketClosed | events.ConnectionClosed):
-            self._connections.discard(entry.context.connection or "")
-        elif isinstance(fact, events.ClientProcess) and entry.context.label is not None:
-            client = self._views.client_of(entry)
-            if client is not None:
-                self._note_process(self._subject_of(client), fact, entry)
-
-    def _note_process(self, subject: Subject, change: events.ClientProcess, entry: Entry) -> None:
-        key = subject.kind, subject.label
-        if change.what == "exited":
-            # A client that was killed may have been about to send more.
-            killed = key in self._killed or change.signal is not None
-            words = "the client was ended" if killed else "the client ended"
-            subject.ends.append(ClientEnd(entry.mono, words, not killed, entry.seq))
-        elif change.what == "started":
-            self._killed.discard(key)
-        else:
-            self._killed.add(key)
-
-    def _drain(self, entry: Entry) -> None:
-        if self._end_of_server is not None:
-            return
-        # A client that holds no connection has sent all that it wanted to; another one may be cut off.
-        self._end_of_server = ClientEnd(entry.mono, "the server ended", not self._connections, entry.seq)
-        if self._closed_input is None:
-            self._draining = entry.mono
-            for subject in self._subjects.values():
-                if not subject.ends:
-                    subject.draining = entry.mono
-
-    def _end_of(self, subject: Subject, *, over: bool) -> ClientEnd | None:
-        """The end of a client as a complete log has it; None where it may go on."""
-        last = self._log.offset + self._log.last
-        if subject.ends:
-            return subject.ends[-1]
-        if over:
-            return ClientEnd(self._trace.now, "the client ended", True, last)
-        if not self._stopped:
-            return None
-        if self._closed_input is not None:
-            return ClientEnd(self._closed_input, "the client ended", True, last)
-        return self._end_of_server
+    @property
+    def forgotten(self) -> int:
+        """How many clients have made room for others."""
+        return self._clients.forgotten
 
     def _miss(self, gap: Gap) -> None:
         log = self._log
         if len(log.gaps) < _MOST_GAPS:
             log.gaps.append(gap)
-        first = self._trace.now if log.last else NEVER
+        self._clients.miss(self._trace.now if log.last else NEVER)
         log.last = max(log.last, gap.last)
         self._views.missed()
-        if self._gap is None:
-            self._gap = first, list(self._subjects.values())
-            for missing in (self._gaps, *(subject.gaps for subject in self._gap[1])):
-                missing.append((first, ALWAYS))
-
-    def _close_gap(self, at: float) -> None:
-        """Entries are missing up to the next one that there is."""
-        first, subjects = self._gap or (at, [])
-        self._gap = None
-        for missing in (self._gaps, *(subject.gaps for subject in subjects)):
-            missing[-1] = (first, at)
 
     # -- rules
 
@@ -331,17 +235,17 @@ class TraceJudge:
         if kind.about_messages:
             method, revision = view.method, view.revision
             transport = view.transport if isinstance(view, Message) and view.received else None
-        key = (kind, method, revision, transport, subject.kind == "nothing")
-        asked = self._asked.get(key)
+        about = (kind, method, revision, transport, subject.kind == "nothing")
+        asked = self._asked.get(about)
         if asked is None:
-            asked = [known for known in self._rules if known.each is kind and self._is_for(known, key)]
+            asked = [known for known in self._rules if known.each is kind and self._is_for(known, about)]
             # A client chooses its methods.
-            if len(self._asked) < _MOST_WAITING:
-                self._asked[key] = asked
+            if len(self._asked) < _MOST_ABOUT:
+                self._asked[about] = asked
         return asked
 
-    def _is_for(self, function: RuleFunction, key: tuple[Kind[Any], str | None, str | None, str | None, bool]) -> bool:
-        kind, method, revision, transport, of_nobody = key
+    def _is_for(self, function: RuleFunction, about: _About) -> bool:
+        kind, method, revision, transport, of_nobody = about
         rule = self.catalogue.rules[function.id]
         # Nothing is known of who sent what belongs to nobody, so only the form of each message can be judged.
         if of_nobody and (rule.kind != "form" or function.one_process):
@@ -361,40 +265,44 @@ class TraceJudge:
         subject, _, view, at = opportunity
         if function.id in subject.broken:
             return
-        rule, trace = self.catalogue.rules[function.id], self._trace
-        trace.subject, trace.rule, trace.view, trace.at = subject, rule, view, at
+        trace = self._trace
+        trace.subject, trace.rule, trace.view, trace.at = subject, self.catalogue.rules[function.id], view, at
         try:
-            finding = self._finding(function, view, subject, again=waiting is not None)
+            if waiting is not None:
+                self._check(view)
+            finding = function.ask(view, trace)
         except TooEarly as early:
-            self._wait(function, opportunity, early, waiting)
+            self._waits.add(function, opportunity, early, waiting)
             return
+        except (NotYet, ForgottenError, *_DEFECTS) as why:
+            finding = self._instead(why, subject, function, view)
         if waiting is not None:
-            self._stop_waiting(waiting)
+            self._waits.stop(waiting)
         if finding is not None:
-            self._add(subject, rule, function, view, finding)
+            self._add(subject, function, view, finding)
 
-    def _finding(self, function: RuleFunction, view: Any, subject: Subject, *, again: bool) -> Finding | None:
-        finding, why = None, _FORGOTTEN
-        try:
-            if not again or not isinstance(view, Message) or view.seq in self._views.messages:
-                return function.ask(view, self._trace)
-        except Hidden:
+    def _check(self, view: Any) -> None:
+        """Raise `ForgottenError` if a message has made room while a rule waited."""
+        if isinstance(view, Message) and view.seq not in self._views.messages:
+            raise ForgottenError
+
+    def _instead(self, why: Exception, subject: Subject, function: RuleFunction, view: Any) -> Finding | None:
+        """The finding of a rule that has no answer."""
+        if isinstance(why, Hidden):
             return None
-        except CutShort as cut:
-            subject.tally(function.id).add_cut(_numbers((view, *cut.shown_by)), cut.why)
+        if isinstance(why, CutShort):
+            subject.tally(function.id).add_cut(_numbers((view, *why.shown_by)), why.why)
             self._doubt(subject, view)
             return None
-        except Undecided as doubt:
-            finding = Finding("unclear", doubt.why, doubt.shown_by)
-        except ForgottenError:
-            pass
-        except _DEFECTS as error:
-            subject.broken[function.id] = f"{type(error).__name__}: {error}"
-            why = f"this rule has a defect: {type(error).__name__}"
-        return finding or Finding("unclear", why)
+        if isinstance(why, Undecided):
+            return UNCLEAR(why.why, *why.shown_by)
+        if isinstance(why, ForgottenError):
+            return UNCLEAR(_FORGOTTEN)
+        subject.broken[function.id] = f"{type(why).__name__}: {why}"
+        return UNCLEAR(f"this rule has a defect: {type(why).__name__}")
 
-    def _add(self, subject: Subject, rule: Rule, function: RuleFunction, view: Any, finding: Finding) -> None:
-        tally, place = subject.tally(rule.id), view if finding.place is None else finding.place
+    def _add(self, subject: Subject, function: RuleFunction, view: Any, finding: Finding) -> None:
+        rule, tally, place = self._trace.rule, subject.tally(function.id), finding.place or view
         if finding.measured is not None:
             tally.measured.update(finding.measured)
         revision: str | None = getattr(place, "revision", None)
@@ -419,69 +327,16 @@ class TraceJudge:
         if isinstance(place, _DOUBTABLE):
             subject.mark(place.seq).doubted = True
 
-    # -- waiting
-
-    def _wait(self, function: RuleFunction, found: Opportunity, early: TooEarly, waiting: Waiting | None) -> None:
-        if waiting is None:
-            waiting = Waiting(function, found, found[0].mark(found[2].seq))
-            waiting.mark.open += not function.general
-            self._waiting[waiting] = None
-        waiting.turn += 1
-        if early.at is not None:
-            heapq.heappush(self._due, (early.at, next(self._numbers), waiting.turn, waiting))
-        for view in early.views:
-            self._by_view.setdefault(id(view), (view, []))[1].append((waiting.turn, waiting))
-
-    def _stop_waiting(self, waiting: Waiting) -> None:
-        waiting.turn = 0
-        del self._waiting[waiting]
-        if not waiting.rule.general:
-            waiting.mark.open -= 1
-            if not waiting.mark.open and id(waiting.mark) in self._by_view:
-                self._changed[id(waiting.mark)] = None
-
-    def _touch(self, entry: Entry) -> None:
-        """Note which of the views that rules wait for an entry changes."""
-        context, views = entry.context, self._views
-        stream = None if context.stream is None else views.streams.get((context.session, context.stream))
-        message = None if entry.cause is None else views.messages.get(entry.cause)
-        for view in (
-            None if context.exchange is None else views.exchanges.get(context.exchange),
-            None if context.session is None else views.sessions.get(context.session),
-            None if context.connection is None else views.connections.get(context.connection),
-            stream,
-            message,
-            None if message is None else message.request,
-        ):
-            if view is not None and id(view) in self._by_view:
-                self._changed[id(view)] = None
-
     def _ask_again(self, *, everything: bool) -> None:
         """Ask the rules again whose time or view has come."""
-        while True:
-            again = self._ready()
-            if not again:
-                break
+        while again := self._waits.ready(self._trace.now):
             for waiting in again:
                 self._ask(waiting.rule, waiting.found, waiting)
         if everything:
-            for waiting in list(self._waiting):
-                if waiting in self._waiting:
+            for waiting in self._waits.left():
+                if self._waits.holds(waiting):
                     self._ask(waiting.rule, waiting.found, waiting)
             self._ask_again(everything=False)
-
-    def _ready(self) -> Sequence[Waiting]:
-        ready: dict[Waiting, None] = {}
-        for key in self._changed:
-            for turn, waiting in self._by_view.pop(key, (None, []))[1]:
-                if turn == waiting.turn:
-                    ready[waiting] = None
-        self._changed.clear()
-        while self._due and self._due[0][0] <= self._trace.now:
-            _, _, turn, waiting = heapq.heappop(self._due)
-            if turn == waiting.turn:
-                ready[waiting] = None
-        return list(ready)
 
 
 _VERDICTS: Final[Mapping[str, Verdict]] = {

@@ -60,10 +60,10 @@ class Subject:
 
     `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
     missing, `limits` the times at which a limit of the server disturbed it, `draining` when the server began to end.
-    `ends` are those of its processes, oldest first; `end` is set where nothing more can come. `lists` are all that
-    were delivered to it, `lists_in` those of each legacy session, and `offered` the capabilities of the server as it
-    was told them there. `marks` are what rules found about the views of entries; `kept` and `counts` are what queries
-    remember for rules, `own` what some rules keep themselves.
+    `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
+    nothing more can come. `lists` are all that were delivered to it, `lists_in` those of each legacy session, and
+    `offered` the capabilities of the server as it was told them there. `marks` are what rules found about the views of
+    entries; `kept` and `counts` are what queries remember for rules, `own` what some rules keep themselves.
     """
 
     label: str
@@ -74,6 +74,7 @@ class Subject:
     limits: list[float] = field(default_factory=list)
     draining: float | None = None
     ends: list[ClientEnd] = field(default_factory=list)
+    is_killed: bool = False
     end: ClientEnd | None = None
     names: dict[tuple[str, str], int] = field(default_factory=dict)
     agents: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,103 @@
+"""Rules that were too early, until their time or the end of their view comes."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from ...log import events
+from ...log.event_log import Entry
+from ...views.fold import Views
+from .finder import Opportunity
+from .findings import TooEarly
+from .rules import RuleFunction
+from .subject import Mark
+
+# The kinds of entries that end something that a rule can wait for.
+_ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
+
+_Turn: TypeAlias = tuple[int, "Waiting"]
+
+
+class Waiting(Struct, eq=False):
+    """A rule that was too early about an opportunity. `turn` counts how often; an older turn is over."""
+
+    rule: RuleFunction
+    found: Opportunity
+    mark: Mark
+    turn: int = 0
+
+
+class Waits:
+    """All rules that wait, in the order in which they began to."""
+
+    def __init__(self) -> None:
+        self._all: dict[Waiting, None] = {}
+        # By the time at which they are asked again, and by the identity of the view that they wait for.
+        self._due: list[tuple[float, int, int, Waiting]] = []
+        self._by_view: dict[int, tuple[Any, list[_Turn]]] = {}
+        self._ended: dict[int, None] = {}
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._all)
+
+    def add(self, function: RuleFunction, found: Opportunity, early: TooEarly, waiting: Waiting | None) -> None:
+        """A rule was too early, once more where it was `waiting`."""
+        if waiting is None:
+            waiting = Waiting(function, found, found[0].mark(found[2].seq))
+            waiting.mark.open += not function.general
+            self._all[waiting] = None
+        waiting.turn += 1
+        if early.at is not None:
+            heapq.heappush(self._due, (early.at, next(self._numbers), waiting.turn, waiting))
+        for view in early.views:
+            self._by_view.setdefault(id(view), (view, []))[1].append((waiting.turn, waiting))
+
+    def stop(self, waiting: Waiting) -> None:
+        """A rule waits no more."""
+        waiting.turn = 0
+        del self._all[waiting]
+        if not waiting.rule.general:
+            waiting.mark.open -= 1
+            if not waiting.mark.open:
+                self._note(waiting.mark)
+
+    def _note(self, view: Any) -> None:
+        if id(view) in self._by_view:
+            self._ended[id(view)] = None
+
+    def touch(self, entry: Entry, views: Views) -> None:
+        """Note which of the views that rules wait for an entry ends."""
+        if self._by_view and type(entry.fact) in _ENDINGS:
+            context = entry.context
+            self._note(views.exchanges.get(context.exchange or 0))
+            self._note(views.sessions.get(context.session or ""))
+            self._note(views.connections.get(context.connection or ""))
+
+    def ready(self, now: float) -> Sequence[Waiting]:
+        """Those whose time or view has come since they were last asked for."""
+        ready: dict[Waiting, None] = {}
+        for key in self._ended:
+            for turn, waiting in self._by_view.pop(key, (None, []))[1]:
+                if turn == waiting.turn:
+                    ready[waiting] = None
+        self._ended.clear()
+        while self._due and self._due[0][0] <= now:
+            _, _, turn, waiting = heapq.heappop(self._due)
+            if turn == waiting.turn:
+                ready[waiting] = None
+        return list(ready)
+
+    def left(self) -> Sequence[Waiting]:
+        """All that still wait."""
+        return list(self._all)
+
+    def holds(self, waiting: Waiting) -> bool:
+        """True if it still waits."""
+        return waiting in self._all
