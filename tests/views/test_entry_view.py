@@ -24,7 +24,7 @@ class Log:
     def __init__(self) -> None:
         self.log = EventLog(lambda: (1e9 + self.log.last / 2, self.log.last / 2), max_events=1000, max_bytes=10**7)
         self._views = Views()
-        self.shown = EntryViews(self.log, lambda: self._views)
+        self.shown = EntryViews(self.log.entry, lambda: self._views)
 
     def add(self, fact: Any, cause: int | None = None, **context: Any) -> int:
         seq = self.log.append(fact, Context(**context), cause)
@@ -48,8 +48,8 @@ class Log:
         return {row["exchange"]: row for row in map(json.loads, self.shown.rows(touched))}
 
     def ending(self, exchange: int) -> dict[str, Any]:
-        """The ending of an exchange, without what is null or 0."""
-        return {name: value for name, value in self.rows()[exchange]["ending"].items() if value}
+        """The ending of an exchange, without its text and what is null or 0."""
+        return {name: value for name, value in self.rows()[exchange]["ending"].items() if value and name != "text"}
 
     def post(self, message: Any, exchange: int = 2) -> int:
         place: dict[str, Any] = {**POST, "exchange": exchange}
@@ -163,3 +163,34 @@ def test_what_is_not_on_the_wire_and_has_no_exchange_has_no_row() -> None:
     state, limit = it.add(events.ServerState("started")), it.add(events.LimitReached("max_sessions", 1))
     assert set(it.rows()) == {-limit}
     assert (it.view(state).on_wire, it.view(limit).problem) == (False, "limit")
+
+
+def test_http_that_no_message_was_read_of_is_named_as_http() -> None:
+    it = Log()
+    get = it.add(requested("GET"), **POST)
+    error = emitted({"id": None, "error": {"code": -32600, "message": "GET without a session"}})
+    it.add(error, get, **POST)
+    it.add(events.HttpResponse(405, "application/json", "Method Not Allowed"), get, **POST)
+    bad = {**POST, "exchange": 3}
+    it.add(events.MessageUnreadable("syntax", "no JSON", "{", 1, None), it.add(requested(), **bad), **bad)
+    first, second = it.rows()[2], it.rows()[3]
+    assert (first["request"], first["head"], first["method"], first["unreadable"]) == ("GET /mcp", get, None, None)
+    assert it.ending(2) == {"state": "refused", "detail": "Method Not Allowed"}
+    assert (second["request"], second["unreadable"], second["transport"]) == ("POST /mcp", "syntax", "http")
+
+
+def test_the_work_of_a_task_goes_on_behind_its_exchange_until_its_scope_has_exited() -> None:
+    it = Log()
+    request = it.post({"id": 7, "method": "tools/call", "params": {"name": "slow"}})
+    work = {**POST, "call": "c1", "task": "t1"}
+    began = it.add(started(7), request, **work)
+    it.add(emitted({"id": 7, "result": {"task": {}}}), request, **POST)
+    it.add(events.HttpResponse(200, "application/json", None), request - 1, **POST)
+    assert it.rows()[2]["work"]["ended"] is None
+    by = it.post({"id": 8, "method": "tasks/cancel"}, exchange=3)
+    asked = it.add(cancelled(7, "tasks_cancel"), by, **{**work, "exchange": 3})
+    end = it.add(settled(7, "cancelled"), asked, **{**work, "exchange": None})
+    it.add(events.TaskRemoved("expired"), None, session="s1", task="t1")
+    row = it.rows(end)[2]
+    assert (row["target"], row["work"]["task"]) == ("slow", "t1")
+    assert [row["work"][name]["seq"] for name in ("began", "cancelled", "ended")] == [began, asked, end]

@@ -617,3 +617,26 @@ async def test_without_view_an_entry_is_as_the_file_of_the_log_has_it(probe: Pro
         assert it.data("message")[-1] == as_value(probe.engine.log.since(last - 1, 1).entries[0])
         assert it.rows("exchanges") == []
     assert (await refused(probe, "view=yes"))[0] == 400
+
+
+async def test_with_passes_entries_and_exchanges_say_whether_they_pass_a_line(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    log = probe.engine.log
+
+    def asked(exchange: int, *methods: str) -> int:
+        for method in methods:
+            log.append(received({"id": 1, "method": method}), Context(exchange=exchange, session="s1"))
+        return log.last
+
+    first = asked(7, "ping", "tools/list")
+    async with watching(probe, "view=1&passes=method:ping,tools/list+-method:tools/call") as it:
+        await it.has(asked(8, "ping"))
+        assert it.seqs == list(range(1, log.last + 1)), "nothing is left out"
+        await it.has(asked(8, "tools/call"))
+        passes = {entry["seq"]: entry["view"]["passes"] for entry in it.data("message")}
+        assert [passes[seq] for seq in range(first - 1, first + 3)] == [True, True, True, False]
+        rows = [(row["exchange"], row["passes"]) for row in it.rows("exchanges")]
+        assert rows == [(7, True), (8, True), (8, False)], "an exchange that has more entries may no longer pass"
+    assert (await refused(probe, "passes=ping"))[0] == 400
+    assert (await refused(probe, "view=1&passes=colour:red"))[0] == 400

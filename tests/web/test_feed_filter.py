@@ -9,9 +9,11 @@ from probe.cli.program import main
 from probe.engine.turns import Turns
 from probe.telemetry.terminal.exchanges import Exchanges
 from probe.views.fold import Views
+from probe.views.search.completing import Known, complete
 from probe.views.search.search import Search, SearchRequest
-from probe.views.search.words import completions, read
+from probe.views.search.words import read
 
+from ..support.api import page
 from ..support.feed import LOCAL, watching
 from ..support.http import exchange
 from ..support.probe import Probe
@@ -123,10 +125,35 @@ def test_tail_names_what_was_probably_meant(line: str, hint: str, capsys: pytest
     assert (hint in err, err.count("\n")) == (True, 1)
 
 
-def test_words_are_completed_as_on_the_dashboard() -> None:
-    assert completions("cl") == ["client:"]
-    assert completions("-ou") == ["-outcome:"]
-    assert completions("outcome:completed,ca") == ["outcome:completed,cancelled"]
-    assert "problem:mistake" in completions("problem:")
-    assert completions("tool:") == []
-    assert completions("text") == []
+@pytest.mark.parametrize(
+    ("line", "at", "lines"),
+    [
+        ("cl", 2, ["client:"]),
+        ("-ou", 3, ["-outcome:"]),
+        ("outcome:completed,ca", 20, ["outcome:completed,cancelled "]),
+        ("tool:pro timeout", 8, ["tool:progress  timeout"]),
+        ("tool:slow", 9, ['tool:"slow one" ']),
+        ("tool:Progress", 10, ["tool:progress "]),
+        ("text", 4, []),
+        ("constructor:", 12, []),
+        ('"two wo', 7, []),
+        ("status:", 7, ["status:>=400 ", "status:200 ", "status:202 "]),
+        ("client:py", 9, ["client:s7 "]),
+    ],
+)
+def test_words_are_completed_at_a_place(line: str, at: int, lines: list[str]) -> None:
+    known: Known = {"tool": [("progress", ""), ("slow one", "")], "client": [("s7", "py-agent"), ("m1", "other")]}
+    found = [line[: each.start] + each.insert + line[each.end :] for each in complete(line, at, known)]
+    assert found == lines
+
+
+async def test_the_page_of_a_line_says_what_is_wrong_and_knows_clients_and_tools(probe: Probe) -> None:
+    client = await probe.client()
+    await client.tool("simple_tool")
+    assert await page(probe, "/api/filter?line=tool:sim") == {
+        "error": None,
+        "completions": [{"start": 5, "end": 8, "insert": "simple_tool ", "label": "tool:simple_tool", "note": ""}],
+    }
+    wrong = await page(probe, "/api/filter?line=client:+colour:red&at=7")
+    assert wrong["error"].startswith("client: has no value")
+    assert [(each["insert"], each["note"]) for each in wrong["completions"]] == [("s1 ", "test-client")]

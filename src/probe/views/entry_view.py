@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from ..log import events
 from ..log.event_filter import direction_of
-from ..log.event_log import Entry, EventLog
+from ..log.event_log import Entry
 from ..wire.jsonrpc import encode
 from .call_row import ANSWERS
+from .ending import EntryOf
 from .exchange_row import ExchangeRow, Moment, lone_row, moment, row_of
 from .fold import Views
 from .tables.groups import Group, group_of, is_on_wire
@@ -34,6 +35,8 @@ class EntryView:
 
     `delivered` is the moment in which a socket first took a message, null before; it may be set when the entry is given
     again. The entry that says so has the numbers of these messages in `delivers`.
+
+    `passes`: whether it passes the filter line that was given as `passes`; null without one.
     """
 
     exchange: int
@@ -44,16 +47,30 @@ class EntryView:
     method: str | None
     delivered: Moment | None
     delivers: list[int]
+    passes: bool | None = None
+
+
+class Passing(Protocol):
+    """Says what passes a filter line, as far as the log was read."""
+
+    def entry(self, entry: Entry) -> bool:
+        """Whether an entry passes."""
+
+    def exchange(self, key: int, seqs: Sequence[int]) -> bool:
+        """Whether an exchange with these entries passes."""
 
 
 class EntryViews:
-    """Makes the views of entries and the rows of exchanges of one log. `views` gives the views of all its entries."""
+    """Makes the views of entries and the rows of exchanges of one log.
 
-    def __init__(self, log: EventLog, views: Callable[[], Views]) -> None:
-        self._log = log
+    `entry_of` finds an entry by its number, None where it is not kept; `views` gives the views of all of them.
+    """
+
+    def __init__(self, entry_of: EntryOf, views: Callable[[], Views]) -> None:
+        self._entry_of = entry_of
         self._views = views
 
-    def of(self, entry: Entry) -> EntryView:
+    def of(self, entry: Entry, passing: Passing | None = None) -> EntryView:
         """The view of an entry."""
         fact, views = entry.fact, self._views()
         message = views.messages.get(entry.seq)
@@ -66,11 +83,12 @@ class EntryViews:
             self._method(entry),
             None if message is None else moment(message.delivered),
             [message.seq for message in _delivered(views, entry)],
+            None if passing is None else passing.entry(entry),
         )
 
-    def encoded(self, entry: Entry, row: bytes | None = None) -> bytes:
+    def encoded(self, entry: Entry, row: bytes | None = None, passing: Passing | None = None) -> bytes:
         """An entry in JSON with its `view` behind its own members; `row` is its JSON without, where that is at hand."""
-        return b'%b,"view":%b}' % ((row or entry.encoded())[:-1], encode(self.of(entry)))
+        return b'%b,"view":%b}' % ((row or entry.encoded())[:-1], encode(self.of(entry, passing)))
 
     def key(self, entry: Entry) -> int:
         """What names its exchange: see `EntryView`."""
@@ -91,20 +109,25 @@ class EntryViews:
             if message.exchange is not None:
                 touched[message.exchange.number] = entry.seq
 
-    def rows(self, touched: Touched) -> Iterator[bytes]:
+    def rows(self, touched: Touched, passing: Passing | None = None) -> Iterator[bytes]:
         """The rows in JSON of exchanges, as they are now; what is no longer kept is left out."""
         for key, newest in touched.items():
             row = self._row(key) if key >= 0 else self._lone_row(key, newest)
             if row is not None:
-                yield row.encoded()
+                shown = row if passing is None else replace(row, passes=passing.exchange(key, self._seqs(key, newest)))
+                yield shown.encoded()
+
+    def _seqs(self, key: int, newest: int) -> Sequence[int]:
+        exchange = self._views().exchanges.get(key)
+        return sorted({-key, newest}) if exchange is None else exchange.entries
 
     def _row(self, number: int) -> ExchangeRow | None:
         exchange = self._views().exchanges.get(number)
-        return None if exchange is None else row_of(exchange, self._log.entry)
+        return None if exchange is None else row_of(exchange, self._entry_of)
 
     def _lone_row(self, key: int, newest: int) -> ExchangeRow | None:
-        head = self._log.entry(-key)
-        answer = None if newest == -key else self._log.entry(newest)
+        head = self._entry_of(-key)
+        answer = None if newest == -key else self._entry_of(newest)
         return None if head is None else lone_row(key, head, answer)
 
     def _question(self, entry: Entry) -> Entry | None:
@@ -112,7 +135,7 @@ class EntryViews:
         fact, cause = entry.fact, entry.cause
         if cause is None or not isinstance(fact, _MESSAGES) or fact.rpc not in ANSWERS:
             return None
-        asked = self._log.entry(cause)
+        asked = self._entry_of(cause)
         return asked if asked is not None and isinstance(asked.fact, _MESSAGES) else None
 
     def _method(self, entry: Entry) -> str | None:

@@ -5,48 +5,23 @@ A row is made when somebody asks, of the views and of entries that the log keeps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from pydantic_core import from_json
-
 from ..log import events
+from ..log.context import Context
 from ..log.event_log import Entry
-from ..wire.jsonrpc import clip, encode
+from ..wire.jsonrpc import encode
 from .call_row import ANSWERS
+from .ending import Ending, EntryOf, Parts, asks, ending_of, lone_ending, streams
 from .tables.groups import is_on_wire
-from .values import Call, Exchange, Message
+from .values import Call, Exchange
 
-State: TypeAlias = Literal[
-    "completed",
-    "tool_error",
-    "protocol_error",
-    "timed_out",
-    "cancelled",
-    "disconnected",
-    "input_required",
-    "running",
-    "error",
-    "refused",
-    "misuse",
-    "answered",
-    "dropped",
-    "open",
-    "ended",
-    "waiting",
-    "unanswered",
-    "done",
-]
+Transport: TypeAlias = Literal["http", "websocket", "stdio", "host"]
 
-# A line of a page can show so much of a text, and a longer result is not parsed for it: 64 KiB take 0.1 ms.
-_LONGEST: Final = 300
-_MOST_READ: Final = 64 * 1024
 # Entries of an exchange without a message that are looked at for one on the wire.
 _LOOKED_AT: Final = 100
 _PROGRESS: Final = "notifications/progress"
-
-EntryOf: TypeAlias = Callable[[int], Entry | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +34,16 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How an exchange ended, or how far it is.
+class Work:
+    """The work that an exchange began, which for a `task` goes on behind it.
 
-    `state` is the outcome of its call, such as `cancelled`, or `running`. Without a call: `error` (a JSON-RPC error),
-    `refused` (an HTTP status from 400), `misuse`, `answered`, `dropped` (its message was not sent), `open` and `ended`
-    (an event stream), `waiting` and `unanswered` (a request), `done` (nothing has to follow).
-
-    `by` is who or what ended it, such as `notification` for a call and `client` for a stream. `steps` of
-    `steps_total` were done, `stopped_ms` is how long the work took to stop, and `sent_after` counts messages that were
-    sent after the cancellation. `code` is that of a JSON-RPC error. `detail` is the beginning of a text of the tool,
-    the error, the refusal, or of the person who cancelled.
+    `cancelled` is the moment in which it was asked to stop, `ended` the one in which its scope had exited.
     """
 
-    state: State
-    by: str | None = None
-    steps: float | None = None
-    steps_total: float | None = None
-    stopped_ms: float | None = None
-    sent_after: int = 0
-    code: int | None = None
-    detail: str | None = None
+    task: str | None
+    began: Moment
+    cancelled: Moment | None
+    ended: Moment | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +51,13 @@ class ExchangeRow:
     """An exchange: an HTTP request with what answers it, one message on a pipe with that, or a message of neither.
 
     `id` is the text of the `exchange` that a `view` names; below 0 it is the number of an entry without an exchange.
-    `head` is the entry that a line shows first: the message that was sent, else the head of the HTTP request; `method`
-    is that message's. `on_wire` is false where no entry is of something on the wire. `ended` is the last entry of what
-    is over, `duration_ms` the time from `began` until then. `progress` counts reports, `dropped` the messages that were
-    not sent. `answer` is the entry of the first answer, `delivered` the moment in which a socket took that. `misuse` is
-    the first violation that was noted.
+    `head` is the entry that a line shows first: the message of the client, else the head of the HTTP request; `method`
+    is that message's, `target` the name, URI or task id that it is about. `request` is method and path over HTTP, such
+    as `GET /mcp`, `unreadable` why its body was not read as JSON. `on_wire` is false where no entry is of something on
+    the wire. `ended` is the last entry of what is over, `duration_ms` the time from `began` until then. `progress`
+    counts reports, `dropped` the messages that were not sent. `answer` is the entry of the first answer, `delivered`
+    the moment in which a socket took that. `misuse` is the first violation that was noted. `passes`: whether it passes
+    the filter line that was given as `passes`; null without one.
     """
 
     id: str
@@ -99,7 +65,11 @@ class ExchangeRow:
     began: Moment
     head: int
     on_wire: bool
+    transport: Transport | None
+    request: str | None
+    unreadable: str | None
     method: str | None
+    target: str
     session: str | None
     label: str | None
     call: str | None
@@ -113,7 +83,9 @@ class ExchangeRow:
     dropped: int
     ended: Moment | None
     duration_ms: float | None
+    work: Work | None
     ending: Ending
+    passes: bool | None = None
 
     def encoded(self) -> bytes:
         """The row in JSON."""
@@ -123,18 +95,6 @@ class ExchangeRow:
 def moment(entry: Entry | None) -> Moment | None:
     """The moment of an entry."""
     return None if entry is None else Moment(entry.seq, entry.at, entry.mono)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The views of an exchange that its ending depends on. `head` is the entry that a line shows first."""
-
-    exchange: Exchange
-    head: Entry
-    answers: Sequence[Message]
-    call: Call | None
-    settled: events.CallSettled | None
-    dropped: Sequence[Message]
 
 
 def row_of(exchange: Exchange, entry_of: EntryOf) -> ExchangeRow:
@@ -151,7 +111,11 @@ def row_of(exchange: Exchange, entry_of: EntryOf) -> ExchangeRow:
         began=began,
         head=head.seq,
         on_wire=_is_on_wire(exchange, entry_of),
+        transport=_transport(exchange.began.context),
+        request=None if exchange.head is None else f"{exchange.request.method} {exchange.request.path}",
+        unreadable=None if exchange.unreadable is None else getattr(exchange.unreadable.fact, "fault", None),
         method=_method(head.fact),
+        target=next((message.target for message in exchange.messages if message.seq == head.seq), ""),
         session=named[0],
         label=named[1],
         call=None if call is None else call.name,
@@ -165,7 +129,8 @@ def row_of(exchange: Exchange, entry_of: EntryOf) -> ExchangeRow:
         dropped=len(parts.dropped),
         ended=moment(end),
         duration_ms=None if end is None else _ms(exchange.began, end),
-        ending=_ending(parts, entry_of),
+        work=None if call is None else _work(call),
+        ending=ending_of(parts, entry_of),
     )
 
 
@@ -174,14 +139,18 @@ def lone_row(key: int, head: Entry, answer: Entry | None) -> ExchangeRow | None:
     if not is_on_wire(head.fact):
         return None
     fact, context = head.fact, head.context
-    end = answer if answer is not None else None if _asks(fact) else head
+    end = answer if answer is not None else None if asks(fact) else head
     return ExchangeRow(
         id=str(key),
         exchange=key,
         began=Moment(head.seq, head.at, head.mono),
         head=head.seq,
         on_wire=True,
+        transport=_transport(context),
+        request=None,
+        unreadable=None,
         method=_method(fact),
+        target="",
         session=context.session,
         label=context.label,
         call=context.call,
@@ -195,36 +164,47 @@ def lone_row(key: int, head: Entry, answer: Entry | None) -> ExchangeRow | None:
         dropped=int(isinstance(fact, events.MessageDropped)),
         ended=moment(end),
         duration_ms=None if end is None else _ms(head, end),
-        ending=_lone_ending(fact, answer),
+        work=None,
+        ending=lone_ending(fact, answer),
     )
 
 
-def _lone_ending(fact: Any, answer: Entry | None) -> Ending:
-    if answer is not None:
-        return _answered(answer.fact)
-    if isinstance(fact, events.MessageDropped):
-        return Ending("dropped", detail=_short(fact.why))
-    if isinstance(fact, events.ClientMisuse):
-        return Ending("misuse", detail=_short(fact.detail))
-    return Ending("waiting" if _asks(fact) else "done")
+def _transport(context: Context) -> Transport | None:
+    if context.connection is not None and context.connection.startswith("h"):
+        return "host"
+    if context.pipe is not None:
+        return "websocket" if context.pipe.startswith("w") else "stdio"
+    return None if context.exchange is None else "http"
 
 
-def _parts(exchange: Exchange) -> _Parts:
+def _work(call: Call) -> Work:
+    began = moment(call.began)
+    assert began is not None
+    return Work(None if call.task is None else call.task.id, began, moment(call.cancelled), moment(call.ended))
+
+
+def _parts(exchange: Exchange) -> Parts:
     messages = exchange.messages
     asked = [message for message in messages if message.received and message.rpc == "request"]
-    answers = {message.seq: message for message in messages[1:] if message.rpc in ANSWERS}
+    head = _head(exchange)
+    answers = {message.seq: message for message in messages if message.rpc in ANSWERS and message.seq != head.seq}
     answers |= {message.answer.seq: message.answer for message in asked if message.answer is not None}
     calls = [message.call for message in asked if message.call is not None]
     calls = calls or [call for call in exchange.calls.values() if call.exchange is exchange]
     ended = [call.ended for call in calls if call.ended is not None]
     newest = max(ended, key=lambda entry: entry.seq, default=None)
-    first = [messages[0].entry] if messages else []
-    heads = [*first, *([exchange.unreadable] if exchange.unreadable is not None else [])]
-    head = min(heads, key=lambda entry: entry.seq, default=exchange.head or exchange.began)
     dropped = [message for message in messages if isinstance(message.fact, events.MessageDropped)]
     settled = None if newest is None else cast("events.CallSettled", newest.fact)
     in_order = [answers[seq] for seq in sorted(answers)]
-    return _Parts(exchange, head, in_order, calls[0] if calls else None, settled, dropped)
+    return Parts(exchange, head, in_order, calls[0] if calls else None, settled, dropped)
+
+
+def _head(exchange: Exchange) -> Entry:
+    """The entry that a line shows first; what the server sends on an HTTP response never is."""
+    messages = exchange.messages
+    sent = next((message.entry for message in messages if message.received or exchange.head is None), None)
+    firsts = [entry for entry in (sent, exchange.unreadable) if entry is not None]
+    return min(firsts, key=lambda entry: entry.seq, default=exchange.head or exchange.began)
 
 
 def _session(exchange: Exchange, entry_of: EntryOf) -> tuple[str | None, str | None]:
@@ -244,121 +224,23 @@ def _is_on_wire(exchange: Exchange, entry_of: EntryOf) -> bool:
     return any(entry is not None and is_on_wire(entry.fact) for entry in found)
 
 
-def _progress(parts: _Parts) -> int:
+def _progress(parts: Parts) -> int:
     if parts.call is not None:
         return parts.call.reports
     return sum(message.method == _PROGRESS for message in parts.exchange.messages)
 
 
-def _streams(exchange: Exchange) -> bool:
-    response = None if exchange.response is None else cast("events.HttpResponse", exchange.response.fact)
-    return response is not None and response.content_type.startswith("text/event-stream")
-
-
-def _end(parts: _Parts) -> Entry | None:
+def _end(parts: Parts) -> Entry | None:
     """The last entry of what is over: of an event stream its close, of an answer in one piece its delivery."""
     exchange = parts.exchange
-    if exchange.closed is not None or _streams(exchange):
+    if exchange.closed is not None or streams(exchange):
         return exchange.closed
     ends = [exchange.response, *(answer.delivered or answer.entry for answer in parts.answers)]
     return max((entry for entry in ends if entry is not None), key=lambda entry: entry.seq, default=None)
 
 
-def _ending(parts: _Parts, entry_of: EntryOf) -> Ending:
-    exchange, settled = parts.exchange, parts.settled
-    if settled is not None and settled.outcome != "completed":
-        return _stopped(settled, parts.answers, entry_of)
-    error = next((answer for answer in parts.answers if answer.rpc == "error"), None)
-    if error is not None:
-        return _answered((entry_of(error.seq) or error.entry).fact)
-    response = None if exchange.response is None else cast("events.HttpResponse", exchange.response.fact)
-    if response is not None and response.status >= 400:
-        return Ending("refused", detail=_short(response.problem))
-    if exchange.misuse is not None:
-        return Ending("misuse", detail=_short(cast("events.ClientMisuse", exchange.misuse.fact).detail))
-    return _orderly(parts)
-
-
-def _orderly(parts: _Parts) -> Ending:
-    """The ending of what nothing went wrong with, or which has not ended."""
-    settled = parts.settled
-    if settled is not None:
-        return Ending("completed", steps=settled.steps_done, steps_total=settled.steps_total)
-    return Ending("answered") if parts.answers else _unanswered(parts)
-
-
-def _unanswered(parts: _Parts) -> Ending:
-    exchange, call, fact = parts.exchange, parts.call, parts.head.fact
-    by = exchange.ended_by
-    if call is not None:
-        record = call.record
-        done, total = (None, None) if record is None else (record.steps_done, record.steps_total)
-        return Ending("running", steps=done, steps_total=total)
-    if isinstance(fact, events.MessageDropped):
-        return Ending("dropped", detail=_short(fact.why))
-    if _streams(exchange):
-        return Ending("open" if exchange.closed is None else "ended", by=by)
-    if _asks(fact) or (exchange.head is not None and exchange.response is None):
-        return Ending("waiting" if exchange.closed is None else "unanswered", by=by)
-    return Ending("done")
-
-
-def _stopped(fact: events.CallSettled, answers: Sequence[Message], entry_of: EntryOf) -> Ending:
-    """The end of a call that did not come to its own."""
-    result = _read(fact.result)
-    code, text = _error(result)
-    if text is None:
-        text = _first_text(result) or fact.cancel_reason
-    if text is None and answers:
-        code, text = _error(_read(getattr((entry_of(answers[0].seq) or answers[0].entry).fact, "message", b"")))
-    return Ending(
-        cast("State", fact.outcome),
-        by=fact.cancelled_by,
-        steps=fact.steps_done,
-        steps_total=fact.steps_total,
-        stopped_ms=fact.scope_exit_ms,
-        sent_after=fact.sent_after_cancel,
-        code=code,
-        detail=_short(text),
-    )
-
-
-def _answered(fact: Any) -> Ending:
-    if getattr(fact, "rpc", None) != "error":
-        return Ending("answered")
-    code, text = _error(_read(fact.message))
-    return Ending("error", code=code, detail=_short(text))
-
-
-def _asks(fact: Any) -> bool:
-    return getattr(fact, "rpc", None) == "request"
-
-
 def _method(fact: Any) -> str | None:
     return None if isinstance(fact, events.HttpRequest) else getattr(fact, "method", None)
-
-
-def _read(body: bytes) -> Any:
-    return from_json(body) if 0 < len(body) <= _MOST_READ else None
-
-
-def _error(value: Any) -> tuple[int | None, str | None]:
-    error = value.get("error") if isinstance(value, dict) else None
-    if not isinstance(error, dict):
-        return None, None
-    code, text = error.get("code"), error.get("message")
-    return code if type(code) is int else None, text if isinstance(text, str) else None
-
-
-def _first_text(result: Any) -> str | None:
-    content = result.get("content") if isinstance(result, dict) else None
-    first = content[0] if isinstance(content, list) and content else None
-    text = first.get("text") if isinstance(first, dict) else None
-    return text if isinstance(text, str) else None
-
-
-def _short(text: str | None) -> str | None:
-    return None if text is None else clip(text, _LONGEST)
 
 
 def _ms(began: Entry, end: Entry) -> float:

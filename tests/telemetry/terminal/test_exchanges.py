@@ -79,7 +79,7 @@ async def test_a_cancelled_call_has_its_line_though_no_response_comes(
         (
             "s1 test-client",
             "tools/call progress",
-            "cancelled by notification after 2 of 50 steps, stopped in T, no response, T",
+            "cancelled by the client (had enough) after 2 of 50 steps, stopped in T, nothing sent afterwards, T",
         ),
     ]
 

@@ -205,3 +205,19 @@ async def test_an_export_of_a_file_that_cannot_be_read_does_not_begin(path: str,
         async with exchange(probe.app, method, path, LOCAL) as answer:
             assert (answer.status, answer.headers["retry-after"]) == (503, "5")
             await answer.body()
+
+
+async def test_with_view_the_evidence_of_a_call_says_what_its_entries_are_part_of(store: Probe) -> None:
+    client = await store.client()
+    await client.tool("progress", {"steps": 2, "step_ms": 0}, _meta={"progressToken": 1})
+    plain = await page(store, "/api/calls/c1")
+    answer = await page(store, "/api/calls/c1?view=1")
+    events = answer["evidence"]["events"]
+    assert [{**event, "view": None} for event in events] == [
+        {**event, "view": None} for event in plain["evidence"]["events"]
+    ]
+    sent = [event for event in events if event["kind"] == "message.emitted"]
+    assert all(event["view"]["delivered"] for event in sent)
+    (row,) = [row for row in answer["evidence"]["exchanges"] if row["call"] == "c1"]
+    assert row["ending"]["text"] == "2 of 2 progress notifications delivered"
+    assert "exchanges" not in plain["evidence"]

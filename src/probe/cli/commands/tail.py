@@ -13,12 +13,11 @@ _LAST: Final = 100
 _WHOLE_LOG: Final = 1_000_000
 
 
-def complete(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
+def complete_line(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
     """Whole lines that the last word of a filter line may become, for the shell."""
-    from ...views.search.words import completions
+    from ...views.search.completing import complete
 
-    before, space, word = begun.rpartition(" ")
-    return [f"{before}{space}{each}" for each in completions(word)]
+    return [f"{begun[: each.start]}{each.insert.rstrip()}" for each in complete(begun, len(begun), {})]
 
 
 @click.command("tail")
@@ -33,7 +32,7 @@ def complete(context: click.Context, option: click.Parameter, begun: str) -> lis
     "line",
     metavar="LINE",
     default="",
-    shell_complete=complete,
+    shell_complete=complete_line,
     help="Only exchanges that pass this filter line, as on the dashboard: 'tool:progress -outcome:completed'.",
 )
 @click.option("--findings", is_flag=True, help="Only what a client did wrong: violations and refusals.")

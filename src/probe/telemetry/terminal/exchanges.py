@@ -26,6 +26,7 @@ from ...log.bounded import Newest
 from ...log.event_log import Entry
 from ...views.call_row import ANSWERS
 from ...views.contents import members
+from ...views.ending import duration, sentence, stopped
 from ...views.fold import Views
 from ...views.search.conditions import Conditions
 from ...views.search.exchanges import ExchangeFold
@@ -217,11 +218,7 @@ class Exchanges:
         asked = None if call is None or fact.answered else call.request
         if asked is None or asked.rpc != "request" or (asked.answer is not None and asked.answer.seq < entry.seq):
             return None
-        # "disconnected by disconnect" says it twice
-        by = f" by {fact.cancelled_by}" if fact.cancelled_by and fact.cancelled_by not in fact.outcome else ""
-        steps = "" if fact.steps_done is None else f" after {fact.steps_done:g}{_of(fact.steps_total)} steps"
-        stopped = "" if fact.scope_exit_ms is None else f", stopped in {fact.scope_exit_ms:.1f} ms"
-        how = f"{fact.outcome}{by}{steps}{stopped}, no response"
+        how = sentence(stopped(fact, call, (), self._message_entry))
         return self._line(entry, _what(asked), _with_facts(how, asked, entry), "warn")
 
     def _misused(self, entry: Entry, fact: events.ClientMisuse) -> Line:
@@ -300,9 +297,5 @@ def _is_refusal(fact: events.MessageEmitted) -> bool:
     return isinstance(code, int) and code in CLIENT_CODES
 
 
-def _of(total: float | None) -> str:
-    return "" if total is None else f" of {total:g}"
-
-
 def _took(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    return duration(seconds * 1000)

@@ -6,7 +6,7 @@ later does not pass `outcome:cancelled` before that. The search, which looks bac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -16,6 +16,7 @@ from ...log.event_log import Entry, EventLog
 from ...log.follower import LogFollower
 from .conditions import Conditions
 from .exchanges import ExchangeFold, LoggedExchange
+from .passing import PassingRows
 from .words import Word
 
 # As many as a log has by default where each has one entry; some twenty megabytes. Of an older one that goes on, only
@@ -37,6 +38,7 @@ class FollowedExchanges:
         self._fold = ExchangeFold(log.entry, {}, _MOST)
         self._follower = LogFollower(log, self._take, self._missed)
         self._conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, self._fold))
+        self._rows = lru_cache(maxsize=_LINES)(lambda words: PassingRows(self._conditions(words), log.entry))
         self._begun = False
 
     async def reach(self, seq: int) -> None:
@@ -51,12 +53,32 @@ class FollowedExchanges:
         exchange = self._fold.exchanges.get(self._fold.key(entry)) or LoggedExchange()
         return self._conditions(words).passes_entry(entry, exchange)
 
+    def passes_row(self, words: tuple[Word, ...], key: int, seqs: Sequence[int]) -> bool:
+        """Whether an exchange passes a line, as far as it has come; `seqs` are the numbers of its entries, in order."""
+        return self._rows(words).passes(key, self._fold.exchanges.get(key) or LoggedExchange(), seqs)
+
     def _take(self, entry: Entry) -> None:
         self._fold.add(entry)
 
     def _missed(self, first: int, last: int) -> None:
         # Clients that came meanwhile have told their names in entries that are gone.
         self._fold.learn(self._names())
+
+
+@dataclass(frozen=True, slots=True)
+class LineMarks:
+    """Marks what passes the `words` of a line, as far as `exchanges` have read the log, and leaves nothing out."""
+
+    words: tuple[Word, ...]
+    exchanges: FollowedExchanges = field(compare=False, repr=False)
+
+    def entry(self, entry: Entry) -> bool:
+        """Whether an entry passes."""
+        return self.exchanges.passes(self.words, entry)
+
+    def exchange(self, key: int, seqs: Sequence[int]) -> bool:
+        """Whether an exchange with these entries passes."""
+        return self.exchanges.passes_row(self.words, key, seqs)
 
 
 @dataclass(frozen=True, slots=True)

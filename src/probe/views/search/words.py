@@ -47,7 +47,7 @@ OUTCOMES: Final = (
     "disconnected",
     "input_required",
 )
-_DIRECTIONS: Final = ("in", "out")
+DIRECTIONS: Final = ("in", "out")
 KIND_HEADS: Final = (
     "audit",
     "call",
@@ -157,19 +157,7 @@ def _checked(key: str, values: list[str]) -> Key:
     return cast("Key", key)
 
 
-_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"direction": _DIRECTIONS, "problem": PROBLEMS, "outcome": OUTCOMES}
-
-
-def completions(begun: str) -> list[str]:
-    """The words of a line that begin like this: keys, and the values of those that have few."""
-    sign, word = ("-", begun[1:]) if begun.startswith("-") else ("", begun)
-    key, colon, value = word.partition(":")
-    if not colon:
-        return [f"{sign}{name}:" for name in KEYS if name != "text" and name.startswith(word.lower())]
-    *before, last = value.split(",")
-    values = {**_CHOICES, "kind": KIND_HEADS}.get(key.lower(), ())
-    given = "".join(f"{one}," for one in before)
-    return [f"{sign}{key}:{given}{each}" for each in values if each.startswith(last.lower())]
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"direction": DIRECTIONS, "problem": PROBLEMS, "outcome": OUTCOMES}
 
 
 def _check_value(key: Key, value: str) -> None:

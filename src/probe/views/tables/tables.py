@@ -6,7 +6,7 @@ which rows did, so that a reader gets each of them once however often it changed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from pydantic_core import from_json
@@ -107,6 +107,11 @@ class Tables:
     def client_names(self) -> Mapping[str, str]:
         """The names that clients give themselves, by the labels of their sessions."""
         return {id: row.client_name for id, row in self._sessions.rows.items() if row.client_name}
+
+    @property
+    def sessions(self) -> Collection[SessionRow]:
+        """The rows of sessions and modern clients, the newest last."""
+        return self._sessions.rows.values()
 
     @property
     def hosts_connected(self) -> int:

@@ -13,6 +13,7 @@ from ...engine.audit.status import AuditStatus
 from ...engine.catalogue.tool import TaskSupport
 from ...log.event_log import Entry, Gap
 from ...views.records import CallRecord
+from ...views.search.completing import Completion
 from ...views.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 from ..exports.overview import Overview
 from ..feed.feed_answers import FeedReader
@@ -70,6 +71,14 @@ class SearchPage:
     next: int | None
     left_out: int
     events: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterReading:
+    """How a filter line is read: the `error` in it, null where it is understood, and what its word may become."""
+
+    error: str | None
+    completions: list[Completion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,10 @@ class CallPage:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The entries that belong to a call; not `complete` where some were pushed out of the log."""
+    """The entries that belong to a call; not `complete` where some were pushed out of the log.
+
+    With `view=1` there are the rows of the `exchanges` of these entries, too: as far as these entries tell.
+    """
 
     complete: bool
     events: list[Entry]

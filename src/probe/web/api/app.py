@@ -7,7 +7,7 @@ from quart_trio import QuartTrio
 
 from ...engine.protocols import WatchedEngine
 from .. import interaction
-from . import calls, events, exports, judge, listing, problems, responses, search, server, tables
+from . import calls, events, exports, filter_line, judge, listing, problems, responses, search, server, tables
 from .server import Beside
 
 
@@ -29,6 +29,7 @@ def create(engine: WatchedEngine, beside: Beside) -> QuartTrio:
     # Searches and exports read the whole log; however many there are, together they take as much time as one.
     turnstile = trio.Lock()
     search.register(app, engine, turnstile)
+    filter_line.register(app, engine)
     calls.register(app, engine, making)
     judge.register(app, engine, turnstile)
     exports.register(app, engine, turnstile)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final
 
 import trio
+from pydantic_core import from_json
 from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.audit.kept_calls import AuditUnreadableError, CallRows, CallStore, CursorError
 from ...engine.protocols import WatchedEngine
 from ...engine.turns import Turns
+from ...log.entry_reading import as_written, entry_of
+from ...log.event_log import Entry
 from ...views import call_filter
 from ...views.call_filter import CallFilter
+from ...views.entry_view import EntryViews, Touched
+from ...views.fold import Views
 from . import call_table, listing, media, responses
 from .problems import not_found, problem
 from .queries import Query, read
@@ -39,16 +44,17 @@ def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
 
     @app.get(listing.CALL.rule)
     async def call(id: str) -> Response:
-        read()
+        view = read(listing.CALL.own).switch("view")
         async with making:
             found = await store.get(id, limits.api_page_bytes)
             if found is None:
                 return not_found("there is no such call, or it is kept no longer")
             complete = b"true" if found.complete else b"false"
+            rows, exchanges = (await _viewed(found.events)) if view else (found.events, b"")
             # Each copy of some megabytes takes a millisecond, so there are two.
-            events = b",".join(found.events)
-            body = b'{"call":%b,"evidence":{"complete":%b,"events":[%b]}}' % (found.row, complete, events)
-            return responses.stable(Response(body, content_type=media.JSON), found.tag)
+            events = b",".join(rows)
+            body = b'{"call":%b,"evidence":{"complete":%b,"events":[%b]%b}}' % (found.row, complete, events, exchanges)
+            return responses.stable(Response(body, content_type=media.JSON), f"{found.tag}{'-view' * view}")
 
     @app.get(listing.CALLS_NDJSON.rule)
     async def lines() -> Response:
@@ -71,6 +77,23 @@ def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
         response = problem(503, str(error))
         response.headers["retry-after"] = "5"
         return response
+
+
+async def _viewed(events: Sequence[bytes]) -> tuple[list[bytes], bytes]:
+    """Entries with their views, and the rows of their exchanges, made of these entries alone: their run may be over."""
+    entries, views, turns, touched = dict[int, Entry](), Views(), Turns(), Touched()
+    shown = EntryViews(entries.get, lambda: views)
+    for event in events:
+        entry = as_written(event) or entry_of(from_json(event))
+        entries[entry.seq] = entry
+        views.take(entry)
+        await turns.done(len(event))
+    rows = list[bytes]()
+    for entry, event in zip(entries.values(), events, strict=True):
+        shown.touch(entry, touched)
+        rows.append(shown.encoded(entry, event))
+        await turns.done(len(event))
+    return rows, b',"exchanges":%b' % responses.array(shown.rows(touched))
 
 
 def _asked(page: listing.Route) -> tuple[Query, CallFilter]:

@@ -158,7 +158,7 @@ def _header(engine: WatchedEngine) -> Header:
 def register(app: QuartTrio, engine: WatchedEngine) -> None:
     """Add the pages of one engine."""
     log, limits = engine.log, engine.settings.limits
-    views = EntryViews(log, lambda: engine.observer.views)
+    views = EntryViews(log.entry, lambda: engine.observer.views)
 
     @app.get(listing.EVENTS.rule)
     async def events() -> Response:

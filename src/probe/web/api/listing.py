@@ -124,6 +124,16 @@ SEARCH = Route(
     own=(FILTER, BY, BEFORE, AT_ONCE, VIEW),
 )
 
+FILTER_LINE = Route(
+    "/api/filter",
+    "whether a filter line is understood, and what the word at a place in it may become",
+    answers.FilterReading,
+    own=(
+        Parameter("line", "The filter line."),
+        Parameter("at", "The place of the caret; the end of the line by default.", _NUMBER),
+    ),
+)
+
 WAIT = Parameter("wait", "Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over.")
 FOR = Parameter("for", "How long to wait at most, in seconds: 10 by default, 60 at most.", {"type": "number"})
 HAVING = Parameter("verdict", "Give only rules with this verdict; several with commas. Counts are of all rules.")
@@ -172,7 +182,7 @@ CALLS = Route(
     own=(LIMIT, CURSOR),
     filters=CALL_FILTER,
 )
-CALL = Route("/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, stable=True)
+CALL = Route("/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, own=(VIEW,), stable=True)
 CALLS_NDJSON = Route("/api/calls.ndjson", "tool calls, one JSON object a line", media=NDJSON, filters=CALL_FILTER)
 CALLS_CSV = Route("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER)
 
@@ -201,6 +211,7 @@ FEED = Route(
         Parameter("tables", f"Send rows of these that change: {', '.join(TABLES)}; several with commas."),
         FILTER,
         VIEW,
+        Parameter("passes", "A filter line: with `view=1`, entries and exchanges say whether they pass it."),
     ),
     filters=EVENT_FILTER,
     refuses=(406,),
@@ -221,6 +232,7 @@ API = (
     EVENT,
     EVENTS_NDJSON,
     SEARCH,
+    FILTER_LINE,
     CALLS,
     CALL,
     CALLS_NDJSON,

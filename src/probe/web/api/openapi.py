@@ -140,7 +140,7 @@ def _add_entries(schemas: Schemas) -> None:
     rows: Json = {"type": "array", "items": schemas.of(ExchangeRow)}
     for kind in get_args(Event):
         schemas.may_have(kind.__name__, "view", view)
-    for page in (answers.EventPage, answers.SearchPage):
+    for page in (answers.EventPage, answers.SearchPage, answers.Evidence):
         schemas.of(page)
         schemas.may_have(page.__name__, "exchanges", rows)
 

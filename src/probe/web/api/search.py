@@ -27,7 +27,7 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
     """Add the page of one engine. Its work goes through the turnstile of the exports."""
     log, limits = engine.log, engine.settings.limits
     searching = trio.Lock()
-    views = EntryViews(log, lambda: engine.observer.views)
+    views = EntryViews(log.entry, lambda: engine.observer.views)
 
     @app.get(listing.SEARCH.rule)
     async def search() -> Response:

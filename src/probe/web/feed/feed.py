@@ -18,7 +18,7 @@ from ...engine.protocols import WatchedEngine
 from ...server.endpoints.asgi import Headers, Receive, Scope, Send, start
 from ...server.endpoints.exchange import EVENT_HEADERS
 from ...views.entry_view import EntryViews
-from ...views.search.following import FollowedExchanges, LineFilter
+from ...views.search.following import FollowedExchanges, LineFilter, LineMarks
 from ...views.tables.tables import TableName
 from ...wire import sse
 from ...wire.jsonrpc import encode
@@ -42,7 +42,7 @@ class Feed:
     def __init__(self, engine: WatchedEngine, readers: Readers) -> None:
         self._engine = engine
         observer = engine.observer
-        views = EntryViews(engine.log, lambda: observer.views)
+        views = EntryViews(engine.log.entry, lambda: observer.views)
         self._pieces = Pieces(engine.run, engine.log, observer.tables, views)
         self._ticks = _Ticks(engine)
         self._readers = readers
@@ -61,7 +61,8 @@ class Feed:
     def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
         wishes = read(head, query)
         wanted = LineFilter(wishes.wanted, wishes.words, self._exchanges)
-        return _Reader(self._engine, self._pieces, self._ticks, wishes, wanted, send)
+        marks = LineMarks(wishes.passes, self._exchanges) if wishes.passes else None
+        return _Reader(self._engine, self._pieces, self._ticks, (wishes, wanted, marks), send)
 
 
 class _Ticks:
@@ -115,8 +116,7 @@ class _Reader:
         engine: WatchedEngine,
         pieces: Pieces,
         ticks: _Ticks,
-        wishes: Wishes,
-        wanted: LineFilter,
+        asked: tuple[Wishes, LineFilter, LineMarks | None],
         send: Send,
     ) -> None:
         settings = engine.settings
@@ -125,11 +125,10 @@ class _Reader:
         self._observer = engine.observer
         self._pieces = pieces
         self._ticks = ticks
-        self._wishes = wishes
-        self._wanted = wanted
+        self._wishes, self._wanted, self._marks = asked
         self._send = send
         self._since = engine.clock.both()[0]
-        self._tables = [_Table(name) for name in wishes.tables]
+        self._tables = [_Table(name) for name in self._wishes.tables]
         # Kept, so that all readers see the tables as of the same tick, and not as of the moment in which each asks.
         self._rows = engine.observer.tables
         self._keep_alive_s = settings.keep_alive_s
@@ -138,7 +137,7 @@ class _Reader:
         self._chunk: list[FeedFrame] = []
         # Of the chunk as it is sent.
         self._chunk_bytes = 0
-        self._packed_begin = PACKED_BEGIN if wishes.packed else b""
+        self._packed_begin = PACKED_BEGIN if self._wishes.packed else b""
         self._packed_end = PackedEnd()
 
     @property
@@ -218,6 +217,8 @@ class _Reader:
     async def _take_entries(self) -> bool:
         """Fill the chunk; whether it is full, and not yet all is in it."""
         await self._wanted.reach(self._ticks.end)
+        if self._marks is not None:
+            await self._marks.exchanges.reach(self._ticks.end)
         while self._chunk_bytes < _CHUNK_BYTES:
             step = self._cursor.next(self._log.first, self._ticks.end, trio.current_time())
             if step is None:
@@ -225,7 +226,7 @@ class _Reader:
             if isinstance(step, Missed):
                 self._tell(step)
                 continue
-            piece = self._pieces.entries(step, self._wanted, view=self._wishes.view)
+            piece = self._pieces.entries(step, self._wanted, view=self._wishes.view, marks=self._marks)
             self._cursor.took(piece.reached, piece.cost)
             self._append(piece)
             await self._pieces.let_others_run()

@@ -12,7 +12,7 @@ import trio
 from ...log.event_filter import EventFilter
 from ...log.event_log import EventLog
 from ...views.entry_view import EntryViews, Touched
-from ...views.search.following import LineFilter
+from ...views.search.following import LineFilter, LineMarks
 from ...views.tables.tables import TableName, Tables
 from ...wire import sse
 from ...wire.jsonrpc import encode
@@ -121,16 +121,21 @@ class Pieces:
             self._chunks.keep(frames, chunk, chunk.size + 2 * len(chunk.blocks))
         return chunk
 
-    def entries(self, span: Span, wanted: EventFilter | LineFilter, *, view: bool = False) -> FeedFrame:
+    def entries(
+        self, span: Span, wanted: EventFilter | LineFilter, *, view: bool = False, marks: LineMarks | None = None
+    ) -> FeedFrame:
         """The entries of a span that pass a filter, or of the beginning of the span.
 
         With `view` each has its view, and the rows of the exchanges that change with them stand before them: a reader
-        that was cut off between two entries has the rows of those before, and gets the others with the rest.
+        that was cut off between two entries has the rows of those before, and gets the others with the rest. `marks`
+        say what of all this passes a line.
         """
-        key = (span, wanted, view)
-        return self._kept.get(key) or self._keep(key, self._entries(span, wanted, {} if view else None))
+        key = (span, wanted, view, marks)
+        return self._kept.get(key) or self._keep(key, self._entries(span, wanted, {} if view else None, marks))
 
-    def _entries(self, span: Span, wanted: EventFilter | LineFilter, touched: Touched | None) -> FeedFrame:
+    def _entries(
+        self, span: Span, wanted: EventFilter | LineFilter, touched: Touched | None, marks: LineMarks | None
+    ) -> FeedFrame:
         self._made = True
         page = self._log.since(span.after, span.last - span.after)
         # Of a file numbers may be left out behind the span.
@@ -145,12 +150,12 @@ class Pieces:
             size += len(row)
             cost += 1 + (len(row) >> 10)
             if wanted.finds(row):
-                shown = row if touched is None else self._views.encoded(entry, row)
+                shown = row if touched is None else self._views.encoded(entry, row, marks)
                 parts.append(sse.event(shown, id=self.id(entry.seq)))
             if size >= PIECE_BYTES:
                 reached = entry.seq
                 break
-        rows = list(self._views.rows(touched)) if touched else []
+        rows = list(self._views.rows(touched, marks)) if touched else []
         if rows:
             parts.insert(0, _rows_event("exchanges", rows))
         return FeedFrame(b"".join(parts), reached, cost + len(rows))

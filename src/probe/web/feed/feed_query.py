@@ -14,7 +14,7 @@ from ...views.search.words import read as read_line
 from ...views.tables.tables import TABLES, TableName
 from ...wire.jsonrpc import clip
 
-OWN = ("since", "tail", "tables", "filter", "view")
+OWN = ("since", "tail", "tables", "filter", "view", "passes")
 """The parameters of the feed beside the filters of events."""
 
 _TAIL = 100
@@ -25,7 +25,8 @@ class Wishes:
     """`since` is the event id behind which to go on, None for the newest `tail` entries that pass.
 
     Entries pass that are `wanted` and pass the `words` of the filter line. `packed`: the reader takes gzip.
-    `view`: each entry comes with its `view`, and before them the rows of their exchanges.
+    `view`: each entry comes with its `view`, and before them the rows of their exchanges. `passes`: both say whether
+    they pass these words of another line, which leaves nothing out.
     """
 
     wanted: EventFilter
@@ -35,6 +36,7 @@ class Wishes:
     since: str | None
     packed: bool
     view: bool = False
+    passes: tuple[Word, ...] = ()
 
 
 def read(head: HttpHead, query: str) -> Wishes:
@@ -52,7 +54,10 @@ def read(head: HttpHead, query: str) -> Wishes:
     packed = _takes_gzip(head.all("accept-encoding"))
     words = read_line(own.get("filter", ""))
     tables, tail, view = _tables(own.get("tables")), _tail(own.get("tail")), switch("view", own.get("view"))
-    return Wishes(wanted, words, tables, tail, since, packed, view)
+    passes = read_line(own.get("passes", ""))
+    if passes and not view:
+        raise QueryError("passes needs view=1")
+    return Wishes(wanted, words, tables, tail, since, packed, view, passes)
 
 
 def _tables(value: str | None) -> tuple[TableName, ...]:
