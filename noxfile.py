@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -260,6 +260,8 @@ def tests(session: nox.Session) -> None:
     """Every test without a session of its own, on the newest Python here or on `TESTS_PYTHON`; names the slowest."""
     # the doctor looks at the pages
     site(session)
+    # macOS has it, and the examples of the documents run in it
+    install_programs(session, {"zsh": "zsh"})
     python = os.environ.get("TESTS_PYTHON") or pythons()[-1]
     pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *EVERYWHERE, *NOT_OURS, python=python)
 
@@ -486,9 +488,9 @@ def screenshots(session: nox.Session) -> None:
     npm(session, DASHBOARD, "run", "--silent", "screenshots", "--", str(ROOT / "docs" / "images"), **variables)
 
 
-def programs_of_the_load(session: nox.Session) -> None:
-    """wrk and h2load, on the PATH or Debian's, which are installed where this may be done."""
-    missing = [package for name, package in LOAD.items() if shutil.which(name) is None]
+def install_programs(session: nox.Session, wanted: Mapping[str, str]) -> None:
+    """Programs on the PATH, or Debian's by the names of their packages, which are installed where this may be done."""
+    missing = [package for name, package in wanted.items() if shutil.which(name) is None]
     if not missing:
         return
     if shutil.which("apt-get") is None or os.geteuid() != 0:
@@ -500,7 +502,7 @@ def programs_of_the_load(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Throughput and latency; the numbers are for reading, none fails."""
-    programs_of_the_load(session)
+    install_programs(session, LOAD)
     python = environment(session, "dev") / "python"
     session.run(python, "-m", "bench", *session.posargs, env=node_environment(session))
 

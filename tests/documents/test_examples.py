@@ -118,9 +118,8 @@ def test_the_judge_of_the_documents_says_what_they_show(tmp_path: Path) -> None:
 def test_a_command_of_the_documents_does_what_the_page_says(
     example: Example, shell: str, url: str, tmp_path: Path
 ) -> None:
-    assert shutil.which("curl"), "these examples need curl"
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    missing = [program for program in ("curl", shell) if shutil.which(program) is None]
+    assert missing == [], "these examples need them"
     said = run([shell, "-c", example.code.replace("http://127.0.0.1:8000/mcp", url)], tmp_path)
     if "tasks" in example.page.name:
         assert [json.loads(line)["result"].get("status") for line in said.splitlines() if line.startswith("{")] == [

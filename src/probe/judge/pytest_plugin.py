@@ -63,6 +63,15 @@ class McpProbe:
                 return found
             since = page["next"]
 
+    def calls(self, **filters: str) -> list[dict[str, Any]]:
+        """The tool calls of this test's client over HTTP, newest first, at most 1,000.
+
+        `filters` are those of `/api/calls`: `tool="progress"`, `outcome="cancelled"`, …
+        """
+        query = urlencode({"label": self.label, "limit": "1000", **filters})
+        rows: list[dict[str, Any]] = _get(f"{self._origin}/api/calls?{query}")["calls"]
+        return rows
+
     @property
     def verdicts(self) -> Mapping[str, str]:
         """The verdict of each rule: FAIL, WARN, INCONCLUSIVE, PASS or NOT_OBSERVED."""
@@ -105,7 +114,7 @@ class McpProbe:
         __tracebackhide__ = True
         report = self.report()
         wrong = [
-            f"{rule['verdict']} {rule['rule']}: {rule['title']}\n    {rule['remark']}\n    entries {rule['evidence']}"
+            f"{rule['verdict']} {rule['rule']}: {rule['fault']}\n    {rule['remark']}\n    entries {rule['evidence']}"
             for subject in report["subjects"]
             for rule in subject["verdicts"]
             if rule["verdict"] in _ACCUSING[: 1 + warnings] and not _is_meant(rule["rule"], ignore)

@@ -57,7 +57,7 @@ def test_the_plugin_in_a_run_of_its_own(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert "2 failed, 4 passed, 1 error" in run.stdout, run.stdout + run.stderr
     for said in (
-        "FAIL jsonrpc.version: Marks every message with jsonrpc 2.0",
+        'FAIL jsonrpc.version: A message lacks "jsonrpc": "2.0"',
         "the probe has seen no request of the client",
         "the probe has not observed ping.answered",
     ):
