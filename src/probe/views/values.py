@@ -396,6 +396,11 @@ class Message(Struct, eq=False):
         return members(self.content.value).get("error")
 
     @property
+    def batch(self) -> int | None:
+        """The place of a client's message in the array that brought it; None where it came alone."""
+        return getattr(self.fact, "batch", None)
+
+    @property
     def hidden(self) -> tuple[tuple[str, str], ...]:
         """The members that are hidden in the log: the JSON pointer (RFC 6901) and the JSON type of each."""
         return getattr(self.fact, "hidden", ())
@@ -426,9 +431,11 @@ class Message(Struct, eq=False):
         if self.era == "modern":
             return None
         session = self.opened or self.session
-        if session is not None and session.is_legacy:
-            return session
-        return None if self.pipe is None else self.pipe.session
+        if session is None or not session.is_legacy:
+            session = None if self.pipe is None else self.pipe.session
+        # A session that was opened later is none of this message; an `initialize` has opened its own.
+        is_there = session is not None and (session is self.opened or session.seq < self.seq)
+        return session if is_there else None
 
     @property
     def revision(self) -> str | None:
