@@ -13,6 +13,7 @@ from ...log.bounded import Newest
 from ...views.contents import members
 from ...views.values import Message
 from ...wire.jsonrpc import RequestId, is_id
+from .series import ALWAYS
 
 _MOST: Final = 1_000
 
@@ -20,28 +21,30 @@ Place: TypeAlias = str | None
 
 
 class AskedQuestions:
-    """Fed with the questions that the server made. `is_full` says that it no longer knows all of them."""
+    """Fed with the questions that the server made. `full` is since when it no longer knows all of them."""
 
     def __init__(self) -> None:
         self._questions: Newest[tuple[Place, RequestId], Message] = Newest(_MOST)
-        self._ids: Newest[RequestId, None] = Newest(_MOST)
-        self.is_full = False
+        # The first question with each id, in whatever session.
+        self._first: Newest[RequestId, Message] = Newest(_MOST)
+        self.full = ALWAYS
 
     def ask(self, question: Message) -> None:
         """One more question."""
         if question.id is None:
             return
-        self._ids.store(question.id, None)
+        self._first.store(question.id, self._first.get(question.id, question))
         if self._questions.store((place_of(question), question.id), question) is not None:
-            self.is_full = True
+            self.full = min(self.full, question.at)
 
     def by_id(self, message: Message, id: RequestId) -> Message | None:
         """The question with this id that was asked where a message came, or went."""
         return self._questions.get((place_of(message), id))
 
-    def anywhere(self, id: RequestId) -> bool:
-        """Whether a question had this id, in whatever session."""
-        return id in self._ids
+    def anywhere(self, id: RequestId, until: float) -> bool:
+        """True if a question before a time had this id, in whatever session."""
+        first = self._first.get(id)
+        return first is not None and first.at < until
 
     def of(self, message: Message) -> Message | None:
         """The question that a message answers, or would answer if it were well formed."""

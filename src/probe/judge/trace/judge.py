@@ -266,7 +266,8 @@ class TraceJudge:
         if function.id in subject.broken:
             return
         trace = self._trace
-        trace.subject, trace.rule, trace.view, trace.at = subject, self.catalogue.rules[function.id], view, at
+        trace.subject, trace.rule, trace.view = subject, self.catalogue.rules[function.id], view
+        trace.at = trace.asked = at
         try:
             if waiting is not None:
                 self._check(view)

@@ -92,13 +92,14 @@ def form(
     value.
     """
     names = names_in(member)
+    holder = names[-2] if len(names) > 1 else "the message"
 
     def ask(message: Message, trace: Trace) -> Finding | None:
         if where is not None and not where(message, trace):
             return None
         value = member_of(message, names, member)
         if value is MISSING:
-            return FAIL(f"{names[-2]} has no {names[-1]}") if needed else None
+            return FAIL(f"{holder} has no {names[-1]}") if needed else None
         if must(value):
             return PASS()
         return (WARN if nearly is not None and nearly(value) else FAIL)(f"{names[-1]} is {words(value)}")

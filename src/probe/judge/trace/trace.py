@@ -15,6 +15,7 @@ nothing behind it, so what was final stays as it was.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar, cast
@@ -62,10 +63,12 @@ class SeenQueries:
     def newest(
         self, kind: Kind[View], method: str | None, most: int, where: Callable[[View], bool] | None = None
     ) -> Sequence[View]:
-        """The newest opportunities of a kind up to the one that the rule is asked about, that first."""
-        number = _number(self._trace.view)
-        views = reversed(self._trace.subject.series(kind, method).views)
-        found = (view for view in views if _number(view) <= number and (where is None or where(view)))
+        """The newest opportunities of a kind, not later than the one that the rule is asked about, the newest first."""
+        series = self._trace.subject.series(kind, method)
+        last = bisect_right(series.times, self._trace.asked)
+        found = (
+            view for view in map(series.views.__getitem__, range(last - 1, -1, -1)) if where is None or where(view)
+        )
         return list(islice(found, most))
 
     def acted(self, place: Place | None, since: float, until: float) -> bool:
@@ -211,7 +214,8 @@ class SureQueries:
 class Trace:
     """The trace of one client, for one rule. `now` is how far the log goes, `at` the time as of which the rule decides.
 
-    `settings` are those of the server, by name; empty where the log has none.
+    `asked` is the time of the opportunity that it is asked about, `settings` are those of the server, by name; empty
+    where the log has none.
     """
 
     def __init__(self, allowances: Allowances) -> None:
@@ -221,6 +225,7 @@ class Trace:
         self.sure = SureQueries(self)
         self.now = 0.0
         self.at = 0.0
+        self.asked = 0.0
         self.draining: float | None = None
         self.subject: Subject
         self.rule: Rule
