@@ -5,8 +5,26 @@ from __future__ import annotations
 from typing import Final
 
 from ..trace.rules import registered
-from . import cancel, meta, param, ping, progress
+from . import (
+    cancel,
+    ids,
+    jsonrpc,
+    log_levels,
+    meta,
+    param,
+    ping,
+    progress,
+)
 
-_GROUPS: Final = (cancel, meta, param, ping, progress)
+_GROUPS: Final = (
+    cancel,
+    ids,
+    jsonrpc,
+    log_levels,
+    meta,
+    param,
+    ping,
+    progress,
+)
 
 FUNCTIONS: Final = registered()

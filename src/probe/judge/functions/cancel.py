@@ -13,7 +13,7 @@ from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNR
 from ..trace.rules import rule
 from ..trace.tasks import task_of
 from ..trace.trace import Trace
-from .words import is_whole, number_or_type
+from .words import is_whole, number_or_type, numeric
 
 _CANCELLED: Final = "notifications/cancelled"
 
@@ -68,7 +68,7 @@ def _unknown(message: Message, id: RequestId, until: float, trace: Trace) -> Fin
     unknown = f"no request had the id {id!r}" + ("; it may have been lost on the way" if over_http else "")
     if trace.seen.has_id_like(message, id, until):
         return UNCLEAR(unknown) if over_http else WARN(unknown)
-    twin: RequestId = str(id) if isinstance(id, int) else _number(id)
+    twin: RequestId = str(id) if isinstance(id, int) else numeric(id)
     request = trace.seen.request_with_id(message, twin, until) if twin != id else None
     if request is not None:
         return FAIL(f"requestId is {id!r}, and the request has {twin!r}", request)
@@ -76,11 +76,6 @@ def _unknown(message: Message, id: RequestId, until: float, trace: Trace) -> Fin
     if question is not None and not trace.seen.replies(question, until):
         return FAIL(f"{id!r} is the id of a question of the server", question)
     return WARN(unknown)
-
-
-def _number(id: str) -> RequestId:
-    """The number that a text is, in the way in which JSON has it; else the text."""
-    return int(id) if len(id) < 20 and id.isascii() and id.isdecimal() and str(int(id)) == id else id
 
 
 @rule("cancel.in-progress", each=NOTIFICATION, methods={_CANCELLED})
