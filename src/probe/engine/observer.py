@@ -14,7 +14,7 @@ from ..views.calls import Calls
 from ..views.fold import Views
 from ..views.retention import Retention
 from ..views.tables.tables import Tables
-from ..views.values import Call
+from ..views.work import Call
 
 
 class CallFollower(Protocol):

@@ -12,7 +12,7 @@ from ..log.event_log import Entry
 from .call_row import CallRow
 from .records import CallRecord
 from .retention import Retention
-from .values import Call
+from .work import Call
 
 # So many calls that made room while they ran are kept after their end: their answers may yet be delivered.
 _MOST_OVER: Final = 100

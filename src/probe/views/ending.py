@@ -13,7 +13,8 @@ from ..log.event_log import Entry
 from ..wire.jsonrpc import clip
 from .contents import members
 from .records import CallRecord
-from .values import Call, Exchange, Message
+from .values import Exchange, Message
+from .work import Call
 
 State: TypeAlias = Literal[
     "completed",

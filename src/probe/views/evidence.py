@@ -21,7 +21,8 @@ from ..log.bounded import Newest
 from ..log.context import Context
 from ..log.event_log import Entry
 from .retention import Retention
-from .values import Call, Exchange
+from .values import Exchange
+from .work import Call
 
 _Follows: TypeAlias = Callable[[Context, Any], bool]
 

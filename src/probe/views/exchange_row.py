@@ -15,7 +15,8 @@ from ..wire.jsonrpc import encode
 from .call_row import ANSWERS
 from .ending import Ending, EntryOf, Parts, asks, ending_of, lone_ending, streams
 from .tables.groups import is_on_wire
-from .values import Call, Exchange
+from .values import Exchange
+from .work import Call
 
 Transport: TypeAlias = Literal["http", "websocket", "stdio", "host"]
 

@@ -20,23 +20,13 @@ from ..log.context import Context
 from ..log.event_log import Entry
 from .call_row import ANSWERS
 from .calls import Calls, row_of
+from .clients import Client, Process, Scope
 from .evidence import NO_ROLE, ROLES, Evidence
 from .hosts import Hosts
 from .messages import EVENT_STREAM, Messages, leave
 from .retention import Retention
-from .values import (
-    Call,
-    Client,
-    Connection,
-    Exchange,
-    Host,
-    Message,
-    Process,
-    Scope,
-    Session,
-    Stream,
-    Task,
-)
+from .values import Connection, Exchange, Message, Session
+from .work import Call, Host, Stream, Task
 
 _DISCONNECT: Final = "disconnect"
 _MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)

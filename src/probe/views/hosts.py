@@ -10,7 +10,8 @@ from ..log.bounded import Newest
 from ..log.event_log import Entry
 from .call_row import ANSWERS
 from .retention import Retention
-from .values import Call, Exchange, Host
+from .values import Exchange
+from .work import Call, Host
 
 
 class Hosts:

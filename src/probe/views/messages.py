@@ -11,9 +11,11 @@ from ..log.bounded import Newest
 from ..log.context import Context
 from ..log.event_log import Entry
 from .call_row import ANSWERS
+from .clients import Scope
 from .contents import Contents
 from .retention import Retention
-from .values import Call, Connection, Exchange, Message, Reading, Scope, Session, Stream
+from .values import Connection, Exchange, Message, Session
+from .work import Call, Reading, Stream
 
 EVENT_STREAM: Final = "text/event-stream"
 _CANCELLED: Final = "notifications/cancelled"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from ...log.bounded import Newest
-from ...views.values import Client
+from ...views.clients import Client
 from .series import ALWAYS
 from .subject import Subject
 

@@ -15,10 +15,11 @@ from pydantic_core import from_json
 from ...log import events
 from ...log.bounded import Newest
 from ...log.event_log import Entry
+from ...views.clients import Client
 from ...views.contents import members
 from ...views.fold import Views
 from ...views.retention import ForgottenError
-from ...views.values import Client, Exchange, Message
+from ...views.values import Exchange, Message
 from . import opportunities as each
 from .kind import Kind
 from .listings import PAGED, Pages

@@ -12,7 +12,8 @@ from ...log import events
 from ...log.event_log import Entry
 from ...log.events.messages import UnreadableFault
 from ...views.contents import members
-from ...views.values import Connection, Exchange, Session, Stream
+from ...views.values import Connection, Exchange, Session
+from ...views.work import Stream
 
 
 class Moment(Struct, eq=False):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from ...log.bounded import Newest
-from ...views.values import Message, Scope
+from ...views.clients import Scope
+from ...views.values import Message
 from ...wire.jsonrpc import ProgressToken, is_id
 from .tasks import Tasks, task_of
 

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar, cast
 
-from ...views.values import Connection, Exchange, Message, Scope, Session
+from ...views.clients import Scope
+from ...views.values import Connection, Exchange, Message, Session
 from ...wire.jsonrpc import ProgressToken, RequestId
 from ..rules.catalogue import Allowances, Rule
 from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
