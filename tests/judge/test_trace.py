@@ -166,6 +166,20 @@ def test_windows(ends: str, crossed: Any, had_time: Any, crossing: bool):
     assert (expected == remarks[0] and verdict is UNCLEAR) if isinstance(expected, str) else verdict is expected
 
 
+def test_a_rule_is_asked_before_contents_make_room():
+    def reads(message: Any, trace: Trace) -> Finding | None:
+        return PASS() if message.params["name"] == "t" else None
+
+    log = Log()
+    session = log.http().session()
+    for _ in range(10):
+        session.call("t", {"text": "x" * 1_000})
+    functions = _of(RuleFunction("tools.arguments-object", REQUEST, reads, frozenset({"tools/call"})))
+    judge = _judge(log, functions, retention=Retention(content_bytes=5_000))
+    judge.end(None)
+    assert _says(judge, "tools.arguments-object") == (PASSED, [""] * 3)
+
+
 def test_what_a_rule_waits_for_may_have_made_room():
     log = Log()
     session = log.http().session()

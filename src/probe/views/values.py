@@ -277,6 +277,7 @@ class Message(Struct, eq=False):
     token: ProgressToken | None = None
     is_forgotten: bool = False
     kept_target: str = ""
+    kept_size: int = 0
 
     @property
     def fact(self) -> MessageFact:
@@ -468,6 +469,11 @@ class Message(Struct, eq=False):
         return self.exchange is not None and self.exchange.limited_by(at)
 
     @property
+    def size(self) -> int:
+        """How many bytes it has, or had. It outlives the content."""
+        return self.kept_size if self.is_forgotten else len(self.fact.message)
+
+    @property
     def target(self) -> str:
         """The name, URI or task id that a request is about; empty where it has none. It outlives the content."""
         if self.is_forgotten:
@@ -481,7 +487,8 @@ class Message(Struct, eq=False):
             return 0
         if not whole and self.received and self.rpc == "request":
             self.kept_target = self.target
-        size, self.is_forgotten = len(self.fact.message), True
+        size = self.kept_size = len(self.fact.message)
+        self.is_forgotten = True
         light = structs.replace(self.entry.fact, message=b"")
         self.entry = structs.replace(self.entry, fact=light)
         return size

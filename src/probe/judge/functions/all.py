@@ -14,6 +14,7 @@ from . import (
     param,
     ping,
     progress,
+    tools,
 )
 
 _GROUPS: Final = (
@@ -25,6 +26,7 @@ _GROUPS: Final = (
     param,
     ping,
     progress,
+    tools,
 )
 
 FUNCTIONS: Final = registered()

@@ -283,10 +283,16 @@ class Finder:
     def _answered(self, subject: Subject, request: Message, sent: Message) -> None:
         """Note what an answer says that rules ask for long after it."""
         session = request.in_session
-        if sent.had is None or sent.rpc != "response":
+        if sent.had is None:
             return
         try:
-            if request.method == "initialize" and session is not None:
+            if sent.rpc == "error":
+                code = members(sent.error).get("code")
+                subject.errors.store(request.seq, code if isinstance(code, int) else 1)
+            elif request.method == "tools/call":
+                if b'"isError"' in sent.raw and members(sent.result).get("isError") is True:
+                    subject.errors.store(request.seq, 0)
+            elif request.method == "initialize" and session is not None:
                 subject.offered.store(session, members(members(sent.result).get("capabilities")))
             elif request.method in PAGED:
                 digest, page = self._lists.read(request.method, sent.raw, lambda: members(sent.result))

@@ -101,6 +101,8 @@ class TraceJudge:
         self._retention = retention or Retention()
         # Asked before what they are about makes room.
         self._most_found = min(_MOST_FOUND, self._retention.messages // 4)
+        self._most_bytes = self._retention.content_bytes // 4
+        self._bytes = 0
         self._rules = [function for id in sorted(functions) for function in functions[id]]
         self._asked: dict[_About, Sequence[RuleFunction]] = {}
         self._clients = Clients(most_subjects)
@@ -163,7 +165,12 @@ class TraceJudge:
         self._views.take(item)
         self._finder.take(item)
         self._waits.touch(item, self._views)
-        if now - self._batch_began >= self._batch_s or len(self._finder.found) >= self._most_found:
+        self._bytes += len(getattr(item.fact, "message", b""))
+        if (
+            now - self._batch_began >= self._batch_s
+            or len(self._finder.found) >= self._most_found
+            or self._bytes >= self._most_bytes
+        ):
             self.settle()
 
     def end(self, end: End | None, *, over: bool | None = None) -> None:
@@ -215,7 +222,7 @@ class TraceJudge:
 
     def settle(self, *, everything: bool = False) -> None:
         """Ask the rules about what has come; with `everything` also those that wait, as nothing more comes."""
-        self._batch_began = self._trace.now
+        self._batch_began, self._bytes = self._trace.now, 0
         found, self._finder.found = self._finder.found, []
         general: list[tuple[RuleFunction, Opportunity]] = []
         for opportunity in found:

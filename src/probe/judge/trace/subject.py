@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from ...log.bounded import Newest
+from ...views.clients import Scope
 from ...views.values import Connection, Exchange, Message, Session
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
@@ -24,7 +26,7 @@ from .tokens import Tokens
 _MOST_NAMES: Final = 100
 # Characters of what a client calls itself, where two are told apart by it.
 _LONGEST_NAME: Final = 60
-# Places (sessions, pipes) of one client that a query can find.
+# Places (sessions, pipes, scopes of ids) of one client that a query can find.
 _MOST_PLACES: Final = 1_000
 _MOST_MARKS: Final = 5_000
 
@@ -34,6 +36,8 @@ _LISTS: Final = frozenset(
 _USES: Final = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
 
 _Name = TypeVar("_Name", str, tuple[str, str])
+_Known: TypeAlias = defaultdict[tuple[Kind[Any], str | None], Series[Any]]
+_NONE: Final[Series[Any]] = Series()
 Place: TypeAlias = Session | Connection
 
 
@@ -62,8 +66,9 @@ class Subject:
     missing, `limits` the times at which a limit of the server disturbed it, `draining` when the server began to end.
     `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
     nothing more can come. `lists` are all that were delivered to it, `lists_in` those of each legacy session, and
-    `offered` the capabilities of the server as it was told them there. `marks` are what rules found about the views of
-    entries; `kept` and `counts` are what queries remember for rules, `own` what some rules keep themselves.
+    `offered` the capabilities of the server as it was told them there. `errors` are the codes of errors by the requests
+    that they answer, 0 for a tool's. `marks` are what rules found about the views of entries; `kept` and `counts` are
+    what queries remember for rules, `own` what some rules keep themselves.
     """
 
     label: str
@@ -90,6 +95,7 @@ class Subject:
     lists: Lists = field(default_factory=Lists)
     lists_in: Newest[Session, Lists] = field(default_factory=lambda: Newest(_MOST_PLACES))
     offered: Newest[Session, Mapping[str, Any]] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    errors: Newest[int, int] = field(default_factory=lambda: Newest(_MOST_MARKS))
     dialogue: Dialogue = field(default_factory=Dialogue)
     tokens: Tokens = field(init=False)
     tallies: dict[str, RuleTally] = field(default_factory=dict)
@@ -98,7 +104,8 @@ class Subject:
     kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_MARKS))
     own: dict[str, Any] = field(default_factory=dict)
     counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(_MOST_PLACES))
-    _series: dict[tuple[Kind[Any], str | None], Series[Any]] = field(default_factory=dict)
+    _series: _Known = field(default_factory=lambda: defaultdict(Series))
+    _scoped: Newest[Scope, _Known] = field(default_factory=lambda: Newest(_MOST_PLACES))
     _acts: Newest[Place | None, Series[int]] = field(default_factory=lambda: Newest(_MOST_PLACES))
     _said: tuple[str, Any] | None = None
 
@@ -158,17 +165,25 @@ class Subject:
     # -- what it did
 
     def note(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
-        """An opportunity came; those of a method are found by it, too."""
-        self.series(kind, None).add(at, view)
+        """An opportunity came; it is found by its method and, where it is a message, by its scope, too."""
+        self._series[kind, None].add(at, view)
         if method is not None:
-            self.series(kind, method).add(at, view)
+            self._series[kind, method].add(at, view)
+        scope = view.scope if isinstance(view, Message) else None
+        if scope is None:
+            return
+        scoped = self._scoped.get(scope)
+        if scoped is None:
+            scoped = defaultdict(Series)
+            self._scoped.store(scope, scoped)
+        scoped[kind, None].add(at, view)
+        if method is not None:
+            scoped[kind, method].add(at, view)
 
-    def series(self, kind: Kind[Any], method: str | None) -> Series[Any]:
-        """The opportunities of a kind, of one method or of all."""
-        found = self._series.get((kind, method))
-        if found is None:
-            found = self._series[kind, method] = Series()
-        return found
+    def series(self, kind: Kind[Any], method: str | None, scope: Scope | None = None) -> Series[Any]:
+        """The opportunities of a kind, of one method or of all, in one scope or in all."""
+        known = self._series if scope is None else self._scoped.get(scope)
+        return _NONE if known is None else known.get((kind, method), _NONE)
 
     def act(self, at: float, seq: int, *places: Place | None) -> None:
         """The client did something, in a session and on a pipe where it has these."""

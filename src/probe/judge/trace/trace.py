@@ -49,17 +49,38 @@ class SeenQueries:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
 
-    def all(self, kind: Kind[View], *methods: str, since: float = NEVER, until: float = ALWAYS) -> Sequence[View]:
-        """The opportunities of a kind in a window, oldest first; only those of some methods, where they are given."""
+    def all(
+        self,
+        kind: Kind[View],
+        *methods: str,
+        since: float = NEVER,
+        until: float = ALWAYS,
+        scope: Scope | None = None,
+    ) -> Sequence[View]:
+        """The opportunities of a kind in a window, oldest first: all, those of some methods, or those in one scope."""
         subject = self._trace.subject
         if len(methods) <= 1:
-            return subject.series(kind, methods[0] if methods else None).between(since, until)
-        found = [view for method in methods for view in subject.series(kind, method).between(since, until)]
+            return subject.series(kind, methods[0] if methods else None, scope).between(since, until)
+        found = [view for method in methods for view in subject.series(kind, method, scope).between(since, until)]
         return sorted(found, key=_number)
 
-    def last(self, kind: Kind[View], method: str | None = None, *, until: float = ALWAYS) -> View | None:
+    def has(
+        self,
+        kind: Kind[Any],
+        *methods: str,
+        since: float = NEVER,
+        until: float = ALWAYS,
+        scope: Scope | None = None,
+    ) -> bool:
+        """True if there is such an opportunity in a window."""
+        subject = self._trace.subject
+        return any(subject.series(kind, method, scope).has(since, until) for method in methods or (None,))
+
+    def last(
+        self, kind: Kind[View], method: str | None = None, *, until: float = ALWAYS, scope: Scope | None = None
+    ) -> View | None:
         """The newest opportunity of a kind before a time."""
-        return self._trace.subject.series(kind, method).last_before(until)
+        return self._trace.subject.series(kind, method, scope).last_before(until)
 
     def newest(
         self, kind: Kind[View], method: str | None, most: int, where: Callable[[View], bool] | None = None
@@ -110,6 +131,10 @@ class SeenQueries:
         """The `notifications/cancelled` by which the server withdrew a question, if it was delivered by then."""
         found = self._trace.subject.dialogue.withdrawn.get(question)
         return found if found is not None and found.had is not None and found.had < until else None
+
+    def error_of(self, request: Message) -> int | None:
+        """The code of the error that the client had for an answer, 0 where a tool failed; None without an error."""
+        return self._trace.subject.errors.get(request.seq)
 
     def lists(self, session: Session | None = None) -> Lists:
         """The lists that were delivered in a legacy session; for None, all that the client was given."""
@@ -259,6 +284,14 @@ class Trace:
         return None if subject.kind in ("label", "session", "pipe") else _NOBODY
 
     # -- series
+
+    def passed(self, since: float, seconds: str | float) -> float:
+        """A window is over, or the client has ended: its end. For what is no accusation, as nothing is doubted."""
+        until = since + self.allowance(seconds)
+        if self.now < until and self.subject.end is None:
+            raise TooEarly(until)
+        self.at = max(self.at, min(until, self.now))
+        return until
 
     def fates(
         self, kind: Kind[View], fate: Callable[[View, Trace], Fate], *methods: str, before: Seen
