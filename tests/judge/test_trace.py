@@ -15,6 +15,7 @@ from probe.judge.trace.opportunities import ASKED, NOTIFICATION, REQUEST
 from probe.judge.trace.rules import RuleFunction
 from probe.judge.trace.trace import Trace
 from probe.judge.verdicts import Verdict
+from probe.log import events
 from probe.log.header import End
 from probe.views.retention import Retention
 
@@ -174,6 +175,7 @@ def test_a_rule_is_asked_before_contents_make_room():
     session = log.http().session()
     for _ in range(10):
         session.call("t", {"text": "x" * 1_000})
+        log.add(events.CallProgressed(1.0, None, None))
     functions = _of(RuleFunction("tools.arguments-object", REQUEST, reads, frozenset({"tools/call"})))
     judge = _judge(log, functions, retention=Retention(content_bytes=5_000))
     judge.end(None)

@@ -14,6 +14,7 @@ from . import (
     param,
     ping,
     progress,
+    security,
     tools,
 )
 
@@ -26,6 +27,7 @@ _GROUPS: Final = (
     param,
     ping,
     progress,
+    security,
     tools,
 )
 

@@ -165,7 +165,7 @@ class TraceJudge:
         self._views.take(item)
         self._finder.take(item)
         self._waits.touch(item, self._views)
-        self._bytes += len(getattr(item.fact, "message", b""))
+        self._bytes += len(getattr(item.fact, "message", None) or b"")
         if (
             now - self._batch_began >= self._batch_s
             or len(self._finder.found) >= self._most_found
