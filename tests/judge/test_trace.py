@@ -191,3 +191,22 @@ def test_what_a_rule_waits_for_may_have_made_room():
     log.idle(10)
     judge = _judge(log, _asked(5.0, crossing=True), retention=Retention(messages=20))
     assert _says(judge, "ping.answered") == (UNCLEAR, ["the message that decides it has made room for newer ones"])
+
+
+def _is_call(request: Any) -> bool:
+    return bool(request.method == "tools/call")
+
+
+def test_a_rule_finds_the_first_view_and_the_one_before():
+    def ask(request: Any, trace: Trace) -> Finding | None:
+        first = trace.seen.first(REQUEST, None, _is_call, until=request.at)
+        before = trace.before(request.id % 2)
+        return FAIL(f"{first and first.id} {before and before.id}")
+
+    log = Log()
+    session = log.http().session()
+    for _ in range(3):
+        session.call("tool")
+    judge = _judge(log, _of(RuleFunction("ping.answered", REQUEST, ask)))
+    judge.end(None)
+    assert _says(judge, "ping.answered")[1] == ["None None", "None None", "2 1", "2 2"]

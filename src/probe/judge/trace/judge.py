@@ -30,6 +30,7 @@ from .findings import UNCLEAR, CutShort, Finding, Hidden, NotYet, Seen, TooEarly
 from .kind import Kind
 from .moments import Unreadable
 from .questions import Reply
+from .rounds import Retry
 from .rules import RuleFunction
 from .series import ALWAYS, NEVER
 from .subject import Subject
@@ -46,7 +47,7 @@ _MOST_FOUND: Final = 1_000
 # Different kinds, methods, revisions and transports whose functions are remembered.
 _MOST_ABOUT: Final = 1_000
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
-_DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply)
+_DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
 
 _About: TypeAlias = tuple[Kind[Any], str | None, str | None, str | None, bool]
 """A kind of opportunity; of a message its method, revision and transport; and whether it belongs to nobody."""

@@ -71,6 +71,16 @@ class Question:
             return True
         return "url" in declared if self.is_url else "form" in declared or "url" not in declared
 
+    def replied_by(self, at: float) -> bool:
+        """True if an answer had come before a time."""
+        return any(reply.at < at for reply in self.replies)
+
+    def given_up_by(self, at: float) -> bool:
+        """True if before a time the server had withdrawn it, or the request in which it was asked was over."""
+        request = self.sent.request
+        over = request is not None and (request.was_answered(at) or request.dropped_by(at))
+        return over or (self.withdrawn is not None and self.withdrawn < at)
+
     def hides(self, *names: str) -> bool:
         """Whether something of a member of its `params` is hidden in the log; `names` lead to it."""
         return bool(self.sent.hidden) and covers(self.sent.hidden, self.pointer + pointer(*names))
@@ -93,6 +103,11 @@ class Reply:
     def seq(self) -> int:
         """The number of the message that brought it."""
         return self.message.seq
+
+    @property
+    def at(self) -> float:
+        """When it came."""
+        return self.message.at
 
     @property
     def method(self) -> str:
@@ -145,3 +160,8 @@ class PageVisit:
     def seq(self) -> int:
         """The number of the request for the page."""
         return self.exchange.seq
+
+    @property
+    def at(self) -> float:
+        """When that came."""
+        return self.exchange.began.mono

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 View = TypeVar("View")
@@ -20,12 +20,15 @@ class Series(Generic[View]):
     A window is half-open: `[since, until)`.
     """
 
-    __slots__ = ("forgot", "times", "views")
+    __slots__ = ("_firsts", "_gone", "forgot", "times", "views")
 
     def __init__(self) -> None:
         self.times: list[float] = []
         self.views: list[View] = []
         self.forgot = NEVER
+        # How many have made room, and for each function how many it was asked about, and what it found when.
+        self._gone = 0
+        self._firsts: dict[Callable[[View], bool], tuple[int, tuple[float, View] | None]] = {}
 
     def add(self, at: float, view: View) -> None:
         """One more, not earlier than the one before."""
@@ -34,6 +37,7 @@ class Series(Generic[View]):
         # Half of them at once, as a list moves all that stays.
         if len(self.times) > 2 * _MOST:
             self.forgot = self.times[_MOST - 1]
+            self._gone += _MOST
             del self.times[:_MOST]
             del self.views[:_MOST]
 
@@ -52,3 +56,13 @@ class Series(Generic[View]):
         """True if there is one in the window."""
         place = bisect_left(self.times, since)
         return place < len(self.times) and self.times[place] < until
+
+    def first(self, where: Callable[[View], bool], until: float) -> View | None:
+        """The first view for which a function says yes, where that is before a time. It is asked once about each."""
+        asked, found = self._firsts.get(where, (0, None))
+        if found is None:
+            start = max(0, asked - self._gone)
+            new = zip(self.times[start:], self.views[start:], strict=True)
+            found = next(((at, view) for at, view in new if where(view)), None)
+            self._firsts[where] = self._gone + len(self.views), found
+        return found[1] if found is not None and found[0] < until else None

@@ -67,8 +67,8 @@ class Subject:
     `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
     nothing more can come. `lists` are all that were delivered to it, `lists_in` those of each legacy session, and
     `offered` the capabilities of the server as it was told them there. `errors` are the codes of errors by the requests
-    that they answer, 0 for a tool's. `marks` are what rules found about the views of entries; `kept` and `counts` are
-    what queries remember for rules, `own` what some rules keep themselves.
+    that they answer, 0 for a tool's. `marks` are what rules found about the views of entries; `kept`, `counts` and
+    `newest` are what queries remember for rules, `own` what some rules keep themselves.
     """
 
     label: str
@@ -104,6 +104,7 @@ class Subject:
     kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_MARKS))
     own: dict[str, Any] = field(default_factory=dict)
     counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    newest: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_PLACES))
     _series: _Known = field(default_factory=lambda: defaultdict(Series))
     _scoped: Newest[Scope, _Known] = field(default_factory=lambda: Newest(_MOST_PLACES))
     _acts: Newest[Place | None, Series[int]] = field(default_factory=lambda: Newest(_MOST_PLACES))

@@ -82,6 +82,12 @@ class SeenQueries:
         """The newest opportunity of a kind before a time."""
         return self._trace.subject.series(kind, method, scope).last_before(until)
 
+    def first(
+        self, kind: Kind[View], method: str | None, where: Callable[[View], bool], *, until: float = ALWAYS
+    ) -> View | None:
+        """The first opportunity of a kind for which a function of a module says yes, where that is before a time."""
+        return self._trace.subject.series(kind, method).first(where, until)
+
     def newest(
         self, kind: Kind[View], method: str | None, most: int, where: Callable[[View], bool] | None = None
     ) -> Sequence[View]:
@@ -193,7 +199,8 @@ class SureQueries:
         if not is_over and end is None:
             raise TooEarly(until)
         last = until if is_over else trace.now
-        why = _MISSING if trace.gap_in(since, last) else trace.disturbance(since, last)
+        why = trace.disturbance(since, last) if trace.rule.kind in _DISTURBED else None
+        why = _MISSING if trace.gap_in(since, last) else why
         if why is not None:
             raise Undecided(why, *shown_by)
         cut = end if not is_over else next((each for each in trace.subject.ends if since <= each.at < until), None)
@@ -268,9 +275,7 @@ class Trace:
         return any(first < until and last > since for first, last in self.subject.gaps)
 
     def disturbance(self, since: float, until: float) -> str | None:
-        """The reason for which a rule about time or absence cannot decide in a window; None without one."""
-        if self.rule.kind not in _DISTURBED:
-            return None
+        """What disturbed the client in a window: a limit of the server, or its end; None without one."""
         if any(since <= limit < until for limit in self.subject.limits):
             return "a limit of the server was reached"
         drained = self.subject.draining
@@ -334,6 +339,15 @@ class Trace:
         if self.rule.id not in own:
             own[self.rule.id] = make()
         return cast("Kept", own[self.rule.id])
+
+    def before(self, key: Any) -> Any:
+        """The opportunity before this one for which this rule asked so with this key. Asked as `nth` is."""
+        newest, kept = self.subject.newest, self.subject.kept
+        place = ("before", self.rule.id, key, _number(self.view))
+        if place not in kept:
+            kept.store(place, newest.get((self.rule.id, key)))
+            newest.store((self.rule.id, key), self.view)
+        return kept[place]
 
     def found_by_others(self) -> str | None:
         """The rule that found a fault in this opportunity; for a general rule. Waits for those that are not final."""
