@@ -1,0 +1,108 @@
+"""What the rules about answers to the server share: their form, and whether a client serves what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ...views.contents import members
+from ..rules.schemas import misfit
+from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Seen
+from ..trace.opportunities import REPLY
+from ..trace.questions import Question, Reply
+from ..trace.series import NEVER
+from ..trace.trace import Trace
+
+_METHOD_NOT_FOUND: Final = -32601
+# One refusal may be a slip of a client that is just starting. The report shows the newest three.
+_PATTERN: Final = 2
+_SHOWN: Final = 3
+
+
+def has_form(reply: Reply, revision: str, definition: str) -> Finding:
+    """An answer fits a definition of the schema.
+
+    null in the place of a member that should be left out is a warning: libraries with fixed fields write it, and the
+    pages of the specification say of an empty content only that it is typically omitted.
+    """
+    hidden, at = reply.message.hidden, reply.pointer
+    found = misfit(revision, definition, reply.value, hidden, at=at)
+    if found is None:
+        return PASS()
+    without = misfit(revision, definition, _without_nulls(reply.value), hidden, at=at)
+    remark = f"the answer to {reply.method} does not fit {definition}: {found}"
+    return (WARN if without is None else FAIL)(remark, reply.question)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+
+
+def has_result(reply: Reply) -> bool:
+    """True for an answer that is no error."""
+    return reply.error is None
+
+
+def serves(
+    reply: Reply,
+    trace: Trace,
+    is_served: Callable[[Reply], bool],
+    other: Callable[[Question, Trace], Question | None] | None = None,
+) -> Finding | None:
+    """A client answers the questions that it declared it answers.
+
+    Only -32601 to every one of them is certain: any other error may have its reason in the moment. A result that is
+    malformed was an attempt, and is left to the rules about its form. `other` finds an earlier question that was not
+    served, where no other answer is such a refusal.
+    """
+    question = reply.question
+    if not question.is_declared:
+        return None
+    if is_served(reply):
+        return PASS()
+    if _knows_method(reply):
+        return None if has_result(reply) else UNCLEAR(f"the answer is the error {_code(reply)}", question)
+    found: list[Seen] = [*trace.seen.newest(REPLY, question.method, _SHOWN, _is_declared)]
+    if len(found) == 1 and other is not None and (before := other(question, trace)) is not None:
+        found.append(before)
+    return never_serves(question, trace, "-32601", found)
+
+
+def never_serves(question: Question, trace: Trace, what: str, shown_by: Sequence[Seen]) -> Finding:
+    """A question was not served: a pattern only where none ever was, and `shown_by` are two that were not."""
+    if len(shown_by) < _PATTERN or trace.seen.first(REPLY, question.method, _knows_method, until=trace.at) is not None:
+        return UNCLEAR(f"{what} to this question, though it is declared", *shown_by, at=question)
+    remark = f"{what} to every such question, though it is declared"
+    trace.sure.knows_all(REPLY, question.method, NEVER, remark)
+    return FAIL(remark, *shown_by, at=question)
+
+
+def is_silent(question: Question, trace: Trace, seconds: str) -> bool:
+    """No answer came to a declared question, and other messages of its session did.
+
+    In 2026-07-28 a client need not retry, and so owes nothing.
+    """
+    had, session = question.delivered, question.sent.in_session
+    if had is None or session is None or question.key is not None or not question.is_declared:
+        return False
+    until = had + trace.allowance(seconds)
+    if question.replied_by(until):
+        return False
+    trace.sure.had_time(had, seconds)
+    return not session.closed_by(until) and trace.seen.acted(session, had, until)
+
+
+def _is_declared(reply: Reply) -> bool:
+    return reply.question.is_declared
+
+
+def _knows_method(reply: Reply) -> bool:
+    return reply.question.is_declared and _code(reply) != _METHOD_NOT_FOUND
+
+
+def _code(reply: Reply) -> Any:
+    return members(reply.error).get("code")
