@@ -1,0 +1,130 @@
+"""Rules `roots.*`: the folders that a client names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+from urllib.parse import unquote
+
+from ...views.contents import members
+from ...views.values import Message, Session
+from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ..trace.moments import declared_in
+from ..trace.opportunities import NOTIFICATION, QUESTION, REPLY
+from ..trace.questions import Question, Reply
+from ..trace.rules import rule
+from ..trace.trace import Trace
+from .answering import is_silent, never_serves, serves
+
+_LIST: Final = "roots/list"
+_CHANGED: Final = "notifications/roots/list_changed"
+# Characters that RFC 3986 does not allow in a URI, and the drive of a path that was put behind `file://` as it is.
+_UNESCAPED: Final = re.compile(r"[\x00-\x20\\<>\"^`{|}]|^file://[A-Za-z]:", re.IGNORECASE)
+
+
+@rule("roots.file-uri", each=REPLY, methods={_LIST})
+def names_files(reply: Reply, trace: Trace) -> Finding | None:
+    """Names its roots by file URIs."""
+    roots = [root.get("uri") for at, root in enumerate(_listed(reply)) if not reply.hides("roots", str(at))]
+    uris = [uri for uri in roots if isinstance(uri, str)]
+    other = next((uri for uri in uris if not uri.lower().startswith("file://")), None)
+    if other is not None:
+        return FAIL(f"the root {other[:100]!r} is no file:// URI", reply.question)
+    path = next((uri for uri in uris if _UNESCAPED.search(uri)), None)
+    if path is not None:
+        return WARN(f"the root {path[:100]!r} is a path, not escaped as a URI", reply.question)
+    return PASS() if uris else None
+
+
+@rule("roots.change-told", each=NOTIFICATION, methods={_CHANGED})
+def declares_changes(message: Message, trace: Trace) -> Finding | None:
+    """Declares that it notifies the server of changes, where it does."""
+    session = message.in_session
+    if session is None or _declares(session):
+        return None
+    return WARN("roots/list_changed came, and roots.listChanged was not declared", session)
+
+
+@rule("roots.change-told", each=REPLY, methods={_LIST})
+def notifies_of_changes(reply: Reply, trace: Trace) -> Finding | None:
+    """Notifies the server when its roots have changed.
+
+    The notification may still be on its way when the second answer is there, and may have left before the first one
+    that lacks the change. One that came in another session of the client, or in none, shows that it meant to notify.
+    """
+    before, session, until = _changed(reply, trace), reply.message.in_session, trace.at + trace.allowances.settle_s
+    if before is None or session is None or not _declares(session):
+        return None
+    # A change of which the client notified when the first question was under way may already be in that answer.
+    since = min(before.at - trace.allowances.arrival_s, before.question.delivered or before.at)
+    told = trace.seen.all(NOTIFICATION, _CHANGED, since=since, until=until)
+    if any(message.in_session is session for message in told):
+        return PASS(before)
+    trace.sure.crossed(reply.at, "settle_s", before)
+    if told or session.closed_by(until) or trace.seen.limited(since, until):
+        return UNCLEAR("the roots have changed, and roots/list_changed may not have got here", before)
+    if _folders(before).keys() == _folders(reply).keys():
+        return UNCLEAR("only names of roots have changed, and no roots/list_changed came", before)
+    return FAIL("the roots have changed, and no roots/list_changed came", before)
+
+
+def _changed(reply: Reply, trace: Trace) -> Reply | None:
+    """The answer before this one in the session, where its roots were others."""
+    before: Reply | None = trace.before(reply.message.in_session) if _has_roots(reply) else None
+    if before is None or before.message.in_session is None or trace.gap_in(before.at, reply.at):
+        return None
+    if before.hides("roots") or reply.hides("roots") or _folders(before) == _folders(reply):
+        return None
+    return before
+
+
+@rule("roots.declared-served", each=REPLY, methods={_LIST})
+def serves_roots(reply: Reply, trace: Trace) -> Finding | None:
+    """Serves the roots it declares. No folder open is an empty list, not an error."""
+    return serves(reply, trace, _has_roots, _left_open)
+
+
+@rule("roots.declared-served", each=QUESTION, methods={_LIST})
+def answers_roots(question: Question, trace: Trace) -> Finding | None:
+    """Silence counts while the question stands."""
+    seconds = trace.allowances.alive_s
+    until, fate = trace.at + seconds, _fate(question, trace)
+    if fate == "given up":
+        return UNCLEAR("the server gave the question up before an answer came")
+    if fate is None:
+        return None
+    refusal = trace.seen.last(REPLY, _LIST, until=until)
+    other = refusal if refusal is not None and refusal.question.is_declared else _left_open(question, trace)
+    shown_by = [question] if other is None else [other, question]
+    return never_serves(question, trace, f"no answer in {seconds:g} s", shown_by)
+
+
+def _fate(question: Question, trace: Trace) -> Literal["given up", "silent"] | None:
+    if not is_silent(question, trace, "alive_s"):
+        return None
+    given_up = question.given_up_by((question.delivered or 0.0) + trace.allowances.alive_s)
+    return "given up" if given_up else "silent"
+
+
+def _left_open(before: Question, trace: Trace) -> Question | None:
+    """An earlier question without an answer."""
+    fates = trace.fates(QUESTION, _fate, _LIST, before=before)
+    return next((question for question, fate in fates if fate == "silent"), None)
+
+
+def _has_roots(reply: Reply) -> bool:
+    return isinstance(members(reply.value).get("roots"), list)
+
+
+def _listed(reply: Reply) -> Sequence[Mapping[str, Any]]:
+    return [members(root) for root in members(reply.value)["roots"]] if _has_roots(reply) else []
+
+
+def _folders(reply: Reply) -> Mapping[str, Any]:
+    """The names of the roots, by URIs that name the same folder in any spelling."""
+    return {unquote(str(root.get("uri"))).casefold().rstrip("/"): root.get("name") for root in _listed(reply)}
+
+
+def _declares(session: Session) -> bool:
+    return members(declared_in(session).get("roots")).get("listChanged") is True
