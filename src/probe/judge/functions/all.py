@@ -5,8 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from ..trace.rules import registered
-from . import cancel, ids, jsonrpc, log_levels, meta, param, ping, progress, roots, sampling, security, tools
+from . import cancel, elicit, ids, jsonrpc, log_levels, meta, param, ping, progress, roots, sampling, security, tools
 
-_GROUPS: Final = (cancel, ids, jsonrpc, log_levels, meta, param, ping, progress, roots, sampling, security, tools)
+_GROUPS: Final = (
+    cancel,
+    elicit,
+    ids,
+    jsonrpc,
+    log_levels,
+    meta,
+    param,
+    ping,
+    progress,
+    roots,
+    sampling,
+    security,
+    tools,
+)
 
 FUNCTIONS: Final = registered()
