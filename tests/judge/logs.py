@@ -630,6 +630,8 @@ def judged(
 
 
 BETTER: Mapping[str, str] = {
+    "elicit.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
+    "roots.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
     "ping.answered": "an answer that came counts, also where a limit of the server was reached before it",
 }
 """Rules that as functions do not always say what their classes did, each with the reason."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...views.contents import members
 from ..rules.schemas import misfit
-from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Seen
+from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, CutShort, Finding, Seen
 from ..trace.opportunities import REPLY
 from ..trace.questions import Question, Reply
 from ..trace.series import NEVER
@@ -81,19 +81,22 @@ def never_serves(question: Question, trace: Trace, what: str, shown_by: Sequence
     return FAIL(remark, *shown_by, at=question)
 
 
-def is_silent(question: Question, trace: Trace, seconds: str) -> bool:
-    """No answer came to a declared question, and other messages of its session did.
+def is_silent(question: Question, trace: Trace, seconds: float, *, given_up: bool) -> bool:
+    """No answer came to a declared question within some seconds, and other messages of its session did.
 
-    In 2026-07-28 a client need not retry, and so owes nothing.
+    A question that the server has `given_up` before shows nothing. In 2026-07-28 a client need not retry, and so owes
+    nothing.
     """
     had, session = question.delivered, question.sent.in_session
     if had is None or session is None or question.key is not None or not question.is_declared:
         return False
-    until = had + trace.allowance(seconds)
-    if question.replied_by(until):
+    until = had + seconds
+    if question.replied_by(until) or session.closed_by(until):
         return False
+    if given_up:
+        raise CutShort("the server gave the question up before an answer came")
     trace.sure.had_time(had, seconds)
-    return not session.closed_by(until) and trace.seen.acted(session, had, until)
+    return trace.seen.acted(session, had, until)
 
 
 def _is_declared(reply: Reply) -> bool:

@@ -192,10 +192,8 @@ def serves_elicitation(reply: Reply, trace: Trace) -> Finding | None:
 @rule("elicit.declared-served", each=QUESTION, methods=_ELICIT)
 def answers_form(question: Question, trace: Trace) -> Finding | None:
     """A person may be at lunch, so silence is a warning after five minutes, and only where other messages came."""
-    had, person_s = trace.at, trace.allowances.person_s
-    if not is_silent(question, trace, "person_s"):
+    seconds = trace.allowances.person_s
+    withdrawn = question.withdrawn_by(trace.at + _NEARLY * seconds)
+    if not is_silent(question, trace, seconds, given_up=withdrawn):
         return None
-    given = min(question.withdrawn or trace.at, had + person_s) - had
-    if given < _NEARLY * person_s:
-        return UNCLEAR(f"the server gave the question up after {given:.0f} s")
-    return WARN(f"no answer in {given:.0f} s, while other messages came")
+    return WARN(f"no answer in {seconds:g} s, while other messages came")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import unquote
 
 from ...views.contents import members
@@ -82,35 +82,30 @@ def _changed(reply: Reply, trace: Trace) -> Reply | None:
 @rule("roots.declared-served", each=REPLY, methods={_LIST})
 def serves_roots(reply: Reply, trace: Trace) -> Finding | None:
     """Serves the roots it declares. No folder open is an empty list, not an error."""
-    return serves(reply, trace, _has_roots, _left_open)
+    return serves(reply, trace, _has_roots, _unanswered)
 
 
 @rule("roots.declared-served", each=QUESTION, methods={_LIST})
 def answers_roots(question: Question, trace: Trace) -> Finding | None:
     """Silence counts while the question stands."""
     seconds = trace.allowances.alive_s
-    until, fate = trace.at + seconds, _fate(question, trace)
-    if fate == "given up":
-        return UNCLEAR("the server gave the question up before an answer came")
-    if fate is None:
+    if not _is_silent(question, trace):
         return None
-    refusal = trace.seen.last(REPLY, _LIST, until=until)
-    other = refusal if refusal is not None and refusal.question.is_declared else _left_open(question, trace)
+    refusal = trace.seen.last(REPLY, _LIST, until=trace.at)
+    other = refusal if refusal is not None and refusal.question.is_declared else _unanswered(question, trace)
     shown_by = [question] if other is None else [other, question]
     return never_serves(question, trace, f"no answer in {seconds:g} s", shown_by)
 
 
-def _fate(question: Question, trace: Trace) -> Literal["given up", "silent"] | None:
-    if not is_silent(question, trace, "alive_s"):
-        return None
-    given_up = question.given_up_by((question.delivered or 0.0) + trace.allowances.alive_s)
-    return "given up" if given_up else "silent"
+def _is_silent(question: Question, trace: Trace) -> bool:
+    seconds = trace.allowances.alive_s
+    return is_silent(question, trace, seconds, given_up=question.given_up_by((question.delivered or 0.0) + seconds))
 
 
-def _left_open(before: Question, trace: Trace) -> Question | None:
+def _unanswered(before: Question, trace: Trace) -> Question | None:
     """An earlier question without an answer."""
-    fates = trace.fates(QUESTION, _fate, _LIST, before=before)
-    return next((question for question, fate in fates if fate == "silent"), None)
+    fates = trace.fates(QUESTION, _is_silent, _LIST, before=before)
+    return next((question for question, silent in fates if silent), None)
 
 
 def _has_roots(reply: Reply) -> bool:

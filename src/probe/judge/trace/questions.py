@@ -75,11 +75,14 @@ class Question:
         """True if an answer had come before a time."""
         return any(reply.at < at for reply in self.replies)
 
+    def withdrawn_by(self, at: float) -> bool:
+        """True if the server had withdrawn it before a time."""
+        return self.withdrawn is not None and self.withdrawn < at
+
     def given_up_by(self, at: float) -> bool:
-        """True if before a time the server had withdrawn it, or the request in which it was asked was over."""
+        """The same, also if the request in which it was asked was answered, or its client had left it."""
         request = self.sent.request
-        over = request is not None and (request.was_answered(at) or request.dropped_by(at))
-        return over or (self.withdrawn is not None and self.withdrawn < at)
+        return self.withdrawn_by(at) or (request is not None and (request.was_answered(at) or request.dropped_by(at)))
 
     def hides(self, *names: str) -> bool:
         """Whether something of a member of its `params` is hidden in the log; `names` lead to it."""
