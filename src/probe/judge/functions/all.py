@@ -5,15 +5,33 @@ from __future__ import annotations
 from typing import Final
 
 from ..trace.rules import registered
-from . import cancel, elicit, ids, jsonrpc, log_levels, meta, param, ping, progress, roots, sampling, security, tools
+from . import (
+    cancel,
+    elicit,
+    ids,
+    jsonrpc,
+    lifecycle,
+    log_levels,
+    meta,
+    negotiated,
+    param,
+    ping,
+    progress,
+    roots,
+    sampling,
+    security,
+    tools,
+)
 
 _GROUPS: Final = (
     cancel,
     elicit,
     ids,
     jsonrpc,
+    lifecycle,
     log_levels,
     meta,
+    negotiated,
     param,
     ping,
     progress,

@@ -56,7 +56,7 @@ def free_id(request: Message, trace: Trace) -> Finding | None:
     if request.id is None:
         return None
     if first is None or not _is_in_flight(first, at, trace):
-        before = trace.seen.newest(REQUEST, None, 2, lambda each: each.scope is scope)[1:]
+        before = trace.seen.newest(REQUEST, None, 2, lambda each: each.scope is scope and each.era == "modern")[1:]
         return PASS(*before) if before and _is_in_flight(before[0], at, trace) else None
     remark = f"the id {_shown(request.id)} is that of {first.method}, which has no answer yet"
     if first.cancelled_by(at):

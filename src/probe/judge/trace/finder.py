@@ -32,6 +32,8 @@ from .tasks import Told
 
 # Entries of one exchange that wait for its client.
 _MOST_HELD: Final = 50
+# The first status that says no.
+_REFUSED: Final = 400
 # Questions with a page, and answers by entry that wait for their delivery.
 _MOST_NAMED: Final = 20_000
 
@@ -128,8 +130,11 @@ class Finder:
                 self._note(asked, each.PAGE, PageVisit(question, exchange), entry)
 
     def _responded(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
-        if exchange is not None and exchange.head is not None:
-            self._note(subject, each.RESPONSE, exchange, entry)
+        if exchange is None or exchange.head is None:
+            return
+        self._note(subject, each.RESPONSE, exchange, entry)
+        if exchange.request.method == "POST" and not exchange.messages and fact.status >= _REFUSED:
+            self._note(subject, each.UNREAD, exchange, entry)
 
     def _left(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         if exchange is not None and exchange.head is not None:

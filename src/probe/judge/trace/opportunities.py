@@ -19,6 +19,8 @@ EXCHANGE: Final = Kind[Exchange]("exchange")
 """The head of an HTTP request arrived."""
 RESPONSE: Final = Kind[Exchange]("response")
 """The head of the HTTP response was handed to the socket."""
+UNREAD: Final = Kind[Exchange]("unread")
+"""A POST was refused before anything of its body was read; comes after `RESPONSE`."""
 LEFT: Final = Kind[Exchange]("left")
 """An event stream, or an exchange without a response, is over (`exchange.closed`)."""
 UNREADABLE: Final = Kind[Unreadable]("unreadable")

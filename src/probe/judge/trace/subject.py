@@ -35,6 +35,9 @@ _LISTS: Final = frozenset(
 )
 _USES: Final = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
 
+FREE: Final = frozenset({"initialize", "ping"})
+"""Requests that may come at any time: "before the server has responded", too."""
+
 _Name = TypeVar("_Name", str, tuple[str, str])
 _Known: TypeAlias = defaultdict[tuple[Kind[Any], str | None], Series[Any]]
 _NONE: Final[Series[Any]] = Series()
@@ -103,6 +106,7 @@ class Subject:
     marks: Newest[int, Mark] = field(default_factory=lambda: Newest(_MOST_MARKS))
     kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_MARKS))
     own: dict[str, Any] = field(default_factory=dict)
+    firsts: Newest[Session, Message] = field(default_factory=lambda: Newest(_MOST_PLACES))
     counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(_MOST_PLACES))
     newest: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_PLACES))
     _series: _Known = field(default_factory=lambda: defaultdict(Series))
@@ -162,6 +166,9 @@ class Subject:
             self.requests += 1
             self.listings += message.method in _LISTS
             self.uses += message.method in _USES
+            session = message.in_session
+            if session is not None and message.method not in FREE and session not in self.firsts:
+                self.firsts.store(session, message)
 
     # -- what it did
 

@@ -116,6 +116,10 @@ class SeenQueries:
                 return request
         return None
 
+    def first_request(self, session: Session) -> Message | None:
+        """The first request in a session beside initialize and pings."""
+        return self._trace.subject.firsts.get(session)
+
     def has_id_like(self, message: Message, id: RequestId, until: float) -> bool:
         """True if a request before a time has an id of the same type, where a message counts."""
         return any(
