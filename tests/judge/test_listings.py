@@ -71,10 +71,11 @@ def test_lists_belong_to_their_session_and_to_the_client():
     for item in log.items:
         judge.take(item)
     (subject,) = (each for each in judge.subjects if each.label == "acme")
-    first, second = subject.offered
-    assert subject.lists.first_session("resources/list", "c") is first
-    assert subject.lists_of(first).gave("resources/list", "c", log.now + 1)
-    assert not subject.lists_of(second).gave("resources/list", "c", log.now + 1)
+    known, later = subject.known, log.now + 1
+    first, second = known.offered
+    assert known.lists.first_session("resources/list", "c", later) is first
+    assert known.lists_of(first).gave("resources/list", "c", later)
+    assert not known.lists_of(second).gave("resources/list", "c", later)
 
 
 @pytest.mark.parametrize("tools", [True, {}, ["x", {"name": 1}], [{"name": "t", "inputSchema": {"properties": [1]}}]])

@@ -61,7 +61,7 @@ def _told(request: Message, trace: Trace) -> Message | None:
 
 def _offered(told: Message, trace: Trace) -> Mapping[str, Any] | None:
     if told.opened is not None:
-        return trace.subject.offered.get(told.opened)
+        return trace.subject.known.offered.get(told.opened)
     result = None if told.answer is None else members(told.answer.result)
     return None if result is None or not isinstance(result.get("capabilities"), dict) else result["capabilities"]
 

@@ -22,7 +22,7 @@ from ...views.retention import ForgottenError
 from ...views.values import Exchange, Message
 from . import opportunities as each
 from .kind import Kind
-from .listings import PAGED, Pages
+from .listings import Pages
 from .moments import Control, Frame, ProcessChange, TaskNews, Unreadable
 from .questions import PageVisit, Question, Reply
 from .rounds import Retry
@@ -132,6 +132,7 @@ class Finder:
     def _responded(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         if exchange is None or exchange.head is None:
             return
+        subject.alike.refuse(exchange, entry.mono)
         self._note(subject, each.RESPONSE, exchange, entry)
         if exchange.request.method == "POST" and not exchange.messages and fact.status >= _REFUSED:
             self._note(subject, each.UNREAD, exchange, entry)
@@ -213,7 +214,9 @@ class Finder:
         self, subject: Subject, entry: Entry, fact: events.MessageReceived, exchange: Exchange | None
     ) -> None:
         message = self.views.messages.get(entry.seq)
-        if message is None:
+        if message is None or message.is_forgotten:
+            # It was held for longer than its content was kept.
+            subject.gaps.append((entry.mono, entry.mono))
             return
         note_speech(message)
         subject.act(entry.mono, entry.seq, message.in_session, message.pipe)
@@ -225,6 +228,8 @@ class Finder:
         self._note_all(subject, entry, subject.dialogue.received(message))
         self._note(subject, each.MESSAGE, message, entry)
         if fact.rpc == "request":
+            subject.known.asked(message)
+            subject.alike.ask(message)
             self._note(subject, each.REQUEST, message, entry, fact.method)
         elif fact.rpc == "notification":
             self._note(subject, each.NOTIFICATION, message, entry, fact.method)
@@ -287,23 +292,11 @@ class Finder:
 
     def _answered(self, subject: Subject, request: Message, sent: Message) -> None:
         """Note what an answer says that rules ask for long after it."""
-        session = request.in_session
-        if sent.had is None:
-            return
-        try:
-            if sent.rpc == "error":
-                code = members(sent.error).get("code")
-                subject.errors.store(request.seq, code if isinstance(code, int) else 1)
-            elif request.method == "tools/call":
-                if b'"isError"' in sent.raw and members(sent.result).get("isError") is True:
-                    subject.errors.store(request.seq, 0)
-            elif request.method == "initialize" and session is not None:
-                subject.offered.store(session, members(members(sent.result).get("capabilities")))
-            elif request.method in PAGED:
-                digest, page = self._lists.read(request.method, sent.raw, lambda: members(sent.result))
-                subject.list(session, digest, page, sent.had, request.revision)
-        except ForgottenError:
-            subject.gaps.append((sent.had, sent.had))
+        if sent.had is not None:
+            try:
+                subject.known.answered(request, sent, sent.had, self._lists)
+            except ForgottenError:
+                subject.gaps.append((sent.had, sent.had))
 
     def _note_all(self, subject: Subject, entry: Entry, found: Iterator[Question | Reply | Retry | Told]) -> None:
         """Note what a dialogue gives. A message that made room for others is missing, as in a gap."""

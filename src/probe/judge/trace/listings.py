@@ -158,14 +158,14 @@ class Lists:
         given = self._cursors.get((method, cursor))
         return given is not None and given[0] < at
 
-    def cursors(self) -> Iterator[tuple[str, str]]:
+    def cursors(self, at: float) -> Iterator[tuple[str, str]]:
         """The cursors that were given, each with its list."""
-        return iter(self._cursors)
+        return (key for key, (given, _) in self._cursors.items() if given < at)
 
-    def first_session(self, method: str, cursor: str) -> Session | None:
+    def first_session(self, method: str, cursor: str, at: float) -> Session | None:
         """The legacy session that a cursor was first given in."""
         given = self._cursors.get((method, cursor))
-        return None if given is None else given[1]
+        return given[1] if given is not None and given[0] < at else None
 
     def _versions(self, name: str, at: float, revision: str | None) -> Sequence[tuple[float, ListedTool]]:
         """A tool as lists described it, the newest first, each with the time of its last delivery."""

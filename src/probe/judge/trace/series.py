@@ -41,11 +41,11 @@ class Series(Generic[View]):
             del self.times[:_MOST]
             del self.views[:_MOST]
 
-    def between(self, since: float, until: float) -> Sequence[View]:
-        """The views of a window, oldest first."""
+    def between(self, since: float, until: float, most: int | None = None) -> Sequence[View]:
+        """The views of a window, oldest first; at most so many."""
         first = 0 if since == NEVER else bisect_left(self.times, since)
         last = len(self.times) if until == ALWAYS else bisect_left(self.times, until)
-        return self.views[first:last]
+        return self.views[first : last if most is None else min(last, first + most)]
 
     def last_before(self, until: float) -> View | None:
         """The newest view before a time."""

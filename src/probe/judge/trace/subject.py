@@ -14,11 +14,12 @@ from ...views.values import Connection, Exchange, Message, Session
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
 from ..verdicts import RuleTally
+from .alike import Alike
 from .dialogue import Dialogue
 from .kind import Kind
-from .listings import ListPage, Lists
+from .known import Known
 from .moments import ClientEnd
-from .series import ALWAYS, NEVER, Series
+from .series import Series
 from .speech import Era
 from .tokens import Tokens
 
@@ -68,10 +69,9 @@ class Subject:
     `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
     missing, `limits` the times at which a limit of the server disturbed it, `draining` when the server began to end.
     `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
-    nothing more can come. `lists` are all that were delivered to it, `lists_in` those of each legacy session, and
-    `offered` the capabilities of the server as it was told them there. `errors` are the codes of errors by the requests
-    that they answer, 0 for a tool's. `marks` are what rules found about the views of entries; `kept`, `counts` and
-    `newest` are what queries remember for rules, `own` what some rules keep themselves.
+    nothing more can come. `known` is what it was told in answers, `alike` what it asked again. `marks` are what rules
+    found about the views of entries; `kept`, `counts` and `newest` are what queries remember for rules, `own` what some
+    rules keep themselves.
     """
 
     label: str
@@ -95,10 +95,8 @@ class Subject:
     uses: int = 0
     exchanges: int = 0
     open_pipes: int = 0
-    lists: Lists = field(default_factory=Lists)
-    lists_in: Newest[Session, Lists] = field(default_factory=lambda: Newest(_MOST_PLACES))
-    offered: Newest[Session, Mapping[str, Any]] = field(default_factory=lambda: Newest(_MOST_PLACES))
-    errors: Newest[int, int] = field(default_factory=lambda: Newest(_MOST_MARKS))
+    known: Known = field(default_factory=Known)
+    alike: Alike = field(default_factory=Alike)
     dialogue: Dialogue = field(default_factory=Dialogue)
     tokens: Tokens = field(init=False)
     tallies: dict[str, RuleTally] = field(default_factory=dict)
@@ -207,18 +205,6 @@ class Subject:
             found = Series()
             self._acts.store(place, found)
         return found
-
-    def lists_of(self, session: Session) -> Lists:
-        """The lists that were delivered in a legacy session, which may have made room."""
-        return self.lists_in.get(session) or Lists(NEVER if self.lists_in.is_full else ALWAYS)
-
-    def list(self, session: Session | None, digest: bytes, page: ListPage, at: float, revision: str | None) -> None:
-        """A page of a list was delivered, in a legacy session or in none."""
-        self.lists.deliver(digest, page, at, revision, session)
-        if session is not None:
-            lists = self.lists_of(session)
-            lists.deliver(digest, page, at, revision, session)
-            self.lists_in.store(session, lists)
 
     # -- what was found
 

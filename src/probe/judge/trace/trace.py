@@ -24,9 +24,11 @@ from ...views.clients import Scope
 from ...views.values import Connection, Exchange, Message, Session
 from ...wire.jsonrpc import ProgressToken, RequestId
 from ..rules.catalogue import Allowances, Rule
+from .alike import Place as AlikePlace
 from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
 from .kind import Kind
-from .listings import Lists
+from .known import FirstPage
+from .listings import ListPage, Lists
 from .series import ALWAYS, NEVER
 from .subject import Place, Subject
 from .tokens import Beside
@@ -144,16 +146,36 @@ class SeenQueries:
 
     def error_of(self, request: Message) -> int | None:
         """The code of the error that the client had for an answer, 0 where a tool failed; None without an error."""
-        return self._trace.subject.errors.get(request.seq)
+        return self._trace.subject.known.errors.get(request.seq)
 
     def lists(self, session: Session | None = None) -> Lists:
         """The lists that were delivered in a legacy session; for None, all that the client was given."""
-        subject = self._trace.subject
-        return subject.lists if session is None else subject.lists_of(session)
+        known = self._trace.subject.known
+        return known.lists if session is None else known.lists_of(session)
 
     def offered(self, session: Session) -> Mapping[str, Any]:
         """The capabilities of the server, as the answer to the `initialize` of a session has them."""
-        return self._trace.subject.offered.get(session, {})
+        return self._trace.subject.known.offered.get(session, {})
+
+    def page(self, request: Message) -> ListPage | None:
+        """What the answer to a request for a list said of further pages and of its lifetime; None without either."""
+        return self._trace.subject.known.pages.get(request.seq)
+
+    def first_pages(self, until: float) -> Sequence[FirstPage]:
+        """The first two lists with a further page that came before a time; none where it ever asked for such a page."""
+        known = self._trace.subject.known
+        return () if known.followed < until else [each for each in known.first_pages if each.at < until]
+
+    def equal(self, view: View, place: AlikePlace, since: float, until: float, most: int) -> Sequence[View]:
+        """The requests that are equal to one for a list or the like, in its scope or on its connection, oldest first.
+
+        For None as place, the refused exchanges that are equal to one.
+        """
+        return self._trace.subject.alike.between(view, place, since, until, most)
+
+    def are_equal(self, one: Message, other: Message) -> bool:
+        """True if two requests for lists and the like ask for the same."""
+        return self._trace.subject.alike.are_equal(one, other)
 
     def beside(self, request: Message) -> Beside:
         """The requests with progress tokens that ran when one with a token came."""
