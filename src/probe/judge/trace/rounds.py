@@ -18,6 +18,7 @@ from ...views.values import Message
 from ...wire.v2026.meta import CLIENT_CAPABILITIES
 from ..values import pointer
 from .questions import Question, Reply, input_questions
+from .series import ALWAYS
 
 Kin: TypeAlias = Literal["same", "changed", "other"]
 """The relation of a retry to the request of its round: equal, the same with other arguments, or another request."""
@@ -73,6 +74,11 @@ class Retry:
         return self.message.seq
 
     @property
+    def at(self) -> float:
+        """When it came."""
+        return self.message.at
+
+    @property
     def belongs(self) -> Round | None:
         """The round that it belongs to beyond doubt."""
         if self.round is not None:
@@ -93,14 +99,15 @@ class Retry:
 class SubjectRounds:
     """The rounds of one subject. `open` are those that no equal retry has come for.
 
-    `forgot` says that there were more than are remembered.
+    `forgot` is when there were more for the first time than are remembered.
     """
 
-    forgot: bool = False
+    forgot: float = ALWAYS
     open: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_OPEN))
     _by_state: Newest[str, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
     _by_sent: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
     _by_request: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
+    _beside: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
 
     def emitted(self, sent: Message) -> list[Question]:
         """A response was made: the questions of the round that it opens."""
@@ -120,8 +127,8 @@ class SubjectRounds:
         round = Round(request, first, sent, state if isinstance(state, str) else None, questions, known)
         self._by_sent.store(sent, round)
         self.open.store(sent, round)
-        if round.state is not None:
-            self.forgot = self._by_state.store(round.state, round) is not None or self.forgot
+        if round.state is not None and self._by_state.store(round.state, round) is not None:
+            self.forgot = min(self.forgot, sent.at)
         return list(questions.values())
 
     def delivered(self, sent: Message) -> Iterator[Question]:
@@ -135,7 +142,12 @@ class SubjectRounds:
     def retried(self, message: Message) -> Retry | None:
         """A request came: what it retries, where it is a retry."""
         params = message.params
-        if message.era != "modern" or not ("inputResponses" in params or "requestState" in params):
+        if message.era != "modern":
+            return None
+        if "inputResponses" not in params and "requestState" not in params:
+            newest = next((each for each in reversed(self.open.values()) if each.sent.had is not None), None)
+            if newest is not None:
+                self._beside.store(message, newest)
             return None
         state = params.get("requestState")
         round = self._by_state.get(state) if isinstance(state, str) else None
@@ -147,6 +159,10 @@ class SubjectRounds:
             self.open.pop(round.sent, None)
         self._by_request.store(message, round)
         return Retry(message, round, kin)
+
+    def beside(self, message: Message) -> Round | None:
+        """The newest round that the client had and that was open when a request came that is no retry."""
+        return self._beside.get(message)
 
     def _kin(self, message: Message, round: Round) -> Kin:
         if are_equal(message, round.request):
