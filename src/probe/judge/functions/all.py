@@ -22,6 +22,7 @@ from . import (
     roots,
     sampling,
     security,
+    skills,
     tools,
 )
 
@@ -42,6 +43,7 @@ _GROUPS: Final = (
     roots,
     sampling,
     security,
+    skills,
     tools,
 )
 

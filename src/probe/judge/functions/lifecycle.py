@@ -239,8 +239,9 @@ def waits(request: Message, trace: Trace) -> Finding | None:
     session, at = request.in_session, request.at
     if request.method in FREE or request.era == "modern":
         return None
-    pending = trace.seen.last(REQUEST, "initialize", until=at) if session is None else session.initialize
-    if pending is None or pending.pipe is not request.pipe:
+    before = trace.seen.last(REQUEST, "initialize", until=at, scope=request.scope)
+    pending = before if session is None else session.initialize
+    if pending is None:
         return None
     if pending.answered_by(at):
         is_first = session is not None and trace.seen.first_request(session) is request

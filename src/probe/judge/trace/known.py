@@ -11,6 +11,8 @@ from ...views.contents import members
 from ...views.values import Message, Session
 from .listings import PAGED, ListPage, Lists, Pages
 from .series import ALWAYS, NEVER
+from .skills import METHODS as SKILLS
+from .skills import Skills
 
 _MOST_ANSWERS: Final = 5_000
 _MOST_SESSIONS: Final = 1_000
@@ -33,8 +35,8 @@ class Known:
 
     `lists` are all that were delivered to it, `lists_in` those of each legacy session, and `offered` the capabilities
     of the server as it was told them there. `errors` are the codes of errors by the requests that they answer, 0 for a
-    tool's, and `pages` the results that have pages or a lifetime. `first_pages` are the first two lists that had
-    further pages, and `followed` is when it first asked for such a page.
+    tool's, `skills` the entries of skills, and `pages` the results that have pages or a lifetime. `first_pages` are the
+    first two lists that had further pages, and `followed` is when it first asked for such a page.
     """
 
     lists: Lists = field(default_factory=Lists)
@@ -42,6 +44,7 @@ class Known:
     offered: Newest[Session, Mapping[str, Any]] = field(default_factory=lambda: Newest(_MOST_SESSIONS))
     errors: Newest[int, int] = field(default_factory=lambda: Newest(_MOST_ANSWERS))
     pages: Newest[int, ListPage] = field(default_factory=lambda: Newest(_MOST_ANSWERS))
+    skills: Skills = field(default_factory=Skills)
     first_pages: list[FirstPage] = field(default_factory=list)
     followed: float = ALWAYS
 
@@ -53,6 +56,8 @@ class Known:
     def answered(self, request: Message, answer: Message, at: float, pages: Pages) -> None:
         """The client has the answer to a request. Raises `ForgottenError`. `pages` reads results."""
         method, session, raw = request.method, request.in_session, answer.raw
+        if method in SKILLS:
+            self.skills.deliver(request, answer, at)
         if answer.rpc == "error":
             code = members(answer.error).get("code")
             self.errors.store(request.seq, code if isinstance(code, int) else 1)

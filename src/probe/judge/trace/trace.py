@@ -30,6 +30,7 @@ from .kind import Kind
 from .known import FirstPage
 from .listings import ListPage, Lists
 from .series import ALWAYS, NEVER
+from .skills import SkillEntry
 from .subject import Place, Subject
 from .tokens import Beside
 
@@ -176,6 +177,10 @@ class SeenQueries:
     def are_equal(self, one: Message, other: Message) -> bool:
         """True if two requests for lists and the like ask for the same."""
         return self._trace.subject.alike.are_equal(one, other)
+
+    def skill_of(self, uri: object, until: float) -> SkillEntry | None:
+        """The newest entry before a time of the innermost skill that a file is in."""
+        return self._trace.subject.known.skills.holding(uri, until)
 
     def beside(self, request: Message) -> Beside:
         """The requests with progress tokens that ran when one with a token came."""
