@@ -16,8 +16,9 @@ _MOST_SWEPT = 120
 class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
     """At most `most` items; the one that was stored longest ago makes room for a new one."""
 
+    __slots__ = ("_most",)
+
     def __init__(self, most: int) -> None:
-        super().__init__()
         self._most = most
 
     @property

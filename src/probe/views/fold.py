@@ -39,13 +39,16 @@ _Taker: TypeAlias = Callable[[Entry, Any, Exchange | None, Call | None], Sequenc
 class Views:
     """The views of one log, whose run is `run`. `calls` are the calls that are kept.
 
+    Without `audited` calls have no rows and no evidence, for a reader that asks for neither.
+
     `exchanges` and `messages` are found by their numbers; `connections`, `hosts`, `sessions` and `tasks` by the labels
     and ids of the context; `streams` by session and id; `clients` by kind and label.
     """
 
-    def __init__(self, run: str = "", retention: Retention | None = None) -> None:
+    def __init__(self, run: str = "", retention: Retention | None = None, *, audited: bool = True) -> None:
         self.retention = keep = retention or Retention()
         self._run = run
+        self._audited = audited
         self.calls = Calls(keep)
         self.exchanges: Newest[int, Exchange] = Newest(keep.exchanges)
         self.connections: Newest[str, Connection] = Newest(keep.connections)
@@ -127,7 +130,7 @@ class Views:
             evidence.hold(name, seq)
         for each in ended or ():
             evidence.add(each, seq, None, ends=True)
-        if exchange is None or role.follows is None:
+        if exchange is None or role.follows is None or not self._audited:
             return ended or ()
         return (*(ended or ()), *evidence.of_exchange(entry, exchange, role))
 
@@ -396,7 +399,7 @@ class Views:
         if name is None:
             return
         request = None if entry.cause is None else self._messages.messages.get(entry.cause)
-        call = Call(name, entry, row_of(self._run, entry, fact), exchange, request)
+        call = Call(name, entry, row_of(self._run, entry, fact) if self._audited else None, exchange, request)
         if request is not None:
             request.call = call
         if call.row is not None:

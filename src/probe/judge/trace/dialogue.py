@@ -20,7 +20,10 @@ from .asked import AskedQuestions
 from .moments import TaskNews, declared_in
 from .questions import METHODS, Question, Reply
 from .rounds import Retry, SubjectRounds
-from .tasks import Tasks, Told
+from .tasks import NOTIFICATIONS, Tasks, Told, describes_tasks
+
+NEWS: Final = frozenset({"notifications/cancelled", *NOTIFICATIONS})
+"""The notifications of the server that are about a question or a task."""
 
 # Questions that a client can still answer; no server has more of them open.
 _MOST_QUESTIONS: Final = 1_000
@@ -56,7 +59,8 @@ class Dialogue:
             return self.tasks.emitted(sent)
         if sent.rpc != "response":
             return []
-        return [*self.rounds.emitted(sent), *self.tasks.emitted(sent)]
+        asked = self.rounds.emitted(sent)
+        return [*asked, *self.tasks.emitted(sent)] if describes_tasks(sent) else asked
 
     def delivered(self, sent: Message) -> Iterator[Question | Reply | Retry | Told]:
         """The socket took a message: the opportunities that come of it."""
@@ -67,7 +71,7 @@ class Dialogue:
         elif sent.rpc == "response":
             for question in self.rounds.delivered(sent):
                 yield question
-        if sent.rpc in ("response", "notification"):
+        if describes_tasks(sent):
             for told, new in self.tasks.delivered(sent):
                 for question in new:
                     yield question

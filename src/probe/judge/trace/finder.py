@@ -7,7 +7,7 @@ entry of the exchange says so; what its response leaves open belongs to nobody (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
@@ -21,6 +21,7 @@ from ...views.fold import Views
 from ...views.retention import ForgottenError
 from ...views.values import Exchange, Message
 from . import opportunities as each
+from .dialogue import NEWS
 from .kind import Kind
 from .listings import Pages
 from .moments import Control, Frame, ProcessChange, TaskNews, Unreadable
@@ -93,9 +94,9 @@ class Finder:
         taker = self._takers.get(type(entry.fact))
         number = entry.context.exchange
         exchange = None if number is None else self.views.exchanges.get(number)
-        if number is not None and exchange is not None and number in self._held and exchange.client is not None:
+        if self._held and exchange is not None and exchange.client is not None:
             subject = self._subject_of(exchange.client)
-            for each_held in self._held.pop(number):
+            for each_held in self._held.pop(exchange.number, ()):
                 self._takers[type(each_held.fact)](subject, each_held, each_held.fact, exchange)
         if taker is None:
             return
@@ -249,7 +250,7 @@ class Finder:
 
     def _emitted(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         sent = self.views.messages.get(entry.seq)
-        if sent is None:
+        if sent is None or (sent.rpc == "notification" and sent.method not in NEWS):
             return
         try:
             questions = subject.dialogue.emitted(sent)
@@ -266,28 +267,29 @@ class Finder:
         self, subject: Subject, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None
     ) -> None:
         for sent in self._taken(entry, fact):
-            request = sent.request
-            if sent.rpc in ("response", "error"):
-                if request is not None and request.answer is sent:
-                    self._answered(subject, request, sent)
-                    self._note(subject, each.ANSWERED, request, entry, request.method)
-            elif sent.rpc == "request":
+            request, rpc = sent.request, sent.rpc
+            if rpc == "notification":
+                self._note(subject, each.TOLD, sent, entry, sent.method)
+            elif rpc == "request":
                 subject.tokens.give(sent, entry.mono)
                 self._note(subject, each.ASKED, sent, entry, sent.method)
-            elif sent.rpc == "notification":
-                self._note(subject, each.TOLD, sent, entry, sent.method)
-            self._note_all(subject, entry, subject.dialogue.delivered(sent))
+            elif request is not None and request.answer is sent:
+                self._answered(subject, request, sent)
+                self._note(subject, each.ANSWERED, request, entry, request.method)
+            if rpc != "notification" or sent.method in NEWS:
+                self._note_all(subject, entry, subject.dialogue.delivered(sent))
 
-    def _taken(self, entry: Entry, fact: events.MessagesDelivered) -> list[Message]:
+    def _taken(self, entry: Entry, fact: events.MessagesDelivered) -> Sequence[Message]:
         """The messages that a socket took with an entry, each for the first time."""
-        context = entry.context
+        context, first, last = entry.context, fact.first, fact.last
         stream = None if context.stream is None else self.views.streams.get((context.session, context.stream))
-        if stream is None:
-            found = [None if entry.cause is None else self.views.messages.get(entry.cause)]
-        elif fact.last - fact.first < len(stream.sent):
-            found = [stream.sent.get(place) for place in range(fact.first, fact.last + 1)]
+        if stream is None or first == last:
+            one = self.views.messages.get(entry.cause or 0) if stream is None else stream.sent.get(first)
+            return () if one is None or one.delivered is not entry else (one,)
+        if last - first < len(stream.sent):
+            found = [stream.sent.get(place) for place in range(first, last + 1)]
         else:
-            found = [sent for place, sent in stream.sent.items() if fact.first <= place <= fact.last]
+            found = [sent for place, sent in stream.sent.items() if first <= place <= last]
         return [sent for sent in found if sent is not None and sent.delivered is entry]
 
     def _answered(self, subject: Subject, request: Message, sent: Message) -> None:

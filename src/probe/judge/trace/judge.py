@@ -35,7 +35,7 @@ from .rules import RuleFunction
 from .series import ALWAYS, NEVER
 from .subject import Subject
 from .trace import Trace
-from .waits import Waiting, Waits
+from .waits import ENDINGS, Waiting, Waits
 
 # The errors that a defect in the code of a rule raises.
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -115,7 +115,7 @@ class TraceJudge:
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
         self._clients.begin()
-        self._views = Views(log.header.run, self._retention)
+        self._views = Views(log.header.run, self._retention, audited=False)
         self._finder = Finder(self._views, self._clients.of, self.catalogue.allowances.token_grace_s)
         self._ends = Ends(self._views, self._clients)
         # Entries can have the same time, and what comes later in the log is later: the next number is added to it.
@@ -144,11 +144,8 @@ class TraceJudge:
         if isinstance(item, Gap):
             self._miss(item)
             return
-        if item.seq > log.last + 1:
-            self._miss(Gap(log.last + 1, item.seq - 1))
-        if not log.last and not log.offset:
-            # The clock of a log may begin anywhere, also below zero.
-            trace.now = item.mono
+        if item.seq != log.last + 1 or not log.last:
+            self._jump(item)
         log.last = item.seq
         if item.context.is_forwarded:
             return
@@ -165,7 +162,8 @@ class TraceJudge:
             ends(item, item.fact)
         self._views.take(item)
         self._finder.take(item)
-        self._waits.touch(item, self._views)
+        if type(item.fact) in ENDINGS:
+            self._waits.touch(item, self._views)
         self._bytes += len(getattr(item.fact, "message", None) or b"")
         if (
             now - self._batch_began >= self._batch_s
@@ -210,6 +208,15 @@ class TraceJudge:
     def forgotten(self) -> int:
         """How many clients have made room for others."""
         return self._clients.forgotten
+
+    def _jump(self, entry: Entry) -> None:
+        """An entry is the first of a log, or not the next one."""
+        log = self._log
+        if entry.seq > log.last + 1:
+            self._miss(Gap(log.last + 1, entry.seq - 1))
+        if not log.last and not log.offset:
+            # The clock of a log may begin anywhere, also below zero.
+            self._trace.now = entry.mono
 
     def _miss(self, gap: Gap) -> None:
         log = self._log

@@ -191,12 +191,13 @@ class Subject:
         known = self._series if scope is None else self._scoped.get(scope)
         return _NONE if known is None else known.get((kind, method), _NONE)
 
-    def act(self, at: float, seq: int, *places: Place | None) -> None:
+    def act(self, at: float, seq: int, session: Session | None, pipe: Connection | None = None) -> None:
         """The client did something, in a session and on a pipe where it has these."""
         self.acts(None).add(at, seq)
-        for place in places:
-            if place is not None:
-                self.acts(place).add(at, seq)
+        if session is not None:
+            self.acts(session).add(at, seq)
+        if pipe is not None:
+            self.acts(pipe).add(at, seq)
 
     def acts(self, place: Place | None) -> Series[int]:
         """The numbers of the entries by which it acted: in a session, on a pipe, or anywhere."""

@@ -25,7 +25,8 @@ _MOST_QUESTIONS: Final = 200
 _MOST_TOLD: Final = 1_000
 # Requests and notifications that tell how a task stands.
 _REQUESTS: Final = frozenset({"tasks/get", "tasks/cancel", "tasks/list"})
-_NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
+NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
+"""The notifications by which a server says how a task stands."""
 
 
 @dataclass(slots=True, eq=False)
@@ -185,31 +186,38 @@ class Tasks:
         return task
 
 
-def _described(sent: Message) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The tasks that a message of the server describes, each with the JSON pointer of its description."""
+def describes_tasks(sent: Message) -> bool:
+    """True if a message of the server can say how a task stands."""
     if sent.rpc == "notification":
-        found = [(sent.params, "/params")] if sent.method in _NOTIFICATIONS else []
-    elif sent.request is None or sent.rpc != "response":
-        found = []
-    elif sent.request.method == "tools/call":
-        found = _handles(sent)
-    elif sent.request.method == "tasks/list":
+        return sent.method in NOTIFICATIONS
+    if sent.request is None or sent.rpc != "response":
+        return False
+    # Looked for in the bytes: most results of calls are no tasks, and some are large.
+    method = sent.request.method
+    return method in _REQUESTS or (method == "tools/call" and b'"taskId"' in sent.raw)
+
+
+def _described(sent: Message) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The tasks that a message describes that can do so, each with the JSON pointer of its description."""
+    request = sent.request
+    if request is None or sent.rpc == "notification":
+        found = [(sent.params, "/params")]
+    elif request.method == "tools/call":
+        found = _handles(sent, request)
+    elif request.method == "tasks/list":
         rows = members(sent.result).get("tasks")
         found = [(members(row), "/result/tasks") for row in rows] if isinstance(rows, list) else []
     else:
-        found = [(members(sent.result), "/result")] if sent.request.method in _REQUESTS else []
+        found = [(members(sent.result), "/result")]
     for body, place in found:
         if isinstance(body.get("taskId"), str):
             yield body, place
 
 
-def _handles(sent: Message) -> list[tuple[Mapping[str, Any], str]]:
-    # Looked for in the bytes first: most results are no tasks, and some are large.
-    if sent.request is None or b'"taskId"' not in sent.raw:
-        return []
-    if sent.request.era == "modern":
+def _handles(sent: Message, request: Message) -> list[tuple[Mapping[str, Any], str]]:
+    if request.era == "modern":
         return [(members(sent.result), "/result")] if members(sent.result).get("resultType") == "task" else []
-    return [(members(members(sent.result).get("task")), "/result/task")] if "task" in sent.request.params else []
+    return [(members(members(sent.result).get("task")), "/result/task")] if "task" in request.params else []
 
 
 def _is_handle(sent: Message) -> bool:

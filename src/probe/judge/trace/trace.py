@@ -15,7 +15,7 @@ nothing behind it, so what was final stays as it was.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar, cast
@@ -303,11 +303,15 @@ class Trace:
 
     def gap_in(self, since: float, until: float) -> bool:
         """True if entries are missing in a window."""
-        return any(first < until and last > since for first, last in self.subject.gaps)
+        gaps = self.subject.gaps
+        place = bisect_right(gaps, since, key=_end_of)
+        return place < len(gaps) and gaps[place][0] < until
 
     def disturbance(self, since: float, until: float) -> str | None:
         """What disturbed the client in a window: a limit of the server, or its end; None without one."""
-        if any(since <= limit < until for limit in self.subject.limits):
+        limits = self.subject.limits
+        place = bisect_left(limits, since)
+        if place < len(limits) and limits[place] < until:
             return "a limit of the server was reached"
         drained = self.subject.draining
         return "the server was ending" if drained is not None and drained < until else None
@@ -397,6 +401,10 @@ class Trace:
 
 def _number(view: Any) -> int:
     return int(view.seq)
+
+
+def _end_of(gap: tuple[float, float]) -> float:
+    return gap[1]
 
 
 def _scopes(message: Message) -> Iterator[Scope]:

@@ -17,8 +17,8 @@ from .findings import TooEarly
 from .rules import RuleFunction
 from .subject import Mark
 
-# The kinds of entries that end something that a rule can wait for.
-_ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
+ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
+"""The kinds of entries that end something that a rule can wait for."""
 
 _Turn: TypeAlias = tuple[int, "Waiting"]
 
@@ -73,8 +73,8 @@ class Waits:
             self._ended[id(view)] = None
 
     def touch(self, entry: Entry, views: Views) -> None:
-        """Note which of the views that rules wait for an entry ends."""
-        if self._by_view and type(entry.fact) in _ENDINGS:
+        """Note which of the views that rules wait for an entry of `ENDINGS` ends."""
+        if self._by_view:
             context = entry.context
             self._note(views.exchanges.get(context.exchange or 0))
             self._note(views.sessions.get(context.session or ""))
