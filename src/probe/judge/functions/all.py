@@ -6,6 +6,7 @@ from typing import Final
 
 from ..trace.rules import registered
 from . import (
+    cache,
     cancel,
     elicit,
     ids,
@@ -27,6 +28,7 @@ from . import (
 )
 
 _GROUPS: Final = (
+    cache,
     cancel,
     elicit,
     ids,

@@ -26,6 +26,7 @@ _LISTS: Final = 2
 _FOLLOW_S: Final = 60.0
 # "Refreshing a page" three times is what a person may do.
 _REFRESHES: Final = 3
+_MOST: Final = 20
 
 
 @rule("page.followed", each=ANSWERED, methods=PAGED)
@@ -139,7 +140,7 @@ def stops(request: Message, trace: Trace) -> Finding | None:
     had, until = trace.at, trace.at + trace.allowances.settle_s
     if not is_last_page(request, trace):
         return None
-    again = [each for each in trace.seen.equal(request, request.scope, had, until, _REFRESHES + 2) if each.began > had]
+    again = [each for each in trace.seen.equal(request, request.scope).between(had, until, _MOST) if each.began > had]
     if len(again) > _REFRESHES:
         return WARN(f"asked for the last page of {request.method} again and again", request, at=again[_REFRESHES])
     if not any(place is not None and place.closed_by(until) for place in (request.in_session, request.pipe)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +23,7 @@ Place: TypeAlias = Scope | Connection | None
 _ASKED_AGAIN: Final = CACHEABLE | PAGED | {"subscriptions/listen"}
 _MOST_VIEWS: Final = 10_000
 _MOST_KEYS: Final = 2_000
+_NONE: Final[Series[Any]] = Series()
 
 
 class Alike:
@@ -64,11 +64,10 @@ class Alike:
         key = self._keys.get(one.seq)
         return key is not None and key == self._keys.get(other.seq)
 
-    def between(self, view: Any, place: Place, since: float, until: float, most: int) -> Sequence[Any]:
-        """Those that are equal to a request or a refused exchange, in a window, the oldest first."""
+    def series(self, view: Any, place: Place) -> Series[Any]:
+        """Those that are equal to a request or a refused exchange, itself among them."""
         key = self._keys.get(view.seq)
-        series = None if key is None else self._series.get((place, key))
-        return () if series is None else series.between(since, until, most)
+        return _NONE if key is None else self._series.get((place, key), _NONE)
 
 
 def without_id(value: Any) -> Any:

@@ -36,7 +36,8 @@ class Known:
     `lists` are all that were delivered to it, `lists_in` those of each legacy session, and `offered` the capabilities
     of the server as it was told them there. `errors` are the codes of errors by the requests that they answer, 0 for a
     tool's, `skills` the entries of skills, and `pages` the results that have pages or a lifetime. `first_pages` are the
-    first two lists that had further pages, and `followed` is when it first asked for such a page.
+    first two lists that had further pages, and `followed` is when it first asked for such a page. `lifetime` is the
+    first answer that said how long it may be kept: when it was delivered, and how many seconds.
     """
 
     lists: Lists = field(default_factory=Lists)
@@ -47,6 +48,7 @@ class Known:
     skills: Skills = field(default_factory=Skills)
     first_pages: list[FirstPage] = field(default_factory=list)
     followed: float = ALWAYS
+    lifetime: tuple[float, float] | None = None
 
     def asked(self, request: Message) -> None:
         """The client sent a request."""
@@ -69,6 +71,8 @@ class Known:
         elif method is not None and (method in PAGED or b'"ttlMs"' in raw):
             digest, page = pages.read(method, raw, lambda: members(answer.result))
             self.pages.store(request.seq, page)
+            if page.ttl_ms and self.lifetime is None:
+                self.lifetime = at, page.ttl_ms / 1000
             if method in PAGED:
                 self._list(request, digest, page, at)
 

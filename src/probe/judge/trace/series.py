@@ -47,6 +47,11 @@ class Series(Generic[View]):
         last = len(self.times) if until == ALWAYS else bisect_left(self.times, until)
         return self.views[first : last if most is None else min(last, first + most)]
 
+    def newest(self, until: float, most: int) -> Sequence[View]:
+        """At most so many views before a time, oldest first."""
+        last = bisect_left(self.times, until)
+        return self.views[max(0, last - most) : last]
+
     def last_before(self, until: float) -> View | None:
         """The newest view before a time."""
         place = bisect_left(self.times, until)

@@ -29,7 +29,7 @@ from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
 from .kind import Kind
 from .known import FirstPage
 from .listings import ListPage, Lists
-from .series import ALWAYS, NEVER
+from .series import ALWAYS, NEVER, Series
 from .skills import SkillEntry
 from .subject import Place, Subject
 from .tokens import Beside
@@ -162,17 +162,21 @@ class SeenQueries:
         """What the answer to a request for a list said of further pages and of its lifetime; None without either."""
         return self._trace.subject.known.pages.get(request.seq)
 
+    def lifetime(self) -> tuple[float, float] | None:
+        """When the first answer was delivered that may be kept for a time, and for how many seconds."""
+        return self._trace.subject.known.lifetime
+
     def first_pages(self, until: float) -> Sequence[FirstPage]:
         """The first two lists with a further page that came before a time; none where it ever asked for such a page."""
         known = self._trace.subject.known
         return () if known.followed < until else [each for each in known.first_pages if each.at < until]
 
-    def equal(self, view: View, place: AlikePlace, since: float, until: float, most: int) -> Sequence[View]:
-        """The requests that are equal to one for a list or the like, in its scope or on its connection, oldest first.
+    def equal(self, view: View, place: AlikePlace) -> Series[View]:
+        """The requests that are equal to one for a list or the like, in its scope or on its connection.
 
         For None as place, the refused exchanges that are equal to one.
         """
-        return self._trace.subject.alike.between(view, place, since, until, most)
+        return self._trace.subject.alike.series(view, place)
 
     def are_equal(self, one: Message, other: Message) -> bool:
         """True if two requests for lists and the like ask for the same."""
@@ -326,12 +330,13 @@ class Trace:
     # -- series
 
     def passed(self, since: float, seconds: str | float) -> float:
-        """A window is over, or the client has ended: its end. For what is no accusation, as nothing is doubted."""
+        """A window is over, or the client has ended: how far it was seen. Nothing is doubted, so for no accusation."""
         until = since + self.allowance(seconds)
         if self.now < until and self.subject.end is None:
             raise TooEarly(until)
-        self.at = max(self.at, min(until, self.now))
-        return until
+        seen = min(until, self.now)
+        self.at = max(self.at, seen)
+        return seen
 
     def fates(
         self, kind: Kind[View], fate: Callable[[View, Trace], Fate], *methods: str, before: Seen
