@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.addresses import (
+from probe.core.clients import (
     UNKNOWN,
     Network,
     NetworksError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.budgets.open_files import Room, fitting, raised
+from probe.core.budgets import Room, fitting, raised
 
 # soft, hard, needed, and what the soft limit is to be
 LIMITS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.budgets.rates import Admission, Rates
+from probe.core.budgets import Admission, Rates
 
 FREE = Admission(0.0, first=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.budgets.shares import SMALL_BYTES, Shares, has_bytes
+from probe.core.budgets import SMALL_BYTES, Shares, has_bytes
 
 
 def test_a_share_is_a_part_and_one_at_least() -> None:

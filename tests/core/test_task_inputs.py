@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probe.core.task_inputs import TaskInputs, TaskInputsViolationError
+from probe.core.task import TaskInputs, TaskInputsViolationError
 
 ASK = {"method": "elicitation/create", "params": {"message": "?"}}
 ANSWER = {"action": "decline"}

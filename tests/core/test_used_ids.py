@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.core.used_ids import UsedIds
+from probe.core.session import UsedIds
 from probe.wire.jsonrpc import RequestId
 
 NUMBERS = st.integers(-15, 15) | st.integers()

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.core.addresses import NetworksError
+from probe.core.clients import NetworksError
 from probe.server.endpoints.pipes.websocket_wire import WebSocketWire
 from probe.web.paths import Paths
 from probe.wire.toolhost import SUBPROTOCOL

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.core.budgets.shares import SMALL_BYTES
+from probe.core.budgets import SMALL_BYTES
 from probe.engine.streams.replay_room import ReplayRoom
 from probe.engine.streams.stream import Stream
 from probe.log.context import Recorder

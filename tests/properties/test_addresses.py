@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from probe.core.addresses import UNKNOWN, client_key, forwarded_client, is_within, networks
+from probe.core.clients import UNKNOWN, client_key, forwarded_client, is_within, networks
 
 TRUSTED = networks(["10.0.0.0/8", "127.0.0.1", "fd00::/8"])
 proxies = st.sampled_from(["10.0.0.1", "10.255.1.1", "127.0.0.1", "fd00::7", "::ffff:10.0.0.9"])

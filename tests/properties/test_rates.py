@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.core.budgets.rates import Rates
+from probe.core.budgets import Rates
 
 steps = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), max_size=120)
 

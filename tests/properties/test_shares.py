@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from probe.core.budgets.shares import Shares
+from probe.core.budgets import Shares
 
 from . import steps
 

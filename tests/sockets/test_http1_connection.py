@@ -14,10 +14,10 @@ import trio
 from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
 
 from probe.server.listener.connection import serve_transport, watch
+from probe.server.listener.fair_queue import FairQueue
 from probe.server.listener.http1.protocol import ResponseError
 from probe.server.listener.incomplete import Incomplete
 from probe.server.listener.transport import Service, Transport
-from probe.server.listener.turnstile import Turnstile
 from probe.settings import build
 
 from ..support.websocket import upgrade
@@ -260,7 +260,7 @@ async def test_the_application_is_told_whether_the_body_has_come_with_the_head(a
     assert told == [True, False]
 
 
-class _Held(Turnstile):
+class _Held(FairQueue):
     """Lets nobody through before `let` is set."""
 
     def __init__(self) -> None:
@@ -268,7 +268,7 @@ class _Held(Turnstile):
         self.asked = trio.Event()
         self.let = trio.Event()
 
-    async def through(self, lane: Hashable, *, message: bool = False) -> None:
+    async def wait_turn(self, lane: Hashable, *, message: bool = False) -> None:
         self.asked.set()
         await self.let.wait()
 
@@ -282,7 +282,7 @@ async def test_a_body_that_comes_in_a_segment_of_its_own_is_whole_when_the_call_
         await echo(scope, receive, send)
 
     held = _Held()
-    service = Service(noted, build({}), None, Incomplete(10**6, 1.0), (), turnstile=held)
+    service = Service(noted, build({}), None, Incomplete(10**6, 1.0), (), fair_queue=held)
     ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
     async with trio.open_nursery() as nursery, theirs:
         nursery.start_soon(serve_transport, service, Transport(ours, CLIENT, SERVER))

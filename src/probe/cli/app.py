@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import trio
 
-from ..core.addresses import NetworksError
+from ..core.clients import NetworksError
 from ..engine.audit.claim import AuditFileError
 from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
@@ -87,7 +87,7 @@ class StdioOptions:
     """The options of a server on standard streams beside its settings.
 
     `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log, as
-    `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `forward`
+    `core.clients` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `forward`
     is the address of the server that it is forwarded to, with the secret of the settings.
     """
 

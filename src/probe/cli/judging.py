@@ -16,7 +16,7 @@ from typing import Final
 
 import click
 
-from ..core.client_label import LABEL_RULE, is_client_label
+from ..core.clients import LABEL_RULE, is_client_label
 from ..core.escaping import shown
 from ..judge.outcome.comparison import compare, compare_values
 from ..judge.outcome.exit_status import (

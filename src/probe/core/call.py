@@ -1,17 +1,18 @@
-"""One call from its start to its end: who may answer it, and who ended it.
+"""One call from its start to its end: either its answer or its cancellation wins (product contract, section 3).
 
-Two parties race for a call: its handler, which wants to answer, and whoever wants it stopped. This table decides, and
-since nothing awaits between the decision and its mark, exactly one of them wins (product contract, section 3).
+Two parties race for a call: its handler wants to answer, and a cancellation wants it stopped. The table decides. No
+`await` stands between the decision and its mark, so the other party finds the mark.
 
     state       cancel        expire        settle
     RUNNING     CANCELLING    EXPIRING      ANSWERED
-    CANCELLING  CANCELLING    CANCELLING    SILENT      a handler that finishes after its cancellation is not heard
+    CANCELLING  CANCELLING    CANCELLING    SILENT      the result of a cancelled handler is dropped
     EXPIRING    EXPIRING      EXPIRING      ANSWERED    the answer names the deadline, or the shutdown
     ANSWERED    ANSWERED      ANSWERED      -
     SILENT      SILENT        SILENT        -
 
-The first cause wins; a later one changes nothing. A deadline counts from the moment when it passed, also when nobody
-looked until later: whoever asks or tells a call anything has that marked first.
+The first cause wins; a later one changes nothing. A deadline counts from the moment when it passed, also if the event
+loop notices it later: each input of a call is preceded by `cancel(DEADLINE, …)` where it has passed. For example, a
+result that arrives 1 ms after the idle deadline is not the answer, though the timer has not run yet.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class State(Enum):
 
 
 class Cause(StrEnum):
-    """The causes that end a call or a task before it is done."""
+    """The cause that ends a call or a task before it is done."""
 
     NOTIFICATION = "notification"
     DISCONNECT = "disconnect"
@@ -56,7 +57,7 @@ class Input(Enum):
 
 
 class CallViolationError(RuntimeError):
-    """The engine did something the table has no row for: a defect of this server, never of a client."""
+    """The table has no row for an input: a defect of this server, never of a client."""
 
 
 _TRANSITIONS: Mapping[tuple[State, Input], State] = {
@@ -77,15 +78,12 @@ _TRANSITIONS: Mapping[tuple[State, Input], State] = {
     (State.SILENT, Input.EXPIRE): State.SILENT,
 }
 
-# The peer did not ask for these two, so it is owed an answer that says what happened.
+# The client did not ask for these two, so it gets an answer.
 _ANSWERED_CAUSES = frozenset({Cause.DEADLINE, Cause.SHUTDOWN})
 
 
 class Call:
-    """The machine of one call.
-
-    `cause`, `reason` and `cancelled_at` tell the first cancellation, `settled_at` the end.
-    """
+    """The machine of one call. `cause`, `reason` and `cancelled_at` are of the first cancellation."""
 
     def __init__(self) -> None:
         self.state = State.RUNNING
@@ -95,9 +93,9 @@ class Call:
         self.settled_at: float | None = None
 
     def cancel(self, cause: Cause, now: float, reason: str | None = None) -> bool:
-        """Ask the work to stop. True: this was the first cause, so its scope must be cancelled now.
+        """Ask the work to stop. True for the first cause: the caller must cancel the scope now.
 
-        `now` is when that was decided: for a deadline, when it passed.
+        `now` is the time of the decision; for a deadline, the time at which it passed.
         """
         before = self.state
         self._move(Input.EXPIRE if cause in _ANSWERED_CAUSES else Input.CANCEL)
@@ -107,9 +105,9 @@ class Call:
         return first
 
     def settle(self, now: float) -> bool:
-        """The work is over. True: the caller, and nobody else, sends the answer. False: nothing is sent.
+        """The work is over. True: the caller must send the answer. False: no answer is sent.
 
-        Raises `CallViolationError` when the call has settled before.
+        Raises `CallViolationError` for a call that has settled before.
         """
         self._move(Input.SETTLE)
         self.settled_at = now
@@ -117,7 +115,7 @@ class Call:
 
     @property
     def settled(self) -> bool:
-        """Whether the call is over."""
+        """True if the call is over."""
         return self.state in (State.ANSWERED, State.SILENT)
 
     def _move(self, event: Input) -> None:

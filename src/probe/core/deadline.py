@@ -1,9 +1,10 @@
 """The two deadlines of a dispatch, as a synchronous tool call is called (product contract, section 7).
 
-The idle deadline is moved by each valid progress report and the ceiling by nothing; progress never shortens either.
+Each valid progress report moves the idle deadline; no report moves the ceiling, and none shortens either. For example,
+with `idle_s` 30 and `ceiling_s` 300, a call that reports every 10 s ends at 300 s.
 
-A deadline has passed at the very moment that it names, as trio's scopes see it: a report of that moment is too late.
-Where both name the same moment it is the ceiling that ends the call, as no report could have kept it alive.
+As for a cancel scope of trio, a deadline has passed at its own moment: a report at that moment is too late. Where both
+pass at one moment the ceiling ends the call, since no report could have kept it alive.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 from typing import Any, Final, Literal, NamedTuple
 
 _NOTED_EVERY_S: Final = 1.0
-"""Seconds from one noted extension to the next: people read no faster, and a tool may report thousands of times."""
+"""Seconds between extensions in the event log: a tool may report thousands of times."""
 
 
 class Deadlines(NamedTuple):
     """The state at one moment; `progress` gives the next one. All times are seconds on the caller's clock.
 
-    `noted_at` is when an extension was last worth noting.
+    `noted_at` is the time of the last extension that the event log has.
     """
 
     started: float
@@ -29,7 +30,7 @@ class Deadlines(NamedTuple):
 
     @classmethod
     def start(cls, now: float, *, idle_s: float, ceiling_s: float) -> Deadlines:
-        """Both deadlines run from `now`."""
+        """The state of a call that starts now."""
         return cls(now, idle_s, ceiling_s, now + idle_s)
 
     @property
@@ -39,7 +40,7 @@ class Deadlines(NamedTuple):
 
     @property
     def latest(self) -> float:
-        """The moment that no progress can move the deadline beyond."""
+        """The time of the ceiling."""
         return self.started + self.ceiling_s
 
     @property
@@ -54,18 +55,18 @@ class Deadlines(NamedTuple):
 
     @property
     def idle_ms(self) -> int:
-        """The idle deadline in milliseconds: the time that may pass without progress."""
+        """The most milliseconds without progress."""
         return _ms(self.idle_s)
 
     @property
     def ceiling_ms(self) -> int:
-        """The ceiling in milliseconds: the time that the whole call may take."""
+        """The most milliseconds of the whole call."""
         return _ms(self.ceiling_s)
 
     def progress(self, now: float) -> tuple[Deadlines, bool]:
-        """A valid report arrived: the next state, and whether that is worth noting.
+        """A valid report arrived: return the next state, and True if the event log should note the extension.
 
-        The first report is, and then one a second at most. A report that comes too late changes nothing.
+        It notes the first report, and then one a second at most. A report that is too late changes nothing.
         """
         if now >= self.at:
             return self, False
@@ -75,7 +76,7 @@ class Deadlines(NamedTuple):
         return Deadlines(self.started, self.idle_s, self.ceiling_s, later, self.progress_count + 1, noted_at), news
 
     def error(self, now: float) -> tuple[str, dict[str, Any]]:
-        """The sentence and the numbers for the client, once `at` has passed."""
+        """The message and the data of the error, once `at` has passed."""
         numbers = {
             "deadline": self.which,
             "elapsedMs": _ms(now - self.started),

@@ -1,16 +1,16 @@
-"""One stream of the draft "Streams": what is kept for a client that is away, when it may come back, and until when.
+"""One stream of the draft "Streams": the messages kept for an absent client, and the times at which it may resume.
 
-    state   a reader   ended   what no socket has taken
+    state   a reader   ended   messages that no socket has taken
     AWAY    no         no      any
     HELD    yes        no      any
     LEFT    no         yes     some
     TAIL    yes        yes     some
-    DONE    any        yes     nothing; everything is kept for `keep_s` more
-    GONE    any        yes     nothing; forgotten
+    DONE    any        yes     none; all messages are kept for `keep_s` more
+    GONE    any        yes     none; forgotten
     LOST    any        any     forgotten
 
-`overflow` is an emit that finds no room; `end` with something left to take (with nothing left, AWAY and HELD become
-DONE); `taken` takes all there is; `expire` comes at or after the deadline, if there is one:
+`overflow` is an emit without room. `end` has messages left to take (with none left, AWAY and HELD become DONE).
+`taken` takes all messages. `expire` is at or after the deadline, if there is one:
 
     state  emit  overflow  end   taken  connect  disconnect  resume  poll  lose  expire
     AWAY   AWAY  LOST      LEFT  AWAY   HELD     AWAY        AWAY    AWAY  LOST  LOST
@@ -21,34 +21,35 @@ DONE); `taken` takes all there is; `expire` comes at or after the deadline, if t
     GONE   -     -         GONE  GONE   GONE     GONE        GONE    GONE  GONE  GONE
     LOST   -     -         LOST  LOST   LOST     LOST        -       -     LOST  LOST
 
-Without a row: `LostError` in LOST, else `core.replay.LogClosedError`. A refused call changes nothing, except that an
+Without a row: `LostError` in LOST, else `core.replay.LogClosedError`. A refused call changes no state, except that an
 overflow loses the stream.
 
 AWAY, LEFT, expire: "If a client fails to resume or poll a stream within the `resumeInterval.max` period, the server may
 consider the stream abandoned and reclaim resources." It does, when now >= deadline: the last of creation, disconnect
-and answered poll, plus max. From that moment the stream is as in LOST, also before anybody calls `expire`. A refused
-resume is no resume. While a reader is there, nobody is waited for.
+and answered poll, plus max. From that moment the stream acts as in LOST, also before `expire` is called. A refused
+resume does not count. There is no deadline while a reader is attached.
 
 LOST, resume and poll: "The next time a client attempts to resume or poll the stream, the server may respond with an
 error." It does, with the reason.
 
 resume: "Minimum seconds a client should wait before resuming the stream (prevents excessive reconnections)". The
 product contract, section 6, makes sooner an error. It may resume when now >= earliest: the last disconnect plus min.
-Left open by the draft and decided here: beside a reader, whose connection may be dead without anybody knowing, min
-counts from when that reader attached, so that a take-over is possible and a storm of them is not; and for a stream that
-nobody has read yet from its creation, as the request that created it is its first reader.
+For example, with min 1 s a client that left at 10.0 may resume at 11.0. The draft leaves two cases open. Beside a
+reader, whose connection may be dead unnoticed, min counts from the time at which that reader attached: one take-over is
+possible, and a storm of them is not. For a stream that was never read, min counts from its creation, since the request
+that created it is its first reader.
 
-resume: "Send all unsent messages for the stream to the client". Decided here: unsent is what follows the last message
-that a client says it has received, else the last that a socket took. The client's own word counts as a socket's.
+resume: "Send all unsent messages for the stream to the client". Decided here: the unsent messages are those behind the
+last one that the client names as received, else behind the last one that a socket took.
 
-overflow: "Servers should limit the number of unsent messages a disconnected stream may retain". Decided here: what was
-taken goes first and silently; when something untaken would have to go, the whole stream is lost, with or without a
-reader, as a stream with a hole would be worse.
+overflow: "Servers should limit the number of unsent messages a disconnected stream may retain". Decided here: messages
+that were taken make room first. Where an untaken message would have to go, the whole stream is lost, with or without a
+reader, since a stream with a hole would be worse.
 
 DONE, expire: "servers may maintain a buffer of recently sent messages (a two minute window aligns with common TCP idle
-timeout configurations)". `keep_s` is that window, counted from when the stream had both ended and been wholly taken;
-nothing prolongs it, and to forget a stream then is no loss. An ended stream that is not wholly taken is waited for like
-a live one.
+timeout configurations)". `keep_s` is that window. It begins when the stream has ended and all messages were taken, and
+is never prolonged. To forget a stream then is no loss. An ended stream with untaken messages has the deadline of a live
+one.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ from .replay import ReplayLog
 
 
 class Kind(Enum):
-    """The kind of a message that waits, as a poll tells it."""
+    """The kind of an unsent message in a poll."""
 
     OTHER = auto()
     REQUEST = auto()
@@ -70,14 +71,14 @@ class Kind(Enum):
 
 
 class DraftStatus(StrEnum):
-    """The draft's two words."""
+    """The two values of the draft."""
 
     LIVE = "live"
     COMPLETED = "completed"
 
 
 class Lost(StrEnum):
-    """Why a stream was forgotten before its client had all of it."""
+    """Why a stream was forgotten with messages that its client did not have."""
 
     ABANDONED = "abandoned"
     OVERFLOW = "overflow"
@@ -95,7 +96,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The draft's StreamPollResult: the flags tell of unsent messages, `pending_messages` whether there are any."""
+    """The draft's StreamPollResult. `pending_messages`: there are unsent messages; the other flags are about these."""
 
     status: DraftStatus
     pending_messages: bool
@@ -104,7 +105,7 @@ class Poll:
 
 
 class TooEarlyError(Exception):
-    """A resume sooner than min; it may be tried again after `wait_s` seconds, which is more than 0."""
+    """A resume sooner than min. The client may try again after `wait_s` seconds, more than 0."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(f"too early to resume: wait {wait_s:g} s")
@@ -122,8 +123,8 @@ class LostError(Exception):
 class DraftStream:
     """The machine of one stream. All times are seconds of one clock that does not go back.
 
-    `log` has the messages; whoever sends follows it with a cursor from `resume` (the first reader: 0) and tells what
-    was `taken`. A cursor behind what was taken may meet `core.replay.EvictedError` there, as taken messages make room.
+    `log` has the messages. A sender reads it from a cursor of `resume` (the first reader: 0) and calls `taken`. A
+    cursor before the last taken message may get `core.replay.EvictedError`, since taken messages make room.
     """
 
     def __init__(self, interval: Interval, keep_s: float, *, max_messages: int, max_bytes: int, now: float) -> None:
@@ -142,12 +143,12 @@ class DraftStream:
 
     @property
     def untaken(self) -> int:
-        """The number of messages that were never taken; of a lost stream, the number that was never sent."""
+        """The number of messages that no socket took."""
         return self.log.last - self._taken
 
     @property
     def deadline(self) -> float | None:
-        """When `expire` has something to do; None while nothing is waited for."""
+        """When `expire` is due; None without a deadline."""
         if self.lost is not None or self.forgotten:
             return None
         if self._done_at is not None:
@@ -155,10 +156,10 @@ class DraftStream:
         return None if self.connected else self._seen_at + self._interval.max_s
 
     def emit(self, message: bytes, kind: Kind, now: float) -> int:
-        """Add a message and return its position, from 1. One beyond the byte bound is kept, alone.
+        """Add a message and return its position, from 1. A message beyond the byte bound is kept alone.
 
-        Raises `LostError`, with OVERFLOW when something untaken had to go for it, and `core.replay.LogClosedError`
-        after `end`.
+        Raises `LostError`, with OVERFLOW where an untaken message would have to make room, and
+        `core.replay.LogClosedError` after `end`.
         """
         self._check_lost(now)
         position = self.log.append(message)
@@ -171,16 +172,16 @@ class DraftStream:
         return position
 
     def end(self, now: float) -> None:
-        """Nothing more will come. Harmless when repeated, or lost."""
+        """The stream has ended. Has no effect if repeated, or on a lost stream."""
         if self._loss(now) is None:
             self.log.close()
             self.status = DraftStatus.COMPLETED
             self._note_done(now)
 
     def taken(self, position: int, now: float) -> None:
-        """A socket took the messages up to there; a position before the last one taken changes nothing.
+        """A socket took the messages up to `position`. An earlier position than before has no effect.
 
-        Raises `IndexError` for a position that was never emitted. Harmless when lost.
+        Raises `IndexError` for a position that was never emitted. Has no effect on a lost stream.
         """
         if position > self.log.last:
             raise IndexError(f"position {position} is beyond {self.log.last}")
@@ -189,11 +190,11 @@ class DraftStream:
             self._note_done(now)
 
     def resume(self, received: int | None, now: float) -> int:
-        """Judge a resume and return the cursor to read from; `connect` says that somebody does.
+        """Check a resume and return the cursor to read from. The caller calls `connect` when it reads.
 
-        `received`: the position of the last message that the client has; None: the last one taken. Raises, in this
-        order, `LostError`, `IndexError` when it was never emitted, `core.replay.EvictedError` when messages after it
-        are gone, and `TooEarlyError`: first what waiting does not help.
+        `received` is the position of the last message that the client has; None: the last one taken. Raises, in this
+        order, `LostError`, `IndexError` for a position that was never emitted, `core.replay.EvictedError` where
+        messages behind it are gone, and `TooEarlyError`: the only error that waiting helps comes last.
         """
         cursor = self._cursor(received, now)
         earliest = self._changed_at + self._interval.min_s
@@ -203,19 +204,19 @@ class DraftStream:
         return cursor
 
     def connect(self, now: float) -> None:
-        """A reader attached, be it the first or one that takes over. Without effect on a lost stream."""
+        """A reader attached: the first one, or one that takes over. Has no effect on a lost stream."""
         if self._loss(now) is None:
             self.connected = True
             self._changed_at = now
 
     def disconnect(self, now: float) -> None:
-        """The last reader has gone. Without effect when there was none."""
+        """The last reader has gone. Has no effect where there was none."""
         if self.connected:
             self.connected = False
             self._changed_at = self._seen_at = now
 
     def poll(self, received: int | None, now: float) -> Poll:
-        """The status, and what waits after `received` as in `resume`. The client is waited for from now on.
+        """The status, and the kinds of the messages behind `received` (as in `resume`). The deadline starts anew.
 
         Raises, in this order, `LostError`, `IndexError` and `core.replay.EvictedError`.
         """
@@ -226,13 +227,16 @@ class DraftStream:
         return Poll(self.status, bool(waiting), Kind.REQUEST in waiting, Kind.ERROR in waiting)
 
     def lose(self, why: Lost) -> None:
-        """Forget everything. Harmless when it is over already: the first reason stays."""
+        """Forget all messages. The first reason stays, and a stream that was forgotten stays so."""
         if self.lost is None and not self.forgotten:
             self.lost = why
             self._free()
 
     def expire(self, now: float) -> bool:
-        """Do what the deadline is for. True, once: it is over now, abandoned or forgotten, and its memory is free."""
+        """Abandon or forget the stream if its deadline has passed.
+
+        True the one time that it does: its memory is free.
+        """
         deadline = self.deadline
         if deadline is None or now < deadline:
             return False
@@ -244,7 +248,7 @@ class DraftStream:
         return True
 
     def _loss(self, now: float) -> Lost | None:
-        """Why it is lost, also when the deadline has passed and nobody has called `expire` yet."""
+        """Why it is lost, also where the deadline has passed and `expire` was not called yet."""
         if self._done_at is None and self.deadline is not None and now >= self.deadline:
             return Lost.ABANDONED
         return self.lost

@@ -1,4 +1,4 @@
-"""Text of others on a terminal or in a file: nothing of it can end a line, move a cursor or hide what follows."""
+"""Text from clients on a terminal or in a file: it cannot end a line, move the cursor or hide the text behind it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-# Enough for every name that is meant to be read; the event log has the whole.
 LONGEST: Final = 200
+"""Characters of a name on a terminal; the event log has all of it."""
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+@")
 
 
 def shown(text: str) -> str:
-    """Text on one line: what cannot be printed is escaped, which also takes the signs that turn the writing round."""
+    """Escape all characters that are not printable, such as line ends and marks of direction (U+202E)."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
@@ -24,17 +24,17 @@ def _escape(letter: str) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    r"""Text in which all that an encoding does not have is escaped, such as `\u65e5` in `cp1252`; None has all."""
+    r"""Escape the characters that an encoding does not have, such as `\u65e5` in `cp1252`; None has all."""
     return text if encoding is None else text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def cut(text: str) -> str:
-    """No longer than a line can bear."""
+    """The first `LONGEST` characters, with `…` where more follow."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def value(value: Any) -> str:
-    """A value in a line for people, quoted where somebody could take it for more than one."""
+    """A value in a line of text, quoted if it has spaces or other signs that could be taken for more than one value."""
     if not isinstance(value, str):
         return shown(cut(str(value)))
     text = cut(value)
@@ -45,5 +45,5 @@ def value(value: Any) -> str:
 
 
 def json_line(members: Mapping[str, Any]) -> str:
-    """One JSON object, in those of ASCII's characters that can be printed."""
+    """One JSON object in printable ASCII."""
     return json.dumps(members, ensure_ascii=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The rungs a request climbs before the engine sees it: pure, in order, the first failure is the answer.
+"""The checks of an HTTP request before its body is looked at. Pure; the first check that fails is the answer.
 
     1 Host, 2 Origin          403    2025-11-25 basic/transports, Security Warning
     3 HTTP method             405    "a single HTTP endpoint path … that supports both POST and GET methods"
@@ -8,7 +8,7 @@
     6 MCP-Protocol-Version    400    "invalid or unsupported MCP-Protocol-Version, it MUST respond with 400"
     7 MCP-Session-Id          400 when missing, 404 when unknown (the session table is the engine's)
 
-The same functions serve to answer and to judge, so the two cannot disagree.
+The judge of clients uses the same functions, so a refusal and a finding cannot disagree.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class HttpHead:
     def __init__(self, method: str, headers: Sequence[tuple[str, str]]) -> None:
         self.method = method
         self.headers = headers
-        # Each request asks a dozen times. RFC 9110, section 5.5: whitespace around a value is no part of it.
+        # A dozen look-ups for each request. RFC 9110, section 5.5: whitespace around a value is no part of it.
         self._values: dict[str, list[str]] = {}
         for name, value in headers:
             self._values.setdefault(name, []).append(value.strip(" \t"))
 
     def get(self, name: str) -> str | None:
-        """The value of a header that may stand once. Raises `Rejection` when it stands twice with different values."""
+        """The value of a header. Raises `Rejection` if it stands twice with different values."""
         values = self._values.get(name)
         if values is None:
             return None
@@ -49,7 +49,7 @@ class HttpHead:
         return values[0]
 
     def each(self, name: str) -> Sequence[str]:
-        """The value of each header of this name, in their order."""
+        """The values of all headers of this name, in order."""
         return self._values.get(name, ())
 
     def all(self, name: str) -> str:
@@ -59,14 +59,14 @@ class HttpHead:
 
 @dataclass(frozen=True)
 class HostPolicy:
-    """The names that Host and Origin may have: loopback, the bound address, and what the settings name (lower case)."""
+    """The allowed names in Host and Origin, lower case: loopback, the bound address, and those of the settings."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
 
     @classmethod
     def of(cls, bound: str, hosts: Iterable[str], origins: Iterable[str]) -> HostPolicy:
-        """The policy of a server bound to an address. A wildcard address is nobody's name, so it allows nothing."""
+        """The policy of a server bound to an address. A wildcard address such as 0.0.0.0 adds no name."""
         own = f"[{bound}]" if ":" in bound else bound
         named = _LOOPBACK | {own.lower()} | {host.strip().lower() for host in hosts}
         return cls(named - {*ANY_ADDRESS, ""}, frozenset(origin.strip().lower() for origin in origins) - {""})
@@ -100,7 +100,7 @@ def _hostname(authority: str) -> str | None:
 
 
 def is_local_name(authority: str) -> bool:
-    """Whether `host[:port]` is a name that each machine has for itself."""
+    """True if `host[:port]` is a loopback name, such as `localhost:8000`."""
     return _hostname(authority) in _LOOPBACK
 
 

@@ -1,4 +1,4 @@
-"""The rungs a modern request climbs before the engine sees it: pure, in order, the first failure is the answer.
+"""The checks of a request of 2026-07-28 before the engine runs it. Pure; the first check that fails is the answer.
 
 They follow Host, Origin, Content-Type and Accept (`inbound`). Names without a file are those of 2026-07-28
 basic/transports/streamable-http.
@@ -12,13 +12,13 @@ basic/transports/streamable-http.
      7 Mcp-Param-*             400 -32020  Server Behavior for Custom Headers
      8 inputResponses, requestState
                                400 -32602  basic/patterns/mrtr: "SHOULD validate that the data … is a valid
-                                           InputResponses object"; what state means is the engine's to judge
+                                           InputResponses object"; the engine checks requestState
      9 params                  400 -32602  the model of the method
     10 tasks extension         400 -32021  tasks: "for non-declaring clients issuing tasks/get, tasks/update, and
                                            tasks/cancel", and for `taskIds` of subscriptions/listen; before any look-up,
-                                           so that nobody learns which tasks exist
+                                           so that an error does not show which tasks exist
 
-2 comes before 3 and 4 before 5, so a client that contradicts itself hears that, not half of it.
+2 comes before 3, and 4 before 5: a client that contradicts itself gets an error about the contradiction.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OF_A_RETRY = (("inputResponses", Mapping, "an object"), ("requestState", str, "
 
 
 class Inbound(Struct, frozen=True):
-    """A request that has climbed the ladder; `params` are those of its method."""
+    """A request that passed all checks; `params` are those of its method."""
 
     meta: RequestMeta
     params: BaseModel
@@ -54,7 +54,7 @@ Era: TypeAlias = Literal["legacy", "modern"]
 
 
 def era_of_head(head: HttpHead) -> Era | None:
-    """The era that judges a request whatever its body is; None where the body has a say."""
+    """The era of a request by its head alone; None where the body decides."""
     named = head.each(_VERSION)
     if not named:
         return None
@@ -64,12 +64,12 @@ def era_of_head(head: HttpHead) -> Era | None:
 
 
 def era_of(head: HttpHead, value: Any) -> Era:
-    """Choose the era that judges a request whose body is `value` (None without a body).
+    """The era of a request with the body `value` (None without a body).
 
-    A version header that names a served revision decides, except that a body with modern `_meta` outside a session is
-    modern whatever the header says: they contradict each other, and the modern ladder says so. Without such a header,
-    that body is modern, and `initialize`, its notification, or a session header is legacy. Two headers that differ are
-    modern, where they cannot agree either.
+    A version header with a served revision decides. One exception: a body with modern `_meta` outside a session is
+    modern, since the two contradict each other and the modern checks report that. Without such a header, a body with
+    modern `_meta` is modern; `initialize`, `notifications/initialized` and a session header are legacy; all else is
+    modern. Two different version headers are modern, whose checks refuse them.
     """
     by_head = era_of_head(head)
     if by_head is not None:
@@ -83,30 +83,30 @@ def era_of(head: HttpHead, value: Any) -> Era:
 
 
 def era_of_unread(head: HttpHead) -> Era:
-    """Guess the era of a request whose body nobody has read.
+    """The most likely era of a request with an unread body.
 
-    Mcp-Method says what a modern body would be ("Required For: All requests"); a request without it, a session and a
-    served revision can only be `initialize`.
+    Mcp-Method names the method of a modern body ("Required For: All requests"). A request without it, without a session
+    and without a served revision can only be `initialize`.
     """
     return era_of(head, {"method": head.all("mcp-method") or "initialize"})
 
 
 def _is_modern(value: Any) -> bool:
-    # JSON has no other mappings, and to ask for any costs ten times as much.
+    # A JSON object is a dict. `isinstance(…, Mapping)` takes ten times as long.
     params = value.get("params") if isinstance(value, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return isinstance(meta, dict) and PROTOCOL_VERSION in meta
 
 
 def revision_of(request: Request) -> str:
-    """The modern revision that a request names, the latest where it names none of them: `climb` refuses it then."""
+    """The modern revision of a request; the latest one where it names another, which `climb` refuses."""
     meta = (request.params or {}).get("_meta")
     named = meta.get(PROTOCOL_VERSION) if isinstance(meta, dict) else None
     return named if named in MODERN else MODERN[-1]
 
 
 def era_of_piped(value: Any, *, initialized: bool) -> Era:
-    """Choose the era that judges a message on a connection without headers, where `initialize` was answered or not.
+    """The era of a message on a connection without headers; `initialized`: it has a legacy session.
 
     2026-07-28 basic/versioning: "A request carrying modern per-request `_meta` is served statelessly according to this
     revision. An `initialize` request selects legacy semantics, scoped to the stdio process".
@@ -117,9 +117,9 @@ def era_of_piped(value: Any, *, initialized: bool) -> Era:
 
 
 def climb(head: HttpHead | None, request: Request, *, header_params: Callable[[str], Iterable[HeaderParam]]) -> Inbound:
-    """Judge one request. `header_params` gives those of a tool, none for one that does not exist.
+    """Check one request. `header_params` gives the annotated parameters of a tool; none for an unknown tool.
 
-    Without a head there are no rungs 2, 4, 6 and 7 (basic/transports/stdio: "There is no header layer"). Raises
+    Without a head there are no checks 2, 4, 6 and 7 (basic/transports/stdio: "There is no header layer"). Raises
     `Rejection`, with the id of the request.
     """
     meta = _read_meta(request)
@@ -165,7 +165,7 @@ def _find_row(request: Request) -> ModernMethod:
 
 
 def _header(head: HttpHead, request: Request, name: str) -> str | None:
-    """A header that may stand once: of two, one reader takes the first, another the last, a third joins them."""
+    """The only header of this name. Readers differ in what they make of two: the first, the last, or both joined."""
     values = head.each(name.lower())
     if len(values) > 1:
         raise _mismatch(request, f"there are {len(values)} {name} headers")
@@ -177,7 +177,7 @@ def _mismatch(request: Request, why: str) -> Rejection:
 
 
 def _check_mirrored(head: HttpHead, request: Request, name: str, expected: str, source: str) -> None:
-    """Method and version have no encoding: they are compared as they are, and case counts."""
+    """Method and version have no encoding: they are compared byte by byte, and case counts."""
     sent = _header(head, request, name)
     if sent != expected:
         said = "is missing" if sent is None else f"is {clip(sent)!r}"
@@ -186,7 +186,7 @@ def _check_mirrored(head: HttpHead, request: Request, name: str, expected: str, 
 
 def _check_name(head: HttpHead, request: Request, row: ModernMethod) -> None:
     value = None if row.name_member is None else (request.params or {}).get(row.name_member)
-    # A name that is missing or no string is no mismatch; rung 9 says so in better words.
+    # A name that is missing or no string is left to check 9, whose message is better.
     if isinstance(value, str):
         _check_value(request, "Mcp-Name", _header(head, request, "Mcp-Name"), value, f"params.{row.name_member}")
 
@@ -205,7 +205,7 @@ def _check_value(request: Request, name: str, sent: str | None, value: str | flo
 def _check_arguments(head: HttpHead, request: Request, header_params: Callable[[str], Iterable[HeaderParam]]) -> None:
     params = request.params or {}
     name, arguments = params.get("name"), params.get("arguments") or {}
-    # Rung 9 says what is wrong with these two, and the engine says it of an unknown tool.
+    # Check 9 reports wrong types here, and the engine reports an unknown tool.
     if request.method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, dict):
         return
     for param in header_params(name):
@@ -217,8 +217,8 @@ def _check_argument(request: Request, param: HeaderParam, sent: str | None, valu
     if isinstance(value, str | int) or (isinstance(value, float) and value.is_integer()):
         _check_value(request, param.header, sent, value, source)
     # "Parameter value is null" and "not in arguments": "Server MUST NOT expect the header". Fractions, objects and
-    # arrays have no header value; that they are no argument for this property is the tool's answer. A header for any of
-    # these says something that the body does not.
+    # arrays have no header value, and the tool reports them as wrong arguments. A header beside one of these
+    # contradicts the body.
     elif sent is not None:
         raise _mismatch(request, f"{param.header} is {clip(sent)!r}, but {source} is nothing that a header can mirror")
 

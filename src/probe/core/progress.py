@@ -3,8 +3,9 @@
 2025-11-25 basic/utilities/progress: "The `progress` value MUST increase with each notification", "Both parties SHOULD
 implement rate limiting to prevent flooding", "Progress notifications MUST stop after completion".
 
-A token bucket lets `burst` reports through at once and `rate` a second on average. A report that comes too early waits;
-a newer one replaces it; the last one is never lost, because `flush` is called before the end.
+A token bucket passes `burst` reports at once and `rate` a second on average. A report without a token waits, and a
+newer report replaces it. For example, with a burst of 10 and 20 a second, a tool that reports 1,000 times in 1 s sends
+about 30. The last report is never lost, because `flush` is called before the end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _MOST: Final = sys.float_info.max
 
 
 class Report(NamedTuple):
-    """One step. `total` is None when unknown."""
+    """One step. `total` is None where it is unknown."""
 
     progress: float
     total: float | None = None
@@ -26,8 +27,8 @@ class Report(NamedTuple):
 class ProgressGate:
     """Passes on the reports of one call or task, strictly increasing, none after `stop`.
 
-    `reported` counts valid reports, `emitted` those passed on, `coalesced` those replaced by a newer one and `invalid`
-    those that did not increase or were no finite number; `latest` is the newest valid one.
+    `reported` counts valid reports, `emitted` those passed on, `coalesced` those replaced by a newer one, `invalid`
+    those that did not increase or were not finite, `late` those after `stop`; `latest` is the newest valid one.
     """
 
     def __init__(self, rate: float, burst: int, now: float) -> None:
@@ -41,7 +42,7 @@ class ProgressGate:
         self.reported = self.emitted = self.coalesced = self.invalid = self.late = 0
 
     def report(self, report: Report, now: float) -> Report | None:
-        """Take a report; return it if it may be sent now."""
+        """Take a report. Returns the report to send now, None to send none."""
         if self._stopped:
             self.late += 1
             return None
@@ -58,7 +59,7 @@ class ProgressGate:
         return self.take(now)
 
     def take(self, now: float) -> Report | None:
-        """The waiting report, if its time has come; at `due` it always has."""
+        """The waiting report, if it may be sent; at `due` it may."""
         due = self.due
         if due is None or now < due:
             return None
@@ -69,13 +70,13 @@ class ProgressGate:
         return self.flush()
 
     def flush(self) -> Report | None:
-        """The waiting report, whatever the rate says: the last one before the end is never lost."""
+        """The waiting report, also above the rate: for the end, where the last one must not be lost."""
         report, self._waiting = self._waiting, None
         self.emitted += report is not None
         return report
 
     def stop(self) -> None:
-        """Nothing more: the call is answered or the task is terminal."""
+        """Pass on no more reports: the call is answered, or the task is terminal."""
         self._stopped = True
         self._waiting = None
 

@@ -1,10 +1,11 @@
 """One append-only log of a stream's messages, read by cursors.
 
-Replay and live tail are the same loop: a reader asks for what follows its cursor, whether that was written an hour ago
-or just now, so nothing can fall between the two. Positions count from 1; cursor 0 is the start, before any message.
+Replay and live tail are the same loop: a reader asks for the messages behind its cursor, whether they are an hour old
+or new, so no message falls between the two. Positions count from 1; cursor 0 is before the first message.
 
-Bounded in messages and bytes. When full, the oldest messages go. A reader whose next message has gone is told so by
-`EvictedError` instead of being given the rest: silence about a loss would be worse than the loss.
+The log is bounded in messages and bytes. When it is full, the oldest messages go. A reader whose next message has gone
+gets `EvictedError`, and not the rest: a loss must not pass unnoticed. For example, with positions 5 to 9 kept, cursor 4
+gives all five messages and cursor 3 raises.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 
 
 class EvictedError(LookupError):
-    """Messages after this cursor were evicted: `first` is the oldest position still there."""
+    """Messages behind this cursor were evicted: `first` is the oldest position that is kept."""
 
     def __init__(self, cursor: int, first: int) -> None:
         super().__init__(f"messages {cursor + 1} to {first - 1} are gone")
@@ -21,19 +22,19 @@ class EvictedError(LookupError):
 
 
 class LogClosedError(RuntimeError):
-    """Nothing may be appended to a log that has ended."""
+    """A message was appended to a log that has ended."""
 
 
 class ReplayLog:
-    """Messages of one stream, in order, each kept until the bounds push it out.
+    """Messages of one stream, in order, each kept until the bounds evict it.
 
-    `first` is the position of the oldest that is kept, `last` that of the newest; 0 when there was none yet.
+    `first` is the position of the oldest message that is kept, `last` that of the newest; 0 while there was none.
     """
 
     def __init__(self, *, max_messages: int, max_bytes: int) -> None:
         self._max_messages = max_messages
         self._max_bytes = max_bytes
-        # A deque, even an empty one, has room for 64 items, and to read from its middle it is counted through.
+        # An empty deque has room for 64 items, and a read from its middle walks through it.
         self._messages: list[bytes] = []
         self.first = 1
         self.last = 0
@@ -41,7 +42,7 @@ class ReplayLog:
         self.closed = False
 
     def __len__(self) -> int:
-        """The number of messages that are kept."""
+        """The number of kept messages."""
         return len(self._messages)
 
     def append(self, message: bytes) -> int:
@@ -65,19 +66,19 @@ class ReplayLog:
         self.first += count
 
     def close(self) -> None:
-        """The stream has ended; what is there can still be read."""
+        """The stream has ended. Its messages can still be read."""
         self.closed = True
 
     def forget(self, cursor: int) -> None:
-        """Drop the messages up to a cursor, which nobody will read again."""
+        """Drop the messages up to a cursor: no reader needs them."""
         count = min(cursor + 1 - self.first, len(self._messages))
         if count > 0:
             self._drop(count)
 
     def check(self, cursor: int) -> None:
-        """Whether everything after a cursor is there.
+        """Check that all messages behind a cursor are kept.
 
-        Raises `EvictedError` when some of it is gone and `IndexError` for a cursor that was never reached.
+        Raises `EvictedError` where some are gone, and `IndexError` for a cursor beyond the newest message.
         """
         if not 0 <= cursor <= self.last:
             raise IndexError(f"cursor {cursor} is not within 0 to {self.last}")
@@ -85,7 +86,7 @@ class ReplayLog:
             raise EvictedError(cursor, self.first)
 
     def after(self, cursor: int, most: int | None = None) -> Sequence[bytes]:
-        """The messages after a cursor, oldest first, at most so many. Raises what `check` raises."""
+        """The messages behind a cursor, oldest first, at most `most`. Raises as `check` does."""
         self.check(cursor)
         start = cursor + 1 - self.first
         return self._messages[start : None if most is None else start + most]

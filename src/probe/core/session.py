@@ -1,15 +1,21 @@
-"""A legacy session: what was negotiated and which request ids are taken.
+"""A legacy session: its state, what was negotiated, and the request ids that were used.
 
     state         initialized    end
     NEGOTIATED    OPERATING      CLOSED
     OPERATING     OPERATING      CLOSED     a repeated `notifications/initialized` is harmless
     CLOSED        CLOSED         CLOSED
 
-A session exists once `initialize` has been answered; before that there is nothing to allocate.
+A session exists once `initialize` has been answered. Nothing is allocated before.
+
+2025-11-25 basic, and the same in 2025-03-26 and 2025-06-18: "The request ID MUST NOT have been previously used by the
+requestor within the same session." `UsedIds` remembers numbers in a row as one run, so the ids of a client that counts
+are known to the end of the session. Beyond `most` entries it forgets the lowest numbers and the oldest strings, and
+does not notice their second use. It never reports a use that did not happen.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any
@@ -43,20 +49,18 @@ _TRANSITIONS: Mapping[tuple[State, Input], State] = {
 
 
 class DuplicateIdError(ValueError):
-    """A request uses the id of one that is still in flight.
-
-    2025-11-25 basic: "The request ID MUST NOT have been previously used by the requestor within the same session."
-    """
+    """A request uses the id of another one in flight."""
 
 
 class TooManyInFlightError(ValueError):
-    """The session has as many requests in flight as it may."""
+    """The session has `max_in_flight` requests in flight."""
 
 
 class SessionMachine:
-    """The pure part of a session: state, negotiated facts, ids in flight, and when it becomes idle for too long.
+    """The machine of a session: its state, negotiated facts, ids in flight, and its idle deadline.
 
-    That is `idle_s` seconds after the client was heard of, and `first_s` after `initialize` if nothing follows it.
+    The deadline is `idle_s` seconds after the last sign of the client, and `first_s` seconds after an `initialize` that
+    no message follows.
     """
 
     def __init__(
@@ -75,27 +79,27 @@ class SessionMachine:
         self.in_flight: set[RequestId] = set()
         self._max_in_flight = max_in_flight
         self._idle_s = idle_s
-        # Until the client is heard of again.
+        # `idle_s` from the second message on.
         self._patience_s = min(first_s, idle_s)
         self._seen_at = now
         self._held = 0
 
     def receive(self, event: Input) -> None:
-        """Move along the table."""
+        """Change the state as the table says."""
         self.state = _TRANSITIONS[self.state, event]
 
     @property
     def closed(self) -> bool:
-        """Whether the session has ended: every further request gets 404."""
+        """True if the session has ended: every further request gets 404."""
         return self.state is State.CLOSED
 
     def begin(self, id: RequestId) -> None:
-        """A request starts. Raises what `check` raises; then nothing changed."""
+        """A request starts. Raises as `check` does; then nothing changed."""
         self.check(id)
         self.in_flight.add(id)
 
     def check(self, id: RequestId) -> None:
-        """Whether a request could start now. Raises `DuplicateIdError` or `TooManyInFlightError`."""
+        """Raise `DuplicateIdError` or `TooManyInFlightError` where a request with this id may not start."""
         if id in self.in_flight:
             raise DuplicateIdError(f"request id {id!r} is already in flight in this session")
         if len(self.in_flight) >= self._max_in_flight:
@@ -107,7 +111,7 @@ class SessionMachine:
         self.in_flight.remove(id)
 
     def touch(self, now: float) -> None:
-        """The client was heard of."""
+        """The client sent a message, or read one."""
         self._seen_at = now
         self._patience_s = self._idle_s
 
@@ -122,7 +126,49 @@ class SessionMachine:
 
     @property
     def deadline(self) -> float | None:
-        """When the session has been idle for too long; None while something keeps it alive."""
+        """When the session becomes idle; None while a request or a stream keeps it alive."""
         if self._held or self.in_flight:
             return None
         return self._seen_at + self._patience_s
+
+
+class UsedIds:
+    """The ids that one session has used: at most `most` strings and `most` runs of numbers."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        # Runs in order, with gaps between them: the first number of each, and the number behind its last.
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+        # In the order of their first use.
+        self._strings: dict[str, None] = {}
+
+    def use(self, id: RequestId) -> bool:
+        """Remember an id. True if it was used before."""
+        return self._use_string(id) if isinstance(id, str) else self._use_number(id)
+
+    def _use_string(self, id: str) -> bool:
+        if id in self._strings:
+            return True
+        self._strings[id] = None
+        if len(self._strings) > self._most:
+            del self._strings[next(iter(self._strings))]
+        return False
+
+    def _use_number(self, id: int) -> bool:
+        if self._ends and self._ends[-1] == id:
+            # Most clients count.
+            self._ends[-1] += 1
+            return False
+        at = bisect_right(self._firsts, id)
+        if at and id < self._ends[at - 1]:
+            return True
+        extends = at > 0 and self._ends[at - 1] == id
+        meets = at < len(self._firsts) and self._firsts[at] == id + 1
+        first = self._firsts[at - 1] if extends else id
+        end = self._ends[at] if meets else id + 1
+        replaced = slice(at - extends, at + meets)
+        self._firsts[replaced], self._ends[replaced] = [first], [end]
+        if len(self._firsts) > self._most:
+            del self._firsts[0], self._ends[0]
+        return False

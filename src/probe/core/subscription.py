@@ -1,12 +1,12 @@
-"""One `subscriptions/listen`: which changes it gets, and when it ends.
+"""One `subscriptions/listen`: the changes that it gets, and its end.
 
     state     a change it did not ask for   one it asked for          the queue is full   end
     OPEN      not sent                      sent                      ENDED               ENDED
     ENDED     not sent                      not sent                  -                   -
 
 2026-07-28 basic/patterns/subscriptions: "The server MUST NOT send notification types the client has not explicitly
-requested." A reader that falls behind by a whole queue is told the end (the final result follows what is queued) rather
-than given a stream with holes.
+requested." The subscription of a slow reader ends when its queue is full: the final result follows the queued messages,
+so the reader gets no stream with holes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ChangeKind = Literal["tools", "prompts", "resources", "resource", "task"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something changed: a list, or the resource or task named by `key`."""
+    """A change of a list, or of the resource or task with the name `key`."""
 
     kind: ChangeKind
     key: str | None = None
@@ -28,7 +28,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The filter that a subscription asks for, or the server agreed to; order is kept, as the client sees it again."""
+    """The filter that a client asked for, or that the server acknowledged, in the order of the client."""
 
     tools: bool = False
     prompts: bool = False
@@ -38,14 +38,14 @@ class Filter:
 
     @property
     def changes(self) -> frozenset[Change]:
-        """Every change that passes."""
+        """All changes that pass."""
         lists = {Change("tools"): self.tools, Change("prompts"): self.prompts, Change("resources"): self.resources}
         named = {Change("resource", uri) for uri in self.uris} | {Change("task", id) for id in self.tasks}
         return frozenset(named | {change for change, asked in lists.items() if asked})
 
 
 class ChangeFate(Enum):
-    """The fate of a change: sent, left out, or the end of the subscription."""
+    """The outcome for a change: sent, left out, or the end of the subscription."""
 
     SEND = auto()
     IGNORE = auto()
@@ -53,16 +53,16 @@ class ChangeFate(Enum):
 
 
 class Subscription:
-    """The machine of one subscription. `honoured` is what the acknowledgement said."""
+    """The machine of one subscription. `acknowledged` is the filter of the acknowledgement."""
 
-    def __init__(self, honoured: Filter, *, max_queue: int) -> None:
-        self.honoured = honoured
-        self.changes = honoured.changes
+    def __init__(self, acknowledged: Filter, *, max_queue: int) -> None:
+        self.acknowledged = acknowledged
+        self.changes = acknowledged.changes
         self.ended = False
         self._max_queue = max_queue
 
     def offer(self, change: Change, queued: int, *, room: bool = True) -> ChangeFate:
-        """Judge a change while `queued` messages wait for the reader; `room`: whether their bytes leave any."""
+        """Decide about a change while `queued` messages wait. `room` is False if their bytes fill the limit."""
         if self.ended or change not in self.changes:
             return ChangeFate.IGNORE
         if queued >= self._max_queue or not room:

@@ -1,16 +1,29 @@
-"""The task diagram, the same in both eras; what a state means to a client differs and is the codec's business.
+"""A task: its status, the same diagram in both eras, and the questions that its client answers by `tasks/update`.
 
 2025-11-25 basic/utilities/tasks, "Task Status Lifecycle":
 
     working         -> input_required | completed | failed | cancelled   (and: working with a new message)
     input_required  -> working | completed | failed | cancelled   (and: input_required with other questions)
     completed, failed, cancelled are final: "MUST NOT transition to any other status"
+
+The duties of a status differ between the eras, and are in the codecs.
+
+a key          ask            update                                                        withdraw
+    never used     outstanding    ignored: "keys that were never issued"                        -
+    outstanding    violation      answered                                                      withdrawn
+    answered       violation      ignored: "keys that have already been answered"               answered
+    withdrawn      violation      ignored: "keys whose corresponding request has been superseded"   withdrawn
+
+Tasks extension, Task Update Requests: "Each request key in `inputRequests` MUST be unique over the lifetime of a single
+task". A second question under one key is a defect of this server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, StrEnum, auto
+
+from ..wire.jsonrpc import Json
 
 
 class Status(StrEnum):
@@ -67,11 +80,11 @@ class TaskMachine:
 
     @property
     def terminal(self) -> bool:
-        """Whether the status is final."""
+        """True if the status is final."""
         return self.status in TERMINAL
 
     def allows(self, event: Input) -> bool:
-        """Whether the table has a row."""
+        """True if the table has a row for `event`."""
         return (self.status, event) in _TRANSITIONS
 
     def move(self, event: Input, now: float, message: str | None = None) -> None:
@@ -82,3 +95,49 @@ class TaskMachine:
             raise TaskViolationError(f"task cannot {event.name} in status {self.status}") from None
         self.message = message
         self.updated_at = max(self.updated_at, now)
+
+
+class TaskInputsViolationError(RuntimeError):
+    """A key was used for a second question: a defect of this server, never of a client."""
+
+
+class TaskInputs:
+    """The questions of a task, and their answers."""
+
+    def __init__(self) -> None:
+        self._outstanding: dict[str, Json] = {}
+        self._answers: dict[str, Json] = {}
+        self._withdrawn: set[str] = set()
+
+    @property
+    def outstanding(self) -> Mapping[str, Json]:
+        """The requests without an answer, by key, in the order in which they were asked."""
+        return dict(self._outstanding)
+
+    def ask(self, requests: Mapping[str, Json]) -> None:
+        """Ask questions. Raises `TaskInputsViolationError` for a key used before; then none is asked."""
+        used = sorted(requests.keys() & (self._outstanding.keys() | self._answers.keys() | self._withdrawn))
+        if used:
+            raise TaskInputsViolationError(f"the task has asked under {', '.join(used)} before")
+        self._outstanding.update(requests)
+
+    def update(self, responses: Mapping[str, Json]) -> int:
+        """Take the answers to outstanding questions and ignore others; returns how many were taken."""
+        taken = [key for key in responses if key in self._outstanding]
+        for key in taken:
+            del self._outstanding[key]
+            self._answers[key] = responses[key]
+        return len(taken)
+
+    def withdraw(self, keys: Iterable[str]) -> int:
+        """Forget these questions; returns the number of those without an answer."""
+        given_up = [key for key in keys if key in self._outstanding]
+        for key in given_up:
+            del self._outstanding[key]
+            self._withdrawn.add(key)
+        return len(given_up)
+
+    def answers(self, keys: Iterable[str]) -> Mapping[str, Json] | None:
+        """The answers under these keys; None while one is missing."""
+        wanted = list(keys)
+        return {key: self._answers[key] for key in wanted} if all(key in self._answers for key in wanted) else None

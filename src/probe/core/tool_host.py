@@ -1,4 +1,4 @@
-"""One connection of a tool host, and each of its dispatches: who may say what, and what it counts for.
+"""One connection of a tool host, and its dispatches: which messages are allowed in which state.
 
     connection    register      update        dispatch      close
     CONNECTED     REGISTERED    -             -             CLOSED
@@ -13,10 +13,11 @@
     STOPPED       STOPPED*      STOPPED*      STOPPED       -           -             STOPPED
     UNANSWERED    UNANSWERED*   UNANSWERED*   UNANSWERED    -           -             UNANSWERED
 
-A message that is marked * comes too late and is dropped, but for the answer that says that the work has stopped. A
-dispatch takes a place of its host while it is RUNNING or CANCELLED, because the work does; one that is cancelled and
-never answered gives it back after `linger_s`. A call is answered by a dispatch that goes from RUNNING to ANSWERED or
-LOST, and by no other, so exactly once.
+A message marked * is too late and is dropped; an answer in CANCELLED still shows that the work has stopped. A dispatch
+takes one of `max_dispatches` places while it is RUNNING or CANCELLED, since its work may still run. A cancelled
+dispatch without an answer gives its place back after `linger_s`. A call gets its answer where its dispatch goes from
+RUNNING to ANSWERED or LOST, so exactly once. For example: `cancel` at RUNNING, `answer` 2 s later: the answer is
+dropped, and the place is free.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Generic, TypeVar
 
-# Dispatches that are over and still known by their call, so that what comes late can be said to belong to it.
+# Ended dispatches that are still known, so that a late message is recorded with its call.
 _REMEMBERED = 200
 
 
@@ -70,11 +71,11 @@ class DispatchInput(Enum):
 
 
 class HostViolationError(Exception):
-    """A message that is not allowed now, or a call of a host that is not there; the message says which."""
+    """A message is not allowed in this state, or the host of a call is not connected; the text names it."""
 
 
 class TooManyDispatchesError(Exception):
-    """Every place of the host is taken; `cancelled` of them by work that was told to stop and has not."""
+    """All places of the host are taken; `cancelled` of them by work that was cancelled and has not stopped."""
 
     def __init__(self, most: int, cancelled: int) -> None:
         super().__init__(f"{most} dispatches are in flight")
@@ -117,11 +118,9 @@ CallT = TypeVar("CallT")
 
 
 class Dispatch(Generic[CallT]):
-    """One `tool.dispatch`. `call` is what its owner knows the call by that it does the work of.
+    """One `tool.dispatch`, for the `call` of its owner.
 
-    `late` counts what came too late, by its kind.
-
-    `cancelled_at` is when `tool.cancel` was sent, in seconds on the caller's clock.
+    `late` counts late messages by their kind, `cancelled_at` is the time of `tool.cancel` on the caller's clock.
     """
 
     def __init__(self, id: str, call: CallT) -> None:
@@ -133,11 +132,11 @@ class Dispatch(Generic[CallT]):
 
     @property
     def in_flight(self) -> bool:
-        """Whether the work may still run."""
+        """True while the work may run."""
         return self.state in (DispatchState.RUNNING, DispatchState.CANCELLED)
 
     def receive(self, event: DispatchInput) -> bool:
-        """Something happened. Returns whether that was while the call waited for it."""
+        """Change the state. True if the call still waited for the dispatch."""
         before = self.state
         try:
             self.state = _DISPATCH[before, event]
@@ -146,13 +145,13 @@ class Dispatch(Generic[CallT]):
         return before is DispatchState.RUNNING
 
     def note_late(self, what: str) -> bool:
-        """Count what came too late. Returns whether it is the first of its kind."""
+        """Count a late message. True for the first of its kind."""
         self.late[what] = self.late.get(what, 0) + 1
         return self.late[what] == 1
 
 
 class ToolHost(Generic[CallT]):
-    """The machine of one connection. `max_dispatches` may be in flight, cancelled ones for `linger_s` seconds."""
+    """The machine of one connection. At most `max_dispatches` are in flight, a cancelled one for `linger_s` seconds."""
 
     def __init__(self, *, max_dispatches: int, linger_s: float) -> None:
         self.state = HostState.CONNECTED
@@ -164,11 +163,11 @@ class ToolHost(Generic[CallT]):
 
     @property
     def in_flight(self) -> tuple[Dispatch[CallT], ...]:
-        """The dispatches that take a place, oldest first."""
+        """The dispatches in flight, oldest first."""
         return tuple(self._in_flight.values())
 
     def register(self) -> None:
-        """The host gave its name and tools. Raises `HostViolationError` when it has done so before."""
+        """The host gave its name and tools. Raises `HostViolationError` if it did so before."""
         self._move(HostInput.REGISTER)
 
     def update(self) -> None:
@@ -187,28 +186,28 @@ class ToolHost(Generic[CallT]):
         return dispatch
 
     def find(self, id: object) -> Dispatch[CallT] | None:
-        """The dispatch of this id, in flight or just over; None for one that is long over, and for any other value."""
+        """The dispatch of this id, in flight or among the 200 that ended last; None for any other value."""
         return None if not isinstance(id, str) else self._in_flight.get(id) or self._over.get(id)
 
     def had(self, id: object) -> bool:
-        """Whether there ever was a dispatch of this id."""
+        """True if a dispatch ever had this id."""
         number = id[1:] if isinstance(id, str) and id[:1] == "d" and len(id) <= 12 else ""
         return number.isascii() and number.isdecimal() and number[0] != "0" and int(number) <= self._count
 
     def progress(self, dispatch: Dispatch[CallT]) -> bool:
-        """A report arrived. Returns whether it is in time."""
+        """A report arrived. True if it is in time."""
         return self._receive(dispatch, DispatchInput.PROGRESS)
 
     def answer(self, dispatch: Dispatch[CallT]) -> bool:
-        """The host answered. Returns whether this is what the call comes to."""
+        """The host answered. True if this is the answer of the call."""
         return self._receive(dispatch, DispatchInput.ANSWER)
 
     def withdraw(self, dispatch: Dispatch[CallT]) -> None:
-        """The host will never hear of the dispatch, which is in flight."""
+        """Drop a dispatch that was not sent to the host."""
         self._receive(dispatch, DispatchInput.WITHDRAW)
 
     def cancel(self, dispatch: Dispatch[CallT], now: float) -> bool:
-        """The call has ended otherwise. Returns whether the host must be told."""
+        """The call has ended otherwise. True if `tool.cancel` must be sent."""
         must_tell = self._receive(dispatch, DispatchInput.CANCEL)
         if must_tell:
             dispatch.cancelled_at = now
@@ -216,21 +215,21 @@ class ToolHost(Generic[CallT]):
 
     @property
     def deadline(self) -> float | None:
-        """When the oldest cancelled dispatch gives its place back; None while none is cancelled."""
+        """When the oldest cancelled dispatch gives its place back; None if none is cancelled."""
         times = [item.cancelled_at for item in self._in_flight.values() if item.cancelled_at is not None]
         return min(times) + self._linger_s if times else None
 
     def expire(self, now: float) -> list[Dispatch[CallT]]:
-        """The cancelled dispatches that have had their time; their places are free again."""
+        """The cancelled dispatches whose `linger_s` is over; their places are free again."""
         waiting = [item for item in self._in_flight.values() if item.cancelled_at is not None]
-        # This computes it as `deadline` does, so that a time that `deadline` names is never a rounding error too early.
+        # The same sum as in `deadline`, so that no rounding makes the time of `deadline` too early.
         due = [item for item in waiting if (item.cancelled_at or 0.0) + self._linger_s <= now]
         for dispatch in due:
             self._receive(dispatch, DispatchInput.LINGER)
         return due
 
     def close(self) -> list[Dispatch[CallT]]:
-        """The connection is over. Returns the dispatches that were in flight; each knows what it has become."""
+        """The connection is over. Returns the dispatches that were in flight, with their new states."""
         self._move(HostInput.CLOSE)
         open_ones = list(self._in_flight.values())
         for dispatch in open_ones:
@@ -238,12 +237,12 @@ class ToolHost(Generic[CallT]):
         return open_ones
 
     def _receive(self, dispatch: Dispatch[CallT], event: DispatchInput) -> bool:
-        heard = dispatch.receive(event)
+        in_time = dispatch.receive(event)
         if not dispatch.in_flight and self._in_flight.pop(dispatch.id, None) is not None:
             self._over[dispatch.id] = dispatch
             if len(self._over) > _REMEMBERED:
                 self._over.popitem(last=False)
-        return heard
+        return in_time
 
     def _move(self, event: HostInput) -> None:
         try:

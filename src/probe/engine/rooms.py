@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..core.budgets.shares import has_bytes
+from ..core.budgets import has_bytes
 from ..log.context import Recorder
 from ..log.events import LimitReached
 from ..wire.errors import busy

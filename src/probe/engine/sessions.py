@@ -19,8 +19,7 @@ from typing import Any, TypeAlias
 import trio
 
 from ..core.call import Cause
-from ..core.session import Input, SessionMachine
-from ..core.used_ids import UsedIds
+from ..core.session import Input, SessionMachine, UsedIds
 from ..log.bounded import Newest
 from ..log.context import Recorder
 from ..log.events import ClientMisuse, SessionClosed, SessionOpened

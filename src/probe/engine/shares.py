@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ..core.budgets.shares import Shares
+from ..core.budgets import Shares
 from ..log.context import Recorder
 from ..log.events import LimitReached
 from ..settings.limits import Limits

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ..core.call import Cause
-from ..core.task import Input, TaskMachine
-from ..core.task_inputs import TaskInputs
+from ..core.task import Input, TaskInputs, TaskMachine
 from ..log.context import Recorder
 from ..log.events import LimitReached, TaskChanged, TaskRemoved
 from .calls.context import CallContext

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from pydantic_core import from_json
 
-from ..core.client_label import LABEL_RULE, is_client_label
+from ..core.clients import LABEL_RULE, is_client_label
 from ..wire.jsonrpc import clip, encode
 from .context import Context
 from .event_log import Entry

@@ -138,5 +138,5 @@ def did_you_mean(wanted: str, names: Iterable[str]) -> str:
 
 
 def for_large(most: int) -> int:
-    """The part of a limit in bytes that large items may use; the rest is for small ones (`core/budgets/shares.py`)."""
+    """The part of a limit in bytes that large items may use; the rest is for small ones (`core/budgets.py`)."""
     return most - most // 8

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from ..core.addresses import parts
+from ..core.clients import parts
 from ..log.events import MessageEmitted, is_session
 from ..wire.jsonrpc import clip, is_id
 from .requests import LONGEST_TRACE, TRACE_MEMBERS, KnownClient, ObservedRequest

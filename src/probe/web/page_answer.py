@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import trio
 
-from ..core.budgets.shares import SMALL_BYTES
+from ..core.budgets import SMALL_BYTES
 from ..engine.rooms import Unsent
 from ..log.context import Recorder
 from ..server.endpoints.asgi import App, Receive, Scope, Send

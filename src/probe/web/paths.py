@@ -8,7 +8,7 @@ from typing import cast
 
 import trio
 
-from ..core.addresses import client_key
+from ..core.clients import client_key
 from ..core.inbound import HttpHead
 from ..engine.pipes.pipe import serve_pipe
 from ..engine.protocols import WholeEngine

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ...core.client_label import LABEL_RULE
+from ...core.clients import LABEL_RULE
 from ...settings import build
 from ..starting import loading
 from .options import every_setting, refusals, with_settings

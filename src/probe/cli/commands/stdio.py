@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...core.client_label import LABEL_RULE, is_client_label
+from ...core.clients import LABEL_RULE, is_client_label
 from ...settings import ENV_PREFIX, build
 from ..starting import loading
 from .options import MORE, refusals, warn_of_misspelt, whole_number, with_settings

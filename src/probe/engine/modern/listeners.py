@@ -96,7 +96,7 @@ class Listeners:
 
     async def serve(self, listener: Listener, offer: Offer) -> Outcome | None:
         """Tell of ticks until the subscription ends. Returns its settled outcome, None when the client went."""
-        resources = [offer.resource(uri) for uri in listener.machine.honoured.uris]
+        resources = [offer.resource(uri) for uri in listener.machine.acknowledged.uris]
         ticking = {item.uri: item.ticks_s for item in resources if item is not None and item.ticks_s is not None}
         try:
             work = partial(self._wait_ended, listener)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ...core.addresses import client_key
+from ...core.clients import client_key
 from ...log.context import Recorder
 from ...wire.errors import Refusal, Rejection
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import trio
 
-from ...core.addresses import client_key, client_of, is_within, networks
-from ...core.budgets.rates import Admission, Rates
+from ...core.budgets import Admission, Rates
+from ...core.clients import client_key, client_of, is_within, networks
 from ...core.modern_inbound import era_of_unread
 from ...engine.services import Services
 from ...log.events import LimitReached

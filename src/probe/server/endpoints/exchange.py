@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl
 
-from ...core.addresses import client_key, endpoint
-from ...core.client_label import LABEL_RULE, is_client_label
+from ...core.clients import LABEL_RULE, client_key, endpoint, is_client_label
 from ...engine.calls.request_context import RequestContext
 from ...engine.catalogue.catalogue import UnknownSelectionError
 from ...engine.services import Services

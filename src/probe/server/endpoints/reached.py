@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ...core.addresses import is_loopback
+from ...core.clients import is_loopback
 from ...core.inbound import is_local_name
 from ...settings import Settings
 from .asgi import Scope

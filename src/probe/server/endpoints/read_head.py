@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any, Final
 
-from ...core.client_label import client_label
+from ...core.clients import client_label
 from ...core.modern_inbound import Era
 from ...log import redaction
 from ...log.redaction import SESSION_HEADER

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...core.addresses import client_key, endpoint
-from ...core.budgets.rates import Rates
+from ...core.budgets import Rates
+from ...core.clients import client_key, endpoint
 from ...log.context import Recorder
 from ...log.event_log import EventLog
 from ...log.events import SocketClosed, SocketOpened, SocketRefused

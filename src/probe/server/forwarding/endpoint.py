@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import trio
 
-from ...core.client_label import LABEL_RULE, is_client_label
+from ...core.clients import LABEL_RULE, is_client_label
 from ...engine.pipes.wires import Ending, WireBrokenError
 from ...engine.protocols import ServedEngine
 from ...engine.shares import Limit

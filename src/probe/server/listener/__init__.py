@@ -8,7 +8,7 @@
     connection.py           finds the protocol of a connection; `watch` holds all connections to their limits
     transport.py            what a connection stands on, and what all connections share
     times.py                how long the end of a connection may take
-    turnstile.py            who goes next: one request in each pass of the scheduler, and the clients in turn
+    fair_queue.py           the order of work: one request in each pass of the scheduler, clients in turn
     http1/                  HTTP/1.1: `protocol.py` is a state machine that is fed bytes, `connection.py` one connection
                             in one task, `call.py` one request with its response
     websocket.py            one WebSocket; websocket_handshake.py: whether a request asks for it, websocket_frames.py:

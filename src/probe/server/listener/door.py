@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import trio
 
-from ...core.addresses import client_key, is_within
-from ...core.budgets.shares import Shares
+from ...core.budgets import Shares
+from ...core.clients import client_key, is_within
 from .calls import LOG, App, Contained, Message, Receive, Send
 from .connection import converse
 from .transport import Service

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from ...core.budgets.shares import Shares, has_bytes
+from ...core.budgets import Shares, has_bytes
 
 
 class Incomplete:

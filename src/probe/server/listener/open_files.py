@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ...core.budgets.open_files import Room, fitting, raised
+from ...core.budgets import Room, fitting, raised
 from ...settings import Limits, Settings
 from .calls import LOG
 

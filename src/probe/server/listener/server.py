@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import trio
 
-from ...core.addresses import networks
+from ...core.clients import networks
 from ...settings import Settings
 from .accepting import PatientListener, Places, Shortage
 from .calls import App

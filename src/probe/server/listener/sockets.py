@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from ...core.addresses import endpoint
+from ...core.clients import endpoint
 from ...settings import Settings
 
 BACKLOG = 1024

@@ -18,12 +18,12 @@ from typing import Any, Final, Protocol, TypeAlias
 import trio
 from trio.lowlevel import ParkingLot
 
-from ...core.addresses import Network
+from ...core.clients import Network
 from ...settings import Settings
 from .calls import App
+from .fair_queue import ConnectionTurns, FairQueue
 from .incomplete import Incomplete
 from .request_head import KnownHeads
-from .turnstile import Entrance, Turnstile
 
 READ_PIECE = 32 * 1024
 """Bytes per read: few enough that what one read can turn into (messages, frames) stays below a few megabytes."""
@@ -135,7 +135,7 @@ class Service:
     hooks: Hooks = NO_HOOKS
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     running: set[WatchedConnection] = field(default_factory=set)
-    turnstile: Turnstile = field(default_factory=Turnstile)
+    fair_queue: FairQueue = field(default_factory=FairQueue)
     ended: ParkingLot = field(default_factory=ParkingLot)
     date: DateField = field(default_factory=DateField)
     heads: KnownHeads = field(default_factory=KnownHeads)
@@ -232,9 +232,9 @@ class Transport:
         return _polled(self.stream, _LEFT)
 
 
-def entrance(service: Service, transport: Transport) -> Entrance:
-    """The way of a connection's requests through the turnstile."""
-    return Entrance(service.turnstile, transport.peer[0] if transport.peer else "", service.trusted)
+def connection_turns(service: Service, transport: Transport) -> ConnectionTurns:
+    """The turns of the requests of a connection."""
+    return ConnectionTurns(service.fair_queue, transport.peer[0] if transport.peer else "", service.trusted)
 
 
 def _polled(stream: trio.abc.Stream, events: int) -> bool:

@@ -20,13 +20,13 @@ from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Contained, Inbox, Message
+from .fair_queue import ConnectionTurns
 from .http1.protocol import ResponseError, ResponseWriter
 from .incomplete import PartialMessage
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
 from .request_head import RequestHead, asgi_scope
 from .times import LAST_WORDS_S, LOOK_S
 from .transport import READ_PIECE, Service, Transport
-from .turnstile import Entrance
 from .websocket_frames import FrameHeads
 from .websocket_handshake import NOT_VALID, accepting, is_valid, subprotocols
 from .writer import Writer
@@ -81,7 +81,7 @@ class WebSocket:
     """`run` serves it on the transport of the connection that was asked for it, and closes that."""
 
     def __init__(
-        self, service: Service, transport: Transport, entrance: Entrance, head: RequestHead, early: bytes
+        self, service: Service, transport: Transport, turns: ConnectionTurns, head: RequestHead, early: bytes
     ) -> None:
         settings = service.settings
         self._app = service.app
@@ -92,11 +92,11 @@ class WebSocket:
         self._settings = settings
         self._transport = transport
         self._head = head
-        self._message = PartialMessage(service.incomplete, entrance.client(head.headers))
+        self._message = PartialMessage(service.incomplete, turns.client(head.headers))
         self._state = State.ASKED
         self._outbox = Outbox()
         self._writer = Writer(transport.stream, self._outbox)
-        self._inbox = Inbox(partial(entrance.enter, head.headers, message=True))
+        self._inbox = Inbox(partial(turns.wait_request, head.headers, message=True))
         self._inbox.taken = self._note_taken
         self._response = ResponseWriter(RequestHead())
         self._protocol = Connection(ConnectionType.SERVER)

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 import trio
 
-from ...core.addresses import client_key
+from ...core.clients import client_key
 from ...core.inbound import HttpHead, accepts
 from ...engine.services import Services
 from ...engine.shares import Limit, LimitError

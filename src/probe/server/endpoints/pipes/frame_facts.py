@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from ....core.budgets.rates import Rates
+from ....core.budgets import Rates
 from ....log.context import Recorder
 from ....log.events import Direction, Opcode, WebSocketFrame
 

@@ -17,7 +17,7 @@ from ..calls import UNAVAILABLE, WRITE_TIMEOUT, Contained
 from ..outbox import PeerGoneError
 from ..request_head import InvalidRequestError, RequestHead
 from ..times import FLUSH_S, LINGER_S, LOOK_S
-from ..transport import READ_PIECE, Service, Transport, entrance
+from ..transport import READ_PIECE, Service, Transport, connection_turns
 from .call import HttpCall
 from .protocol import RequestParser, ResponseWriter
 
@@ -59,7 +59,7 @@ class Http1Connection:
         """Why the server has cut the peer off; empty while it has not."""
         self.parser = RequestParser(limits.max_header_bytes, limits.max_headers, service.heads)
         self._stream = transport.stream
-        self._entrance = entrance(service, transport)
+        self._turns = connection_turns(service, transport)
         self._busy = False
         self._turn = 0
         self._idle_since = trio.current_time()
@@ -137,7 +137,7 @@ class Http1Connection:
         goes_on = self.service.hooks.goes_on
         message = goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
         try:
-            self._turn = await self._entrance.enter(head.headers, message=message)
+            self._turn = await self._turns.wait_request(head.headers, message=message)
         except trio.Cancelled:
             await self._say_unavailable()
             raise
@@ -155,7 +155,7 @@ class Http1Connection:
         except trio.Cancelled:
             await self._say_unavailable()
             raise
-        websocket: WebSocket = made(self.service, self.transport, self._entrance, head, self.parser.take_rest())
+        websocket: WebSocket = made(self.service, self.transport, self._turns, head, self.parser.take_rest())
         self._websocket = websocket
         try:
             await websocket.run()
@@ -230,7 +230,7 @@ class Http1Connection:
 
     def note_worked(self) -> None:
         """The response begins, so that most of the work is done."""
-        self._entrance.worked(self._turn)
+        self._turns.worked(self._turn)
 
     async def read(self, *, ahead: bool = False) -> bytes:
         """The next bytes of the peer, with `ahead` kept for the parser; empty when nothing more will come."""

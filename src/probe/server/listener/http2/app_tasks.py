@@ -14,8 +14,8 @@ from hypercorn.typing import Scope as HypercornScope
 from trio.lowlevel import ParkingLot
 
 from ..calls import UNAVAILABLE, Contained, Inbox, Message
+from ..fair_queue import ConnectionTurns
 from ..outbox import HIGH_WATER, Outbox, PeerGoneError
-from ..turnstile import Entrance
 from .request_stream import RequestStream
 
 _UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
@@ -31,10 +31,12 @@ class AppTasks(TaskGroup):
     extensions of a request by its HTTP/2 stream; `started` counts the calls.
     """
 
-    def __init__(self, outbox: Outbox, entrance: Entrance, extensions: Callable[[int | None], dict[str, Any]]) -> None:
+    def __init__(
+        self, outbox: Outbox, turns: ConnectionTurns, extensions: Callable[[int | None], dict[str, Any]]
+    ) -> None:
         super().__init__()
         self._outbox = outbox
-        self._entrance = entrance
+        self._turns = turns
         self._extensions = extensions
         self.idle_since = trio.current_time()
         self._inboxes: set[Inbox] = set()
@@ -69,7 +71,7 @@ class AppTasks(TaskGroup):
         # hypercorn passes a method of the stream, and the stream by nothing else.
         stream: RequestStream = cast(Any, send).__self__
         about["extensions"].update(self._extensions(stream.stream_id), **stream.more)
-        inbox = Inbox(partial(self._entrance.enter, about["headers"], message=True))
+        inbox = Inbox(partial(self._turns.wait_request, about["headers"], message=True))
         self._inboxes.add(inbox)
         self.started += 1
         assert self._nursery is not None

@@ -16,7 +16,7 @@ from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
 from ..calls import WRITE_TIMEOUT
 from ..outbox import Outbox
 from ..times import LAST_WORDS_S, LOOK_S
-from ..transport import READ_PIECE, Service, Transport, entrance
+from ..transport import READ_PIECE, Service, Transport, connection_turns
 from ..writer import Writer
 from .app_tasks import AppTasks
 from .protocol import ContainedH2
@@ -43,7 +43,7 @@ class Http2Connection:
         self._log = service.hooks.log
         self._transport = transport
         self._outbox = Outbox()
-        self._tasks = AppTasks(self._outbox, way := entrance(service, transport), transport.extensions)
+        self._tasks = AppTasks(self._outbox, way := connection_turns(service, transport), transport.extensions)
         self._finishing = False
         self._why_closed = ""
         self._over = trio.Event()
@@ -56,7 +56,7 @@ class Http2Connection:
             tasks=self._tasks,
             outbox=self._outbox,
             settings=service.settings,
-            entrance=way,
+            turns=way,
             known=service.heads,
         )
 

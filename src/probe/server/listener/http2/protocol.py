@@ -28,9 +28,9 @@ from priority.priority import MissingStreamError, PriorityTree
 
 from ....settings import Settings
 from ..calls import WRITE_TIMEOUT, Inbox
+from ..fair_queue import ConnectionTurns
 from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
 from ..request_head import KnownHeads, RequestHead
-from ..turnstile import Entrance
 from .app_tasks import AppTasks
 from .frame_sizes import FrameSizes
 from .request_stream import RequestStream
@@ -61,7 +61,7 @@ class ContainedH2(H2Protocol):
         tasks: AppTasks,
         outbox: Outbox,
         settings: Settings,
-        entrance: Entrance,
+        turns: ConnectionTurns,
         known: KnownHeads,
     ) -> None:
         super().__init__(*args)
@@ -71,7 +71,7 @@ class ContainedH2(H2Protocol):
         self.violation: ErrorCodes | None = None
         """The error code of RFC 9113 with which the peer's frames were refused, if they were."""
         self._tasks = tasks
-        self._entrance = entrance
+        self._turns = turns
         self._known = known
         self._outbox = outbox
         self._limits = limits
@@ -100,7 +100,7 @@ class ContainedH2(H2Protocol):
         """Begin the requests, each in its turn; until cancelled."""
         while True:
             request = await self._unbegun.first()
-            await self._entrance.enter(request.headers)
+            await self._turns.wait_request(request.headers)
             self._begun = request.stream_id
             while (event := self._unbegun.take(request.stream_id)) is not None:
                 await self._REACTIONS[type(event)](self, event)
@@ -143,7 +143,7 @@ class ContainedH2(H2Protocol):
         for start in range(0, len(event.data), PARSED_BYTES):
             if start:
                 # A peer that says so much at once lets others go in between.
-                await self._entrance.go_on()
+                await self._turns.wait_read()
             await self._unbegun.room()
             if not self.closed:
                 await self._take(event.data[start : start + PARSED_BYTES])

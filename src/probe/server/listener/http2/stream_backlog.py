@@ -1,4 +1,4 @@
-"""The requests of one HTTP/2 connection that wait for their turn at the turnstile."""
+"""The requests of one HTTP/2 connection that wait for their turn."""
 
 from __future__ import annotations
 

@@ -15,17 +15,17 @@ import trio
 from h2.connection import H2Connection
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.core.addresses import networks
-from probe.core.budgets.lanes import SHORT_S, Lanes
+from probe.core.budgets import SHORT_S, DeficitRoundRobin
+from probe.core.clients import networks
 from probe.server import listener
 from probe.server.listener.calls import Inbox
 from probe.server.listener.connection import serve_transport
+from probe.server.listener.fair_queue import ConnectionTurns, FairQueue
 from probe.server.listener.http2 import protocol as http2
 from probe.server.listener.http2.protocol import PARSED_BYTES
 from probe.server.listener.http2.stream_backlog import MOST_EVENTS
 from probe.server.listener.incomplete import Incomplete
 from probe.server.listener.transport import Service, Transport
-from probe.server.listener.turnstile import Entrance, Turnstile
 from probe.settings import build
 
 from ..support.passes import within_passes
@@ -175,12 +175,12 @@ async def test_what_nobody_will_read_takes_no_turns(start, dial, monkeypatch: py
     over = trio.Event()
 
     async def close(receive: Any, send: Any) -> None:
-        monkeypatch.setattr(Turnstile, "through", no_more)
+        monkeypatch.setattr(FairQueue, "wait_turn", no_more)
         await send({"type": "websocket.close"})
         received.append((await receive())["type"])
         over.set()
 
-    async def no_more(turnstile: Turnstile, lane: object, **how: bool) -> None:
+    async def no_more(fair_queue: FairQueue, lane: object, **how: bool) -> None:
         await trio.sleep_forever()
 
     app = Left(close)
@@ -237,16 +237,16 @@ async def test_small_frames_of_http2_are_parsed_some_at_a_time(start, dial, monk
             parsed.append((len(data), watch.passes))
         return receive_data(self, data)
 
-    turns: list[Entrance] = []
-    go_on = Entrance.go_on
+    turns: list[ConnectionTurns] = []
+    go_on = ConnectionTurns.wait_read
 
-    async def counted(self: Entrance) -> None:
+    async def counted(self: ConnectionTurns) -> None:
         turns.append(self)
         await go_on(self)
 
     watch = Watch()
     peer = await dial.http2(await start(Recorder({})))
-    monkeypatch.setattr(Entrance, "go_on", counted)
+    monkeypatch.setattr(ConnectionTurns, "wait_read", counted)
     window_update = b"\0\0\4\x08\0\0\0\0\0\0\0\0\1"
     monkeypatch.setattr(H2Connection, "receive_data", noted)
     async with watching(watch):
@@ -262,12 +262,12 @@ async def test_small_frames_of_http2_are_parsed_some_at_a_time(start, dial, monk
 
 
 async def test_one_after_the_other_and_who_leaves_the_queue_takes_no_turn() -> None:
-    turnstile, watch = Turnstile(), Watch()
+    fair_queue, watch = FairQueue(), Watch()
     scopes = [trio.CancelScope() for _ in range(10)]
 
     async def go(scope: trio.CancelScope) -> None:
         with scope:
-            await turnstile.through(None)
+            await fair_queue.wait_turn(None)
             watch.happened += 1
 
     async with watching(watch), trio.open_nursery() as nursery:
@@ -280,7 +280,7 @@ async def test_one_after_the_other_and_who_leaves_the_queue_takes_no_turn() -> N
     assert 5 <= watch.happened < 10
     assert watch.most_at_once <= 2
     with trio.fail_after(PATIENCE_S):
-        await turnstile.through(None)
+        await fair_queue.wait_turn(None)
 
 
 @pytest.mark.parametrize(
@@ -299,45 +299,45 @@ async def test_one_after_the_other_and_who_leaves_the_queue_takes_no_turn() -> N
 )
 async def test_the_lanes_take_turns(came: str, go: str) -> None:
     """In each lane whoever came first goes first. At the dash everybody before has gone, at `| n` so many."""
-    turnstile, went = Turnstile(), []
+    fair_queue, went = FairQueue(), []
 
     async def pass_through(name: str) -> None:
-        await turnstile.through(name[0], message=name[0] in "xyz")
+        await fair_queue.wait_turn(name[0], message=name[0] in "xyz")
         went.append(name)
 
     for batch in came.split("-"):
         at_first, _, rest = batch.partition("|")
         turns, *later = rest.split() or ["0"]
-        turnstile._busy = True
+        fair_queue._busy = True
         async with trio.open_nursery() as nursery:
             for name in at_first.split():
                 nursery.start_soon(pass_through, name)
                 await wait_all_tasks_blocked()
-            stopped, turnstile._next = turnstile._next, lambda: None
+            stopped, fair_queue._next = fair_queue._next, lambda: None
             for _ in range(int(turns)):
                 stopped()
                 await wait_all_tasks_blocked()
-            turnstile._next = stopped
+            fair_queue._next = stopped
             for name in later:
                 nursery.start_soon(pass_through, name)
                 await wait_all_tasks_blocked()
-            turnstile._next()
-        assert not turnstile._requests.lanes
-        assert not turnstile._messages.lanes
-        assert not turnstile._busy
+            fair_queue._next()
+        assert not fair_queue._requests.order
+        assert not fair_queue._messages.order
+        assert not fair_queue._busy
     assert went == go.split()
 
 
 async def test_a_client_whose_requests_take_long_waits_for_those_of_others(autojump_clock: MockClock) -> None:
     """Both ask again as soon as they are answered."""
-    turnstile, went = Turnstile(), []
+    fair_queue, went = FairQueue(), []
 
     async def ask(lane: str, takes_s: float) -> None:
         while len(went) < 20:
-            turn = await turnstile.through(lane)
+            turn = await fair_queue.wait_turn(lane)
             went.append(lane)
             clock.jump(takes_s)
-            turnstile.worked(turn)
+            fair_queue.worked(turn)
 
     clock = autojump_clock
     async with trio.open_nursery() as nursery:
@@ -351,50 +351,50 @@ async def test_only_work_that_let_nobody_run_is_paid_for_and_only_while_others_w
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charged: list[tuple[object, float]] = []
-    monkeypatch.setattr(Lanes, "charge", lambda lanes, lane, seconds: charged.append((lane, seconds)))
-    turnstile = Turnstile()
+    monkeypatch.setattr(DeficitRoundRobin, "charge", lambda lanes, lane, seconds: charged.append((lane, seconds)))
+    fair_queue = FairQueue()
 
     async def ask(lane: str) -> None:
-        turn = await turnstile.through(lane)
+        turn = await fair_queue.wait_turn(lane)
         if lane == "a":
             # The passes in which b and c have their turns.
             for _ in range(2):
                 await trio.lowlevel.checkpoint()
         autojump_clock.jump(1)
-        turnstile.worked(turn)
+        fair_queue.worked(turn)
 
-    turnstile._busy = True
+    fair_queue._busy = True
     async with trio.open_nursery() as nursery:
         for lane in "abcde":
             nursery.start_soon(ask, lane)
             await wait_all_tasks_blocked()
-        turnstile._next()
+        fair_queue._next()
     assert charged == [("b", 1.0), ("c", 1.0), ("d", 1.0)]
 
 
 async def test_whoever_slept_while_nobody_passed_does_not_pay_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     charged: list[object] = []
-    monkeypatch.setattr(Lanes, "charge", lambda lanes, lane, seconds: charged.append(lane))
-    turnstile = Turnstile()
-    turn = await turnstile.through("a")
+    monkeypatch.setattr(DeficitRoundRobin, "charge", lambda lanes, lane, seconds: charged.append(lane))
+    fair_queue = FairQueue()
+    turn = await fair_queue.wait_turn("a")
     # The other one has come, and its turn is in the next pass. A task would come in this pass or in the next one.
-    other = turnstile.through("b")
+    other = fair_queue.wait_turn("b")
     other.send(None)
-    assert turnstile._busy
-    turnstile.worked(turn)
+    assert fair_queue._busy
+    fair_queue.worked(turn)
     other.close()
     assert charged == []
 
 
 async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
-    turnstile, went = Turnstile(), []
+    fair_queue, went = FairQueue(), []
 
     async def go(lane: str, scope: trio.CancelScope) -> None:
         with scope:
-            await turnstile.through(lane)
+            await fair_queue.wait_turn(lane)
             went.append(lane)
 
-    turnstile._busy = True
+    fair_queue._busy = True
     leaving = trio.CancelScope()
     async with trio.open_nursery() as nursery:
         for lane, scope in (("a", leaving), ("b", trio.CancelScope())):
@@ -402,10 +402,10 @@ async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
             await wait_all_tasks_blocked()
         leaving.cancel()
         await wait_all_tasks_blocked()
-        turnstile._next()
+        fair_queue._next()
     assert went == ["b"]
-    assert not turnstile._requests.lanes
-    assert not turnstile._messages.lanes
+    assert not fair_queue._requests.order
+    assert not fair_queue._messages.order
 
 
 ANN, BEN = (b"x-forwarded-for", b"192.0.2.1"), (b"x-forwarded-for", b"192.0.2.2")
@@ -427,29 +427,29 @@ ANN, BEN = (b"x-forwarded-for", b"192.0.2.1"), (b"x-forwarded-for", b"192.0.2.2"
 async def test_the_lane_is_the_clients(peer: str, trusted: str, headers: list[tuple[bytes, bytes]], lane: str) -> None:
     taken = []
 
-    class Noted(Turnstile):
-        async def through(self, lane: object, *, message: bool = False) -> int:
+    class Noted(FairQueue):
+        async def wait_turn(self, lane: object, *, message: bool = False) -> int:
             assert not message
             taken.append(lane)
             return 1
 
-    await Entrance(Noted(), peer, networks(trusted.split(","))).enter([(b"host", b"localhost"), *headers])
+    await ConnectionTurns(Noted(), peer, networks(trusted.split(","))).wait_request([(b"host", b"localhost"), *headers])
     assert taken == [lane]
 
 
 async def test_a_connection_goes_on_in_the_lane_of_its_client_and_that_of_a_proxy_in_its_own() -> None:
     taken: list[object] = []
 
-    class Noted(Turnstile):
-        async def through(self, lane: object, *, message: bool = False) -> int:
+    class Noted(FairQueue):
+        async def wait_turn(self, lane: object, *, message: bool = False) -> int:
             assert message
             taken.append(lane)
             return 1
 
-    client = Entrance(Noted(), "198.51.100.7", networks(["127.0.0.1"]))
-    one, other = (Entrance(Noted(), "127.0.0.1", networks(["127.0.0.1"])) for _ in range(2))
+    client = ConnectionTurns(Noted(), "198.51.100.7", networks(["127.0.0.1"]))
+    one, other = (ConnectionTurns(Noted(), "127.0.0.1", networks(["127.0.0.1"])) for _ in range(2))
     for entrance in (client, one, other, one):
-        await entrance.go_on()
+        await entrance.wait_read()
     assert taken == ["198.51.100.7", one, other, one]
     assert one != other
 
@@ -538,7 +538,7 @@ async def test_a_call_that_reads_what_has_come_of_its_body_lets_others_run() -> 
 
 
 class Gate:
-    """Before the turnstile: until it is opened nobody gets there."""
+    """Holds requests back before the queue, until it is opened."""
 
     def __init__(self) -> None:
         self._opened = trio.Event()
@@ -555,13 +555,13 @@ class Gate:
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    closed, through = Gate(), Turnstile.through
+    closed, through = Gate(), FairQueue.wait_turn
 
-    async def held(self: Turnstile, lane: object, **how: bool) -> int:
+    async def held(self: FairQueue, lane: object, **how: bool) -> int:
         await closed.wait()
         return await through(self, lane, **how)
 
-    monkeypatch.setattr(Turnstile, "through", held)
+    monkeypatch.setattr(FairQueue, "wait_turn", held)
     return closed
 
 

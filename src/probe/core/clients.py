@@ -1,7 +1,11 @@
-"""The client of a request: its address behind trusted proxies, and the key that limits of one client count by.
+"""The client of a request: its address behind trusted proxies, its key for limits, and its label.
 
-Any client can write any address into a header, so only a proxy that the operator has named is believed, and
-of the addresses that it passes on only those that trusted proxies have added.
+Any client can write any address into `X-Forwarded-For`. Only addresses count that a trusted proxy appended: from right
+to left, as long as the hop before is trusted. For example, with 10.0.0.0/8 trusted and a peer 10.0.0.2, the header
+"1.1.1.1, 203.0.113.9, 10.0.0.1" gives 203.0.113.9.
+
+The label is the name that a person gives a client, so that its entries are found in the log: `?client=NAME` in the URL
+of /mcp and /ws, `MCP_PROBE_CLIENT` on standard streams.
 """
 
 from __future__ import annotations
@@ -10,13 +14,14 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TypeAlias
+from typing import Final, TypeAlias
+from urllib.parse import parse_qs
 
 Network: TypeAlias = IPv4Network | IPv6Network
 _Address: TypeAlias = IPv4Address | IPv6Address
 
 UNKNOWN = "unknown"
-"""The client of whom a trusted proxy says nothing that could be read; RFC 7239 section 6.2 has the word."""
+"""The client where a trusted proxy appended an unreadable address. The word is that of RFC 7239, section 6.2."""
 
 # RFC 6177: a site gets at least a /64, and every machine in it as many addresses as it likes.
 _SITE_BITS = 64
@@ -29,9 +34,15 @@ _HOP = re.compile(r"\[(?P<six>[^\[\]]*)\](?::[0-9]{1,5})?|(?P<four>[^:\[\]]*):[0
 
 _ENDPOINT = re.compile(r"(?:\[(?P<six>[^\[\]]+)\]|(?P<four>[^:\[\]]+)):(?P<port>[0-9]+)")
 
+LABEL_RULE: Final = "1 to 64 characters: letters, digits, '.', '-' and '_', and neither '.', '..' nor 'rules'"
+_LABEL: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+# The label is a part of paths such as /api/judge/NAME: the first two mean another folder there, and `rules` is the list
+# of rules.
+_TAKEN: Final = frozenset({".", "..", "rules"})
+
 
 class NetworksError(ValueError):
-    """Something in a list of networks is none, or is everything; the message names it."""
+    """A list of networks has an item that is no network, or has every address; the message names it."""
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
@@ -57,7 +68,7 @@ def _unmapped(network: Network) -> Network:
 
 
 def client_of(peer: str, headers: Iterable[tuple[bytes, bytes]], trusted: Sequence[Network]) -> str:
-    """The address of the client whose request has these headers, their names in lower case, and came from a peer."""
+    """The address of the client of a request from `peer`; names of headers are in lower case."""
     if not trusted:
         return peer
     values = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
@@ -65,11 +76,10 @@ def client_of(peer: str, headers: Iterable[tuple[bytes, bytes]], trusted: Sequen
 
 
 def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The address of the client, by the peer's and the `X-Forwarded-For` header (empty where there is none).
+    """The address of the client, from the peer's and from `X-Forwarded-For` (empty where there is none).
 
-    Each proxy appends whom it heard from, so they are read from the right, as long as the one before is trusted. A
-    loopback address is the machine of the proxy that appended it, and trusted as that is: another proxy may run there,
-    or the client itself. The client is `UNKNOWN` where a trusted proxy appended what is no address.
+    A loopback address is the machine of the proxy that appended it, and trusted like it: another proxy may run there,
+    or the client. The client is `UNKNOWN` where a trusted proxy appended no address.
     """
     if not forwarded.strip() or not is_within(peer, trusted):
         return peer
@@ -87,7 +97,7 @@ def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> s
 # A server talks to few addresses at a time, and to each of them often.
 @lru_cache(maxsize=1024)
 def client_key(address: str) -> str | None:
-    """The key that limits of one client count by: the address, of IPv6 its /64; None for loopback, without limits."""
+    """The key of a client for limits: its address, of IPv6 its /64. None for loopback, which has no limits."""
     known = _parsed(address)
     if known is None:
         return address
@@ -99,32 +109,32 @@ def client_key(address: str) -> str | None:
 
 
 def endpoint(address: str, port: int | None) -> str:
-    """Address and port in one text, an IPv6 address in brackets (RFC 3986, section 3.2.2); without a port as it is."""
+    """Address and port as `192.0.2.1:80` or `[2001:db8::1]:80` (RFC 3986, 3.2.2); without a port the address."""
     if port is None:
         return address
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def parts(endpoint: str) -> tuple[str, int | None]:
-    """The address and the port of such a text."""
+    """The address and the port of an `endpoint`."""
     found = _ENDPOINT.fullmatch(endpoint)
     return (endpoint, None) if found is None else (found["six"] or found["four"], int(found["port"]))
 
 
 def is_within(address: str, trusted: Sequence[Network]) -> bool:
-    """Whether one of the networks has this address."""
+    """True if one of the networks has this address."""
     known = _parsed(address)
     return known is not None and any(known in network for network in trusted)
 
 
 def is_loopback(address: str) -> bool:
-    """Whether this is an address of the machine itself."""
+    """True for an address of this machine, such as 127.0.0.1."""
     known = _parsed(address)
     return known is not None and known.is_loopback
 
 
 def _hop(text: str) -> _Address | None:
-    """An address of the header, without the port that some proxies add."""
+    # Some proxies add a port.
     name = text.strip(" \t")
     parts = _HOP.fullmatch(name) if len(name) <= _LONGEST else None
     return None if parts is None else _parsed(parts["six"] or parts["four"] or parts["bare"] or "")
@@ -137,6 +147,17 @@ def _parsed(text: str) -> _Address | None:
     except ValueError:
         return None
     if isinstance(found, IPv6Address):
-        # The interface by which a neighbour is reached is no part of who that is.
+        # The interface (`fe80::1%eth0`) is no part of the identity of a neighbour.
         return found.ipv4_mapped or IPv6Address(int(found))
     return found
+
+
+def client_label(query: str) -> str | None:
+    """The value of `?client=` in a query, valid or not; None without one. Several values are joined by commas."""
+    given = parse_qs(query, keep_blank_values=True).get("client")
+    return None if given is None else ",".join(given)
+
+
+def is_client_label(name: str) -> bool:
+    """True if a name follows `LABEL_RULE`."""
+    return _LABEL.fullmatch(name) is not None and name not in _TAKEN

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.core.budgets.lanes import MOST_ROUNDS, SHORT_S, Lanes
+from probe.core.budgets import MOST_ROUNDS, SHORT_S, DeficitRoundRobin
 
 
-def turns(lanes: Lanes, lengths: dict[str, float], count: int) -> str:
+def turns(lanes: DeficitRoundRobin, lengths: dict[str, float], count: int) -> str:
     """The turns of clients that ask for the next one when they had one; each takes its client's length."""
     taken = []
     for _ in range(count):
@@ -22,8 +22,8 @@ def turns(lanes: Lanes, lengths: dict[str, float], count: int) -> str:
     return "".join(taken)
 
 
-def waiting(names: str) -> Lanes:
-    lanes = Lanes()
+def waiting(names: str) -> DeficitRoundRobin:
+    lanes = DeficitRoundRobin()
     for name in names:
         lanes.join(name)
     return lanes
@@ -78,7 +78,7 @@ def test_all_are_equal_again_when_nobody_waits() -> None:
 
 def test_what_is_left_out_is_an_error() -> None:
     with pytest.raises(IndexError):
-        Lanes().take()
+        DeficitRoundRobin().take()
     with pytest.raises(ValueError, match="wait"):
         waiting("a").forget()
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 import trio
 
-from probe.core.client_label import LABEL_RULE, client_label, is_client_label
+from probe.core.clients import LABEL_RULE, client_label, is_client_label
 
 from ..support.http import exchange
 from ..support.legacy import HEADERS, Legacy

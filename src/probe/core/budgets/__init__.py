@@ -1,1 +1,0 @@
-"""Limits on what clients use together: rates, shares, turns, and open files."""

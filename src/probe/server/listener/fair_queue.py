@@ -1,0 +1,140 @@
+"""The order of work: one request or message in each pass of trio's scheduler, and the clients in turn.
+
+trio runs every task that is ready before it looks at sockets and clocks again, and a request needs several such passes.
+If hundreds of connections went on in each pass, every pass would be long, and a new request would wait for several of
+them. So each request waits for a turn before its call is made, and passes stay short. Waiting requests are in the
+buffers of connections and of the kernel, which are bounded.
+
+Clients get their turns by deficit round robin (`core/budgets.py`). A client with a thousand connections delays others
+no more than a client with one, and a client with expensive requests waits for its own. Every second turn is for a
+request, every other one for a message that goes on with what has begun, such as a cancellation. So clients with many
+messages on open connections do not keep out new requests, nor the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import trio
+from trio.lowlevel import ParkingLot
+
+from ...core.budgets import DeficitRoundRobin
+from ...core.clients import Network, client_key, client_of, is_within
+
+
+class FairQueue:
+    """Lets one task go on in each pass. One for all connections of a server."""
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._request_next = False
+        self._requests = _Waiting()
+        self._messages = _Waiting()
+        self._turns = 0
+        self._last: tuple[DeficitRoundRobin, Hashable] = self._requests.order, None
+        self._since = 0.0
+
+    async def wait_turn(self, client: Hashable, *, message: bool = False) -> int:
+        """Wait for a turn of `client`, with a request or a `message`, and return the number of the turn.
+
+        A checkpoint. If it is cancelled, the turn goes to the next one.
+        """
+        waiting = self._messages if message else self._requests
+        if self._busy:
+            await waiting.wait(client)
+            self._next()
+        else:
+            self._busy = True
+            # The task of the last turn may still run, and has let others run: its time is no longer its own.
+            self._turns += 1
+            try:
+                await trio.lowlevel.checkpoint()
+            finally:
+                self._next()
+        self._turns += 1
+        self._last, self._since = (waiting.order, client), trio.current_time()
+        return self._turns
+
+    def worked(self, turn: int) -> None:
+        """The work of this turn is done: charge its client for the time.
+
+        Only the last turn is charged, since after an earlier one other tasks ran too. While no client waits, none is
+        charged.
+        """
+        if self._busy and turn == self._turns:
+            order, client = self._last
+            order.charge(client, trio.current_time() - self._since)
+
+    def _next(self) -> None:
+        """Wake one waiter: it runs in the next pass."""
+        self._request_next = not self._request_next
+        first, second = self._requests, self._messages
+        if not self._request_next:
+            first, second = second, first
+        if not (first.wake() or second.wake()):
+            self._busy = False
+
+
+class _Waiting:
+    """The tasks that wait for a turn, by client."""
+
+    def __init__(self) -> None:
+        self.order = DeficitRoundRobin()
+        self._lots: dict[Hashable, ParkingLot] = {}
+
+    async def wait(self, client: Hashable) -> None:
+        lot = self._lots.get(client)
+        if lot is None:
+            lot = self._lots[client] = ParkingLot()
+            self.order.join(client)
+        await lot.park()
+
+    def wake(self) -> bool:
+        """Wake the next task; False if none waits. A client whose tasks were all cancelled is dropped at its turn."""
+        while self.order:
+            client = self.order.take()
+            lot = self._lots[client]
+            woken = lot.unpark()
+            if lot:
+                self.order.join(client)
+            else:
+                del self._lots[client]
+            if woken:
+                return True
+        self.order.forget()
+        return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConnectionTurns:
+    """The turns of one connection in the queue; `peer` is the address at its other end."""
+
+    queue: FairQueue
+    peer: str
+    trusted: Sequence[Network]
+
+    def client(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+        """The client of a request with these headers; None for loopback, which counts as one client."""
+        return client_key(client_of(self.peer, headers, self.trusted))
+
+    async def wait_request(self, headers: Iterable[tuple[bytes, bytes]], *, message: bool = False) -> int:
+        """Wait for a turn of the client of a request with these headers, and return its number.
+
+        With `message` it is a turn for a WebSocket message (the headers are those of the upgrade), or for a request
+        that goes on with what another one began, such as a cancellation.
+        """
+        return await self.queue.wait_turn(self.client(headers), message=message)
+
+    def worked(self, turn: int) -> None:
+        """The work of this turn is done: charge its client for the time."""
+        self.queue.worked(turn)
+
+    async def wait_read(self) -> None:
+        """Wait for a turn of this connection between two pieces of what it sends.
+
+        A trusted proxy sends requests of many clients, which differ only once they are parsed: its connection counts as
+        a client of its own.
+        """
+        client = self if is_within(self.peer, self.trusted) else client_key(self.peer)
+        await self.queue.wait_turn(client, message=True)
