@@ -26,6 +26,7 @@ from . import (
     security,
     skills,
     tools,
+    version,
 )
 
 _GROUPS: Final = (
@@ -49,6 +50,7 @@ _GROUPS: Final = (
     security,
     skills,
     tools,
+    version,
 )
 
 FUNCTIONS: Final = registered()

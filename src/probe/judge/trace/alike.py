@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
 from ...log.bounded import Newest
 from ...views.clients import Scope
+from ...views.contents import members
 from ...views.values import Connection, Exchange, Message
 from .listings import PAGED
-from .series import Series
+from .series import ALWAYS, Series
 
 CACHEABLE: Final = frozenset({*PAGED, "server/discover", "resources/read", "skills/get"}) - {"resources/directory/read"}
 """The requests whose results say how long they may be kept (2026-07-28 server/utilities/caching)."""
@@ -31,13 +33,14 @@ class Alike:
 
     def __init__(self) -> None:
         self._keys: Newest[int, bytes] = Newest(_MOST_VIEWS)
+        # By what was asked: when it first lacked which capabilities.
+        self._lacking: Newest[bytes, tuple[float, frozenset[str]]] = Newest(_MOST_KEYS)
         self._series: Newest[tuple[Place, bytes], Series[Any]] = Newest(_MOST_KEYS)
 
     def ask(self, request: Message) -> None:
         """A request came; it is found where its id counts, and on its connection."""
         if request.method in _ASKED_AGAIN:
-            params = {name: value for name, value in request.params.items() if name != "_meta"}
-            self._add(request, request.at, _digest([request.method, params]), {request.scope, request.place} - {None})
+            self._add(request, request.at, _asked(request), {request.scope, request.place} - {None})
 
     def refuse(self, exchange: Exchange, at: float) -> None:
         """A response came; what is hidden in the log may differ."""
@@ -49,6 +52,18 @@ class Alike:
             unreadable = None if exchange.unreadable is None else getattr(exchange.unreadable.fact, "head", "")
             key = [request.method, request.path, request.query, exchange.status, bodies, unreadable]
             self._add(exchange, at, _digest(key), {None})
+
+    def lack(self, request: Message, error: Mapping[str, Any], at: float) -> None:
+        """The client was told that a request needs capabilities that it did not declare."""
+        key, required = _asked(request), members(members(error.get("data")).get("requiredCapabilities"))
+        self._add(request, at, key, {None})
+        if key not in self._lacking:
+            self._lacking.store(key, (at, frozenset(required)))
+
+    def lacked(self, request: Message) -> frozenset[str] | None:
+        """The capabilities that an equal request lacked before this one; None without such a request."""
+        at, required = (self._lacking and self._lacking.get(_asked(request))) or (ALWAYS, None)
+        return required if at < request.at else None
 
     def _add(self, view: Any, at: float, key: bytes, places: set[Any]) -> None:
         self._keys.store(view.seq, key)
@@ -73,6 +88,10 @@ class Alike:
 def without_id(value: Any) -> Any:
     """A message but for its id."""
     return {name: each for name, each in value.items() if name != "id"} if isinstance(value, dict) else value
+
+
+def _asked(request: Message) -> bytes:
+    return _digest([request.method, {name: value for name, value in request.params.items() if name != "_meta"}])
 
 
 def _digest(value: Any) -> bytes:

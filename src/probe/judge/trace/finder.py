@@ -20,6 +20,7 @@ from ...views.contents import members
 from ...views.fold import Views
 from ...views.retention import ForgottenError
 from ...views.values import Exchange, Message
+from ...wire.errors import Code
 from . import opportunities as each
 from .dialogue import NEWS
 from .kind import Kind
@@ -297,6 +298,8 @@ class Finder:
         if sent.had is not None:
             try:
                 subject.known.answered(request, sent, sent.had, self._lists)
+                if subject.known.errors.get(request.seq) == Code.MISSING_CLIENT_CAPABILITY:
+                    subject.alike.lack(request, members(sent.error), sent.had)
             except ForgottenError:
                 subject.gaps.append((sent.had, sent.had))
 

@@ -174,13 +174,17 @@ class SeenQueries:
     def equal(self, view: View, place: AlikePlace) -> Series[View]:
         """The requests that are equal to one for a list or the like, in its scope or on its connection.
 
-        For None as place, the refused exchanges that are equal to one.
+        For None as place, the refused exchanges that are equal to one, or the requests that lacked a capability.
         """
         return self._trace.subject.alike.series(view, place)
 
     def are_equal(self, one: Message, other: Message) -> bool:
         """True if two requests for lists and the like ask for the same."""
         return self._trace.subject.alike.are_equal(one, other)
+
+    def lacked(self, request: Message) -> frozenset[str] | None:
+        """The capabilities that an equal request lacked, as the client was told before; None without such a request."""
+        return self._trace.subject.alike.lacked(request)
 
     def skill_of(self, uri: object, until: float) -> SkillEntry | None:
         """The newest entry before a time of the innermost skill that a file is in."""
