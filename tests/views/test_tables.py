@@ -10,9 +10,10 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.log import events
-from probe.log.event_log import EventLog
+from probe.log.event_log import Entry, EventLog
 from probe.views.tables.tables import TABLES, TableName, Tables
 
+from ..judge.logs import Log, judged
 from ..support.facts import Placed, at, emitted, received, record_all, settled, started
 from ..support.legacy import RpcError
 from ..support.probe import EPOCH, Probe, running
@@ -76,6 +77,7 @@ async def test_a_session(probe: Probe, autojump_clock: MockClock) -> None:
         "client_name": "test-client",
         "client_version": "1.2.3",
         "label": None,
+        "subject": "s1",
         "capabilities": {"roots": {}},
         "opened_at": EPOCH,
         "last_at": EPOCH + 5,
@@ -135,6 +137,21 @@ def test_a_session_has_the_label_that_its_client_was_given() -> None:
     it.tell(at(events.SessionOpened("id", "2025-11-25", "n", "v", b"{}"), session="s1", label="lab"))
     it.tell(at(received(PING), exchange=1, session="s1"))
     assert it.row("sessions")["label"] == "lab"
+
+
+def test_a_row_names_the_subject_that_the_judge_makes_of_it() -> None:
+    log = Log()
+    log.http("lab").session()
+    log.http(None).session()
+    log.websocket(None).session()
+    log.websocket("wired").session()
+    it = Told()
+    for item in log.items:
+        if isinstance(item, Entry):
+            it.tables.take(item, ())
+    subjects = [row["subject"] for row in shown(it.tables, "sessions")]
+    assert len(subjects) == 4
+    assert set(subjects) == set(judged(log))
 
 
 # Tasks.
@@ -240,18 +257,22 @@ async def test_a_stream_that_was_left_and_resumed(probe: Probe, autojump_clock: 
             "resumed": 0,
             "ended_at": None,
             "closed_by": None,
+            "left_at": None,
         }
         answer.hang_up()
         await wait_all_tasks_blocked()
     (row,) = rows(probe, "streams")
     assert (row["connected"], row["closed_by"], row["ended_at"]) == (False, "client", None)
+    left_at = row["left_at"]
+    assert left_at == EPOCH + 1
     await trio.sleep(2.5)
     (row,) = rows(probe, "streams")
     assert (row["messages"], row["delivered"], row["waiting"], row["reader"]) == (3, 1, 2, None)
+    assert row["left_at"] == left_at
     async with client.get(events[0].id) as answer:
         await answer.first(1)
         (row,) = rows(probe, "streams")
-        assert (row["connected"], row["closed_by"], row["resumed"]) == (True, None, 1)
+        assert (row["connected"], row["closed_by"], row["left_at"], row["resumed"]) == (True, None, None, 1)
         assert row["reader"] == probe.events("http.request")[-1]["exchange"] != asked
         await client.read(answer)
     (row,) = rows(probe, "streams")

@@ -50,7 +50,8 @@ class SessionRow:
     """A session of the legacy era, or the requests of one modern client.
 
     The row `unattributed` holds the counts of what no client is known for: its `era` and `transport` are null,
-    `requests` stays 0, and names and `capabilities` are empty. `label` is the name that a client was given.
+    `requests` stays 0, and names and `capabilities` are empty. `label` is the name that a client was given. `subject`
+    is the name that the judge has for it: its label, else the connection that carries all of its messages, else `id`.
 
     `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
     says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name; `skills`
@@ -67,6 +68,7 @@ class SessionRow:
     client_name: str
     client_version: str
     label: str | None
+    subject: str
     opened_at: float
     last_at: float
     closed: str | None
@@ -91,7 +93,8 @@ class StreamRow:
     come, then `completed`; or `lost`, and `lost` says why. `messages` were made for it, `delivered` of them a socket
     took, the rest is `waiting`; of a lost stream nothing waits. `connected` tells whether somebody reads it now: the
     exchange `reader`, which is that of `connection` where one carries it. `resumed` counts the readers that came after
-    the first. `closed_by` says why the one that read it last is over, and `ended_at` when the stream itself was.
+    the first. `closed_by` says why the one that read it last is over, and `left_at` since when; `ended_at` says when
+    the stream itself was. All three are null while somebody reads a stream that goes on.
     """
 
     id: str
@@ -111,6 +114,7 @@ class StreamRow:
     resumed: int
     ended_at: float | None
     closed_by: str | None
+    left_at: float | None
 
     def encoded(self) -> bytes:
         """The row in JSON."""

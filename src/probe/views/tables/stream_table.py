@@ -56,7 +56,7 @@ class StreamRows:
     def _disconnected(self, entry: Entry, fact: events.ConnectionClosed) -> None:
         number = self._pipes.pop(entry.context.connection or "", None)
         for id in list(self._reads.get(number or 0, ())):
-            self._leave(id, fact.by)
+            self._leave(id, fact.by, entry.at)
 
     def _reader(self, context: Context) -> int | None:
         """The reader of an entry: the pipe, else the exchange."""
@@ -82,6 +82,7 @@ class StreamRows:
             resumed=0,
             ended_at=None,
             closed_by=None,
+            left_at=None,
         )
         gone = self.table.add(row.id, row)
         if gone is not None:
@@ -106,7 +107,7 @@ class StreamRows:
         pipe = entry.context.pipe is not None
         if not row.connected and (pipe or (row.purpose == "resumable" and not row.closed_by)):
             self._read(row, entry.context)
-        self._finish(row)
+        self._finish(row, entry.at)
 
     def _answered(self, entry: Entry, fact: events.HttpResponse) -> None:
         row = self._row(entry) if fact.content_type == "text/event-stream" else None
@@ -117,11 +118,11 @@ class StreamRows:
 
     def _left(self, entry: Entry, fact: events.HttpClosed) -> None:
         for id in list(self._reads.get(entry.context.exchange or 0, ())):
-            self._leave(id, fact.by)
+            self._leave(id, fact.by, entry.at)
         row = self._row(entry)
         # An answer in one piece has no reader.
         if row is not None and not (row.connected or row.closed_by):
-            row.closed_by = fact.by
+            row.closed_by, row.left_at = fact.by, entry.at
 
     def _resumed(self, entry: Entry, fact: events.StreamResumed) -> None:
         row = self._row(entry)
@@ -141,35 +142,35 @@ class StreamRows:
         id, reader = self._resumes.pop(entry.context.call or "", _NOBODY) if self._resumes else _NOBODY
         row = None if id is None else self.table.rows.get(id)
         if row is not None and row.reader == reader and fact.cancelled_by is not None:
-            self._leave(row.id, "the resume was cancelled")
+            self._leave(row.id, "the resume was cancelled", entry.at)
         if not fact.answered and entry.context.pipe is not None:
-            self._silence(entry.context, f"cancelled by {fact.cancelled_by}")
+            self._silence(entry, f"cancelled by {fact.cancelled_by}")
 
-    def _silence(self, context: Context, why: str) -> None:
+    def _silence(self, entry: Entry, why: str) -> None:
         """A message that waits for the answer of a call that gets none is not sent, and its connection goes on."""
-        for id in list(self._reads.get(self._reader(context) or 0, ())):
+        for id in list(self._reads.get(self._reader(entry.context) or 0, ())):
             row = self.table.rows.get(id)
-            if row is not None and row.exchange == context.exchange and row.purpose != "resumable":
-                self._leave(id, why)
+            if row is not None and row.exchange == entry.context.exchange and row.purpose != "resumable":
+                self._leave(id, why, entry.at)
 
     def _ended(self, entry: Entry, fact: events.StreamEnded) -> None:
         row = self._row(entry)
         # The loss of a stream is recorded before its end.
         if row is not None and row.lost is None:
             _over(row, entry.at, "completed")
-            self._finish(row)
+            self._finish(row, entry.at)
 
     def _lost(self, entry: Entry, fact: events.StreamLost) -> None:
         row = self._row(entry)
         if row is not None:
             _over(row, entry.at, "lost")
             row.lost, row.waiting = fact.why, 0
-            self._leave(row.id, fact.why)
+            self._leave(row.id, fact.why, entry.at)
 
-    def _finish(self, row: StreamRow) -> None:
+    def _finish(self, row: StreamRow, at: float) -> None:
         """A pipe does not read on what has ended and was delivered; the reader of a response ends with that."""
         if row.connection is not None and row.ended_at is not None and not row.waiting:
-            self._leave(row.id, "end of stream")
+            self._leave(row.id, "end of stream", at)
 
     def _read(self, row: StreamRow, context: Context) -> None:
         reader = self._reader(context)
@@ -177,14 +178,14 @@ class StreamRows:
             return
         self._forget_reader(row)
         self._reads.setdefault(reader, {})[row.id] = None
-        row.connected, row.closed_by = True, None
+        row.connected, row.closed_by, row.left_at = True, None, None
         row.reader, row.connection = reader, context.pipe
 
-    def _leave(self, id: str, by: str) -> None:
+    def _leave(self, id: str, by: str, at: float) -> None:
         row = self.table.changed(id)
         if row is not None and row.connected:
             self._forget_reader(row)
-            row.connected, row.closed_by = False, by
+            row.connected, row.closed_by, row.left_at = False, by, at
             row.reader = row.connection = None
 
     def _forget_reader(self, row: StreamRow) -> None:

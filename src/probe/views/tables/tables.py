@@ -164,14 +164,17 @@ class Tables:
         return self._sessions.changed(entry.context.session or "")
 
     def _open_session(self, entry: Entry, era: Era, fact: events.SessionOpened | events.ClientSeen) -> SessionRow:
+        context = entry.context
+        id = context.session or ""
         row = SessionRow(
-            id=entry.context.session or "",
+            id=id,
             era=era,
             transport=cast("Transport", fact.transport),
             revision=fact.revision,
             client_name=fact.client_name,
             client_version=fact.client_version,
-            label=entry.context.label,
+            label=context.label,
+            subject=context.label or context.pipe or id,
             opened_at=entry.at,
             last_at=entry.at,
             closed=None,
@@ -268,6 +271,7 @@ def _unattributed(at: float) -> SessionRow:
         client_name="",
         client_version="",
         label=None,
+        subject=UNATTRIBUTED,
         opened_at=at,
         last_at=at,
         closed=None,
