@@ -19,7 +19,7 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="progress",
     title="Progress",
-    exercises="notifications at an even pace, the client's own token",
+    exercises="notifications at an even pace, the client's own token; cancellation in between",
     shows="each step in its time; all at once at the end means that something buffers the stream",
     description=(
         "Reports progress at an even pace. Look for: notifications that arrive one by one, step_ms apart, with your "
