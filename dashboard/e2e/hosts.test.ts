@@ -40,7 +40,7 @@ async function callOf(name: string, state: string): Promise<Page> {
 }
 
 test("a host appears with its tools, and leads from a call to its deadlines and to what it was told", async () => {
-  const hosts = await probe.open("/hosts");
+  const hosts = await probe.open("/server/hosts");
   await hosts.getByRole("heading", { name: "No tool host has connected since the server started" }).waitFor(SOON);
   host = startDemoHost(probe.server.url);
   await demo(hosts, "registered").waitFor(SOON);
@@ -67,7 +67,7 @@ test("a host appears with its tools, and leads from a call to its deadlines and 
 test("a host that dies takes its calls with it, is shown closed, and comes back as another connection", async () => {
   const client = await new LegacyClient(probe.server.url).open("unlucky-agent");
   const rest = await begin(client, "doomed", 100);
-  const hosts = await probe.open("/hosts?state=closed");
+  const hosts = await probe.open("/server/hosts?state=closed");
   await hosts.getByRole("heading", { name: "No tool host matches" }).waitFor(SOON);
   await host.kill();
   const answer = (await all(rest)).at(-1);
@@ -77,7 +77,7 @@ test("a host that dies takes its calls with it, is shown closed, and comes back 
   await call.getByRole("list", { name: "Evidence" }).getByText(/^calls failed · demo \(h\d+\), by client.* 1 call failed with it/).waitFor(SOON);
 
   host = startDemoHost(probe.server.url);
-  const there = await probe.open("/hosts?state=open");
+  const there = await probe.open("/server/hosts?state=open");
   await demo(there, "registered").click(SOON);
   await there.getByRole("table", { name: "Connections of demo: 2" }).waitFor(SOON);
   const front = await probe.open("/server");

@@ -57,7 +57,7 @@ test("below a path the pages, their feed, the API, links and reloads work", asyn
   await client.open("behind");
   await client.ask(1, "tools/call", { name: "simple_tool", arguments: {} });
   const { page, complaints } = await openPage(browser, `${url}/`);
-  expect(new URL(page.url()).pathname).toBe(`${PREFIX}/dashboard/live`);
+  expect(new URL(page.url()).pathname).toBe(`${PREFIX}/dashboard/clients`);
   await page.getByRole("link", { name: "Calls" }).click();
   await page.getByRole("row").filter({ hasText: "simple_tool" }).first().click(SOON);
   await page.getByRole("heading", { name: /^Call .*c1$/u }).waitFor(SOON);

@@ -65,7 +65,7 @@ try {
     { name: "call", path: `/calls/${cancelled}`, ready: text("call.settled") },
     { name: "ladder", path: `/ladder?client=${session}`, ready: (page) => page.getByRole("option", { name: /work stopped/ }).last().waitFor() },
     { name: "timeline", path: "/timeline?show=call", ready: fitted },
-    { name: "report", path: "/report/s2", ready: text("Right is") },
+    { name: "report", path: "/clients/s2", ready: text("Expected") },
   ];
   for (const picture of pictures) await take(browser, server.url, picture);
   await story.end();

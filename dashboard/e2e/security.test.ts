@@ -166,8 +166,8 @@ test("a person confirms an interaction by its button", async () => {
 test("what a client calls itself is text in the dashboard", async () => {
   const name = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>";
   await new LegacyClient(server.url).open(name, { experimental: { [name]: { [name]: name } } } as Json);
-  const { page, complaints } = await openPage(browser, `${server.url}/dashboard/sessions`);
-  await page.getByRole("row").filter({ hasText: "<img src=x" }).first().waitFor();
+  const { page, complaints } = await openPage(browser, `${server.url}/dashboard/clients`);
+  await page.getByRole("listitem").filter({ hasText: "<img src=x" }).first().waitFor();
   expect(await page.evaluate(() => "hacked" in window)).toBe(false);
   expect(await page.locator("img[src=x]").count()).toBe(0);
   expect(complaints).toEqual([]);

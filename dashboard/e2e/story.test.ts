@@ -37,7 +37,7 @@ test("progress is shown while it comes", async () => {
 });
 
 test("a task is shown with its status and its end", async () => {
-  const page = await probe.open("/tasks");
+  const page = await probe.open("/calls/tasks");
   const client = await new LegacyClient(probe.server.url).open("e2e-task");
   const made = await client.ask(1, "tools/call", { name: "task_with_progress", arguments: { itemCount: 3, delayPerItemMs: 600 }, task: { ttl: 60_000 } });
   const { taskId } = (made["result"] as { task: { taskId: string } }).task;
@@ -48,7 +48,7 @@ test("a task is shown with its status and its end", async () => {
   await shows("task completed", performance.now(), row.filter({ hasText: "completed" }).waitFor(SOON));
   await row.click();
   await page.getByRole("heading", { name: taskId }).or(page.getByText(taskId)).first().waitFor(SOON);
-  expect(page.url()).toContain(`/tasks/${taskId}`);
+  expect(page.url()).toContain(`/calls/tasks/${taskId}`);
 });
 
 test("a cancellation is shown with who cancelled and how far the work was", async () => {

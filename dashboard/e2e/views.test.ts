@@ -19,7 +19,7 @@ beforeAll(async () => {
   const { page, complaints } = await openPage(browser, `${server.url}/dashboard/`);
   for (const view of EMPTY) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: view }).click();
-    await page.getByRole("heading", { name: "No client has connected since the server started" }).waitFor(SOON);
+    await page.getByRole("heading", { name: /^(No client has connected since the server started|Connect your client)$/ }).waitFor(SOON);
     empty.push([view, await violations(page)]);
   }
   empty.push(["complaints", complaints]);
@@ -33,7 +33,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-const EMPTY = ["Live", "Tasks", "Calls", "Sessions", "Timeline"];
+const EMPTY = ["Clients", "Live", "Calls"];
 const empty: [string, string[]][] = [];
 
 test("each view says how to connect a client until one has, and is accessible then", () => {
@@ -46,22 +46,23 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
   ["Live with all entries", () => "/live?view=all", "notifications/progress"],
   ["Live with an entry", ({ event }) => `/live?at=${event}`, "Show the whole entry"],
   ["Live of one client", ({ session }) => `/live?session=${session}`, "desk-agent"],
-  ["Tasks", () => "/tasks", "task_with_progress"],
-  ["Task", ({ task }) => `/tasks/${task}`, "call.settled"],
+  ["Tasks", () => "/calls/tasks", "task_with_progress"],
+  ["Task", ({ task }) => `/calls/tasks/${task}`, "call.settled"],
   ["Calls", () => "/calls", "disconnected"],
   ["Calls of one tool", () => "/calls?tool=progress", "Export these:"],
   ["Call", ({ cancelled }) => `/calls/${cancelled}`, "call.settled"],
-  ["Sessions", () => "/sessions", "Violations noted"],
-  ["Session", ({ session }) => `/sessions/${session}`, /^Exercised: \d+ of/],
-  ["Tool hosts", () => "/hosts", "Tool hosts are off"],
-  ["Reports", () => "/report", "Nobody judges"],
+  ["Clients", () => "/clients", "Judging is off"],
+  ["Client", ({ session }) => `/clients/${session}`, /^Exercised: \d+ of/],
+  ["Tool hosts", () => "/server/hosts", "Tool hosts are off"],
   ["Ladder of a client", ({ session }) => `/ladder?client=${session}`, /Ladder of s/],
   ["Ladder of a call", ({ cancelled }) => `/ladder?call=${cancelled}&time=scale`, /nothing sent afterwards/],
   ["Gateway", () => "/gateway", "No run of the gateway check is open"],
   ["Timeline", () => "/timeline", "Marks above a bar"],
   ["Timeline as a table", () => "/timeline?as=table", "Took"],
-  ["Server", () => "/server", "max_sessions"],
-  ["Help", () => "/help?text=progress", "A good client shows"],
+  ["Server", () => "/server", "Toolsets"],
+  ["Streams", () => "/server/streams?streams=all", "client disconnected"],
+  ["Limits", () => "/server/limits", "max_sessions"],
+  ["Help", () => "/server/help?text=progress", "A good client shows"],
 ];
 
 const shown = VIEWS.map(([name, path, shows]) => ({ name, path, shows }));
@@ -114,8 +115,7 @@ async function focusedByTab(page: Page): Promise<Set<string>> {
 
 test.each([
   ["Calls", "/calls", /\/calls\/[^/]+\.c\d+$/],
-  ["Tasks", "/tasks", /\/tasks\/[^/]+$/],
-  ["Sessions", "/sessions", /\/sessions\/[sm]\d+$/],
+  ["Tasks", "/calls/tasks", /\/calls\/tasks\/[^/]+$/],
   ["Live", "/live", /\/live\?at=/],
 ])("a row of %s opens by arrow and Enter", async (_name, path, address) => {
   const { page } = await openPage(browser, `${server.url}/dashboard${path}`);

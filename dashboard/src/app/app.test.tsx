@@ -19,22 +19,34 @@ async function opened(path: string) {
 }
 
 test.each([
-  ["", "Live"],
+  ["", "Clients"],
   ["/live", "Live"],
-  ["/tasks", "Tasks"],
-  ["/tasks/some-task", "Task some-task"],
   ["/calls", "Calls"],
-  ["/sessions/s1", "Sessions"],
-  ["/report", "Reports"],
-  ["/report/acme", "Report on acme"],
+  ["/calls/tasks", "Tasks · Calls"],
+  ["/calls/tasks/some-task", "Task some-task"],
+  ["/clients/acme", "acme"],
   ["/timeline", "Timeline"],
-  ["/server", "Server"],
-  ["/help", "Help"],
-  ["/elsewhere", "There is no such view"],
-])("/dashboard%s shows %s, and so says the tab", async (path, heading) => {
+  ["/server", "Overview · Server"],
+  ["/server/streams", "Streams · Server"],
+  ["/server/hosts", "Tool hosts · Server"],
+  ["/server/help", "Help · Server"],
+  ["/elsewhere", "There is no such page"],
+])("/dashboard%s shows %s, and so says the tab", async (path, title) => {
   await opened(path);
-  await expect.element(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
-  await expect.poll(() => document.title).toBe(`${heading} · MCP Probe`);
+  await expect.element(page.getByRole("heading", { level: 1, name: title.split(" · ").at(-1) ?? "" })).toBeVisible();
+  await expect.poll(() => document.title).toBe(`${title} · MCP Probe`);
+});
+
+test.each([
+  ["/report/acme#ping.answered", "/clients/acme#ping.answered"],
+  ["/sessions/s1?era=legacy", "/clients/s1?era=legacy"],
+  ["/tasks/a%2Fb", "/calls/tasks/a%2Fb"],
+  ["/hosts?state=closed", "/server/hosts?state=closed"],
+  ["/help/progress", "/server/help/progress"],
+  ["/help#progress", "/server/help#progress"],
+])("the old address %s leads to %s", async (from, to) => {
+  await opened(from);
+  await expect.poll(() => location.pathname + location.search + location.hash).toBe(`/dashboard${to}`);
 });
 
 test("the connection is shown", async () => {

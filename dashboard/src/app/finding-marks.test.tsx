@@ -28,7 +28,7 @@ test("an entry in Live that a finding rests on leads to it, and no other does", 
   fake.source.entry("run", 8, { kind: "message.received", ...RECEIVED, method: "ping", exchange: 5 });
   fake.frame();
   const mark = page.getByRole("link", { name: "✗ ping.answered" });
-  await expect.element(mark).toHaveAttribute("href", "/dashboard/report/acme#ping.answered");
+  await expect.element(mark).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   expect(mark.elements().length).toBe(1);
   expect(mark.element().closest("[role=row]")?.textContent).toMatch(/tools\/call/);
 });
@@ -52,7 +52,7 @@ test("a call that a finding rests on leads to it in the list, and no other does"
   const list = await openView(CallsView, "/calls/:id?", "/calls", JudgedProvider);
   list.show({ sessions: [sessionRow()], calls, counts: [countsRow()] }, "run");
   const mark = page.getByRole("link", { name: "✗ ping.answered" });
-  await expect.element(mark).toHaveAttribute("href", "/dashboard/report/acme#ping.answered");
+  await expect.element(mark).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   expect(mark.elements().length).toBe(1);
 });
 
@@ -60,6 +60,6 @@ test("the page of a call that a finding rests on leads to it", async () => {
   answer();
   const { show } = await openView(CallsView, "/calls/:id?", "/calls/run.c1", JudgedProvider);
   show({ sessions: [sessionRow()], calls, counts: [countsRow()] }, "run");
-  await expect.element(page.getByRole("link", { name: "✗ ping.answered" })).toHaveAttribute("href", "/dashboard/report/acme#ping.answered");
+  await expect.element(page.getByRole("link", { name: "✗ ping.answered" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   await expect.element(page.getByRole("paragraph").filter({ hasText: "Findings of the judge on it" })).toBeVisible();
 });

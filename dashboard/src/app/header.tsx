@@ -1,29 +1,34 @@
-import { Menu, Monitor, Moon, Sun } from "lucide";
+import { CircleQuestionMark, Menu, Monitor, Moon, Sun } from "lucide";
 import { type KeyboardEvent, useId, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useFeed } from "~/trace/use-feed";
-import { Button } from "~/ui/button";
+import { Button, buttonClass } from "~/ui/button";
 import { Icon } from "~/ui/icon";
 import { ConnectionPill } from "~/widgets/connection-pill";
 import icon from "./icon.svg";
 import styles from "./shell.module.css";
 import { THEMES, useTheme } from "./theme";
 
-const VIEWS = [
-  ["/live", "Live"],
-  ["/calls", "Calls"],
-  ["/ladder", "Ladder"],
-  ["/timeline", "Timeline"],
-  ["/tasks", "Tasks"],
-  ["/sessions", "Sessions"],
-  ["/report", "Reports"],
-  ["/hosts", "Tool hosts"],
-  ["/gateway", "Gateway"],
-  ["/server", "Server"],
-  ["/help", "Help"],
-] as const;
+interface View {
+  href: string;
+  name: string;
+  /** Paths that belong to it, beside its own. */
+  also?: readonly string[];
+}
 
-const isHere = (path: string, location: string) => location === path || location.startsWith(`${path}/`);
+const VIEWS: readonly View[] = [
+  { href: "/clients", name: "Clients" },
+  { href: "/live", name: "Live", also: ["/export"] },
+  { href: "/calls", name: "Calls" },
+  { href: "/trace", name: "Trace", also: ["/ladder", "/timeline"] },
+  { href: "/gateway", name: "Gateway" },
+  { href: "/server", name: "Server" },
+];
+
+const HELP = "/server/help";
+
+const isAt = (path: string, location: string) => location === path || location.startsWith(`${path}/`);
+const isHere = ({ href, also = [] }: View, location: string) => [href, ...also].some((path) => isAt(path, location));
 
 export function Header() {
   const [location] = useLocation();
@@ -38,22 +43,25 @@ export function Header() {
   return (
     // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- Escape from anywhere inside
     <header className={styles["header"]} onKeyDown={close}>
-      <Link href="/live" className={styles["name"] ?? ""}>
-        <img src={icon} alt="" width={20} height={20} />
-        MCP Probe
+      <Link href="/clients" className={styles["name"] ?? ""}>
+        <img src={icon} alt="" width={22} height={22} />
+        <span>MCP Probe</span>
       </Link>
       {/* where the views have no room in a line; style sheets show it */}
       <Button className={styles["menu"]} aria-expanded={open} aria-controls={views} onClick={() => setOpenAt(open ? null : location)}>
-        <Icon of={Menu} /> {VIEWS.find(([path]) => isHere(path, location))?.[1] ?? "Views"}
+        <Icon of={Menu} /> {VIEWS.find((view) => isHere(view, location))?.name ?? "Views"}
       </Button>
       <nav id={views} className={`${styles["nav"]} ${open ? styles["open"] : ""}`} aria-label="Views">
-        {VIEWS.map(([path, label]) => (
-          <Link key={path} href={path} aria-current={isHere(path, location) ? "page" : undefined}>
-            {label}
+        {VIEWS.map((view) => (
+          <Link key={view.href} href={view.href} aria-current={isHere(view, location) ? "page" : undefined}>
+            {view.name}
           </Link>
         ))}
       </nav>
       <ConnectionPill status={status} />
+      <Link href={HELP} className={buttonClass({ look: "quiet" })} aria-label="Help" title="Help" aria-current={isAt(HELP, location) ? "page" : undefined}>
+        <Icon of={CircleQuestionMark} />
+      </Link>
       <ThemeButton />
     </header>
   );

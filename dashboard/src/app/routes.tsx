@@ -1,52 +1,86 @@
 import { Component, lazy, type ReactNode, Suspense } from "react";
-import { Redirect, Route, Switch, useLocation } from "wouter";
+import { Link, Redirect, Route, Switch, useLocation, useParams, useSearch } from "wouter";
 import { Button } from "~/ui/button";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
+import { Skeleton } from "~/ui/skeleton";
 
+const Clients = lazy(() => import("~/views/clients/clients-view"));
 const Live = lazy(() => import("~/views/trace/live-view"));
-const Tasks = lazy(() => import("~/views/calls/tasks-view"));
 const Calls = lazy(() => import("~/views/calls/calls-view"));
-const Sessions = lazy(() => import("~/views/clients/session-list"));
-const Report = lazy(() => import("~/views/clients/report-view"));
-const Hosts = lazy(() => import("~/views/server/hosts-view"));
+const Tasks = lazy(() => import("~/views/calls/tasks-view"));
 const Timeline = lazy(() => import("~/views/timeline/view"));
 const LadderView = lazy(() => import("~/views/trace/ladder-view"));
-const Server = lazy(() => import("~/views/server/server-view"));
 const Gateway = lazy(() => import("~/views/gateway/gateway-view"));
-const ExportView = lazy(() => import("~/views/trace/saving"));
+const Server = lazy(() => import("~/views/server/server-view"));
+const Streams = lazy(() => import("~/views/server/streams-view"));
+const Limits = lazy(() => import("~/views/server/limits-view"));
+const Hosts = lazy(() => import("~/views/server/hosts-view"));
 const Help = lazy(() => import("~/views/help/help-view"));
+const ExportView = lazy(() => import("~/views/trace/saving"));
+
+/** Addresses of earlier versions, which links in reports and notes still have, and where each leads. */
+const MOVED: readonly (readonly [from: string, to: string])[] = [
+  ["/", "/clients"],
+  ["/sessions/:id?", "/clients"],
+  ["/report/:id?", "/clients"],
+  ["/tasks/:id?", "/calls/tasks"],
+  ["/hosts/:id?", "/server/hosts"],
+  ["/help/:id?", "/server/help"],
+  ["/trace", "/ladder"],
+];
 
 /** Which view an address shows. Views read what is selected with `useParams` and their filters with `useUrlState`. */
 export function Routes() {
   const [location] = useLocation();
   return (
     <ErrorBoundary key={location.split("/")[1]}>
-      <Suspense fallback={null}>
+      <Suspense fallback={<Loading />}>
         <Switch>
-          <Route path="/">
-            <Redirect to="/live" replace />
-          </Route>
+          {MOVED.map(([from, to]) => (
+            <Route key={from} path={from}>
+              <Moved to={to} />
+            </Route>
+          ))}
+          <Route path="/clients/:id?" component={Clients} />
           <Route path="/live" component={Live} />
-          <Route path="/tasks/:id?" component={Tasks} />
+          <Route path="/calls/tasks/:id?" component={Tasks} />
           <Route path="/calls/:id?" component={Calls} />
-          <Route path="/sessions/:id?" component={Sessions} />
-          <Route path="/report/:client?" component={Report} />
-          <Route path="/hosts/:id?" component={Hosts} />
+          <Route path="/ladder" component={LadderView} />
           <Route path="/timeline" component={Timeline} />
           <Route path="/gateway" component={Gateway} />
-          <Route path="/ladder" component={LadderView} />
           <Route path="/server" component={Server} />
+          <Route path="/server/streams" component={Streams} />
+          <Route path="/server/limits" component={Limits} />
+          <Route path="/server/hosts/:id?" component={Hosts} />
+          <Route path="/server/help/:tool?" component={Help} />
           <Route path="/export" component={ExportView} />
-          <Route path="/help/:tool?" component={Help} />
           <Route>
-            <Page title="There is no such view">
-              <EmptyState title="Choose one above" />
+            <Page title="There is no such page">
+              <EmptyState title="The address leads to nothing">
+                The views are in the menu at the top, such as <Link href="/clients">Clients</Link>.
+              </EmptyState>
             </Page>
           </Route>
         </Switch>
       </Suspense>
     </ErrorBoundary>
+  );
+}
+
+/** Leads on, with the id, the query and the anchor of the address. */
+function Moved({ to }: { to: string }) {
+  const { id } = useParams<{ id?: string }>();
+  const query = useSearch();
+  return <Redirect to={`${to}${id === undefined ? "" : `/${id}`}${query === "" ? "" : `?${query}`}${location.hash}`} replace />;
+}
+
+/** A view whose script is on its way. */
+function Loading() {
+  return (
+    <Page title="MCP Probe" scroll>
+      <Skeleton label="Loading the view" />
+    </Page>
   );
 }
 

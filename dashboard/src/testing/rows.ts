@@ -80,15 +80,18 @@ export function taskRow(more: Partial<TaskRow> = {}): TaskRow {
   };
 }
 
+/** A session over HTTP; the judge has its client by its label, else by its id. */
 export function sessionRow(more: Partial<SessionRow> = {}): SessionRow {
+  const { id = "s1", label = null } = more;
   return {
-    id: "s1",
+    id,
+    subject: label ?? id,
     era: "legacy",
     transport: "http",
     revision: "2025-11-25",
     client_name: "agent",
     client_version: "1.2",
-    label: null,
+    label,
     opened_at: 1_795_258_460,
     last_at: 1_795_258_466,
     closed: null,
@@ -124,6 +127,7 @@ export function streamRow(more: Partial<StreamRow> = {}): StreamRow {
     resumed: 0,
     ended_at: null,
     closed_by: null,
+    left_at: null,
     ...more,
   };
 }

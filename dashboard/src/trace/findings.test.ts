@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { judgeReport, judgedRule, judgedSubject } from "~/testing/judged";
-import { byEntry, findingsOf, headlineOf, keyOf, looksOf, reportHref } from "./findings";
+import { byEntry, findingsOf, headlineOf, keyOf, looksOf, clientHref } from "./findings";
 
 const rules = [judgedRule({ evidence: [7, 9] }), judgedRule({ rule: "a.warned", verdict: "WARN", evidence: [9] }), judgedRule({ rule: "a.unclear", verdict: "INCONCLUSIVE", evidence: [9] }), judgedRule({ rule: "a.silent", verdict: "NOT_OBSERVED" })];
 
@@ -32,5 +32,5 @@ test("a milder breach of a rule is marked, an opportunity that was taken is not"
 });
 
 test("a finding is at its rule in the report on its client", () => {
-  expect(reportHref("acme", "ping.answered")).toBe("/report/acme#ping.answered");
+  expect(clientHref("acme", "ping.answered")).toBe("/clients/acme#ping.answered");
 });

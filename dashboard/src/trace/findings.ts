@@ -67,7 +67,7 @@ export function keyOf({ client, rule }: Finding): string {
   return `${client} ${rule.rule} ${rule.verdict}`;
 }
 
-/** The report page of a client, at one of its rules where one is given. */
-export function reportHref(client: string, rule?: string): string {
-  return `/report/${encodeURIComponent(client)}${rule === undefined ? "" : `#${rule}`}`;
+/** The page of a client, at one of its rules where one is given. `client` is a name that the judge has, or the label of a session. */
+export function clientHref(client: string, rule?: string): string {
+  return `/clients/${encodeURIComponent(client)}${rule === undefined ? "" : `#${rule}`}`;
 }

@@ -1,11 +1,16 @@
+import { Check, Copy, X } from "lucide";
 import { useEffect, useState } from "react";
-import { Button } from "./button";
+import { ActionButton } from "./action";
 
 interface CopyButtonProps {
   /** What is copied; a function is asked when the button is pressed, for what is costly to make. */
   text: string | (() => string);
   label?: string;
 }
+
+const COPIED = "Copied";
+// without HTTPS and away from localhost, browsers have no clipboard
+const REFUSED = "The browser refused";
 
 /** Copies to the clipboard and says so. */
 export function CopyButton({ text, label = "Copy" }: CopyButtonProps) {
@@ -18,15 +23,14 @@ export function CopyButton({ text, label = "Copy" }: CopyButtonProps) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(typeof text === "string" ? text : text());
-      setSaid("Copied");
+      setSaid(COPIED);
     } catch {
-      // without HTTPS and away from localhost, browsers have no clipboard
-      setSaid("The browser refused");
+      setSaid(REFUSED);
     }
   };
   return (
-    <Button look="quiet" small onClick={() => void copy()}>
-      <span aria-live="polite">{said ?? label}</span>
-    </Button>
+    <ActionButton icon={said === COPIED ? Check : said === REFUSED ? X : Copy} onClick={() => void copy()}>
+      {said ?? label}
+    </ActionButton>
   );
 }

@@ -1,10 +1,18 @@
 import type { ReactNode } from "react";
+import { Link } from "wouter";
 import styles from "./page.module.css";
+import { type Tab, Tabs } from "./tabs";
 import { useTitle } from "./title";
 
 interface PageProps {
   title: string;
-  /** Filters and buttons, in the line of the title. */
+  /** The list that the page is one of: its name stands before the title and leads there. */
+  up?: Tab | undefined;
+  /** The parts of the view; the title is that of all. */
+  tabs?: readonly Tab[] | undefined;
+  /** The name of the part that is shown, for the tab of the browser. */
+  part?: string | undefined;
+  /** Filters and actions, in the line of the title. */
   tools?: ReactNode;
   /** A Drawer beside the content. */
   drawer?: ReactNode;
@@ -13,13 +21,21 @@ interface PageProps {
   children: ReactNode;
 }
 
-/** The frame of one view: its heading, which is the title of the browser's tab too, its tools, the content, and a drawer at its side. */
-export function Page({ title, tools, drawer, scroll = false, children }: PageProps) {
-  useTitle(title);
+/** The frame of one view: its heading, which is the title of the browser's tab too, its parts and tools, the content, and a drawer at its side. */
+export function Page({ title, up, tabs, part, tools, drawer, scroll = false, children }: PageProps) {
+  useTitle(part === undefined ? title : `${part} · ${title}`);
   return (
     <div className={styles["page"]}>
       <div className={styles["head"]}>
-        <h1>{title}</h1>
+        <div className={styles["title"]}>
+          {up !== undefined && (
+            <Link href={up[0]} className={styles["up"] ?? ""}>
+              {up[1]}
+            </Link>
+          )}
+          <h1>{title}</h1>
+        </div>
+        {tabs !== undefined && <Tabs label={title} tabs={tabs} />}
         <div className={styles["tools"]}>{tools}</div>
       </div>
       <div className={styles["body"]}>

@@ -6,44 +6,57 @@ export interface PlainColumn<Row> {
   head: string;
   cell: (row: Row) => ReactNode;
   align?: "end";
+  /** Whether a line may end within a word, which a column of long addresses or JSON needs; words of others stay whole. */
+  long?: boolean;
 }
 
 interface PlainTableProps<Row> {
   caption: string;
+  /** The caption is only for those who hear the page, as a heading says the same. */
+  hidden?: boolean;
   /** The first column names the row. */
   columns: readonly PlainColumn<Row>[];
   rows: readonly Row[];
   rowKey: (row: Row) => string;
 }
 
-// more than these have no room on a phone
+// more columns than these have no room on a phone, and more than those none beside something else
 const NARROW = 2;
+const MANY = 5;
 
-/** A table of few rows, to read; cells may have several lines. On a phone each row of a wide one is a block. */
-export function PlainTable<Row>({ caption, columns, rows, rowKey }: PlainTableProps<Row>) {
+/** A table of few rows, to read; cells may have several lines. Where there is little room each row of a wide one is a block. */
+export function PlainTable<Row>({ caption, hidden = false, columns, rows, rowKey }: PlainTableProps<Row>) {
+  const width = columns.length > MANY ? styles["many"] : columns.length > NARROW ? styles["some"] : "";
   return (
-    <table className={`${styles["table"]} ${columns.length > NARROW ? styles["wide"] : ""}`}>
-      <caption>{caption}</caption>
-      <thead>
-        <tr>
-          {columns.map((column) => (
-            <th key={column.key} scope="col" className={column.align && styles["end"]}>
-              {column.head}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={rowKey(row)}>
+    <div className={styles["box"]}>
+      <table className={`${styles["table"]} ${width}`}>
+        <caption className={hidden ? styles["hidden"] : undefined}>{caption}</caption>
+        <thead>
+          <tr>
             {columns.map((column) => (
-              <td key={column.key} data-head={column.head} className={column.align && styles["end"]}>
-                {column.cell(row)}
-              </td>
+              <th key={column.key} scope="col" className={classOf(column)}>
+                {column.head}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowKey(row)}>
+              {columns.map((column) => (
+                <td key={column.key} data-head={column.head} className={classOf(column)}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
+}
+
+function classOf<Row>({ align, long = false }: PlainColumn<Row>): string | undefined {
+  const names = [align === "end" && styles["end"], long && styles["long"]].filter(Boolean);
+  return names.length === 0 ? undefined : names.join(" ");
 }

@@ -4,6 +4,7 @@ import { type Column, DataTable } from "./data-table";
 import { Page } from "./page";
 import { SearchField } from "./search-field";
 import { ShownOf } from "./shown-of";
+import type { Tab } from "./tabs";
 import { useUrlState } from "./url-state";
 
 interface Row {
@@ -14,6 +15,9 @@ interface Row {
 
 interface TableViewProps<Each extends Row> {
   title: string;
+  /** See `Page`. */
+  tabs?: readonly Tab[];
+  part?: string;
   /** What the table holds, for those who hear it. */
   label: string;
   /** Where the view is; `PATH/ID` shows one row with its detail. */
@@ -35,7 +39,7 @@ interface TableViewProps<Each extends Row> {
 }
 
 /** Rows that can be filtered, the newest first; one of them with all that is known of it. The text and the row are in the address. */
-export function TableView<Each extends Row>({ title, label, path, search, all, passes, wordsOf, columns, fewColumns, filters, Detail, empty }: TableViewProps<Each>) {
+export function TableView<Each extends Row>({ title, tabs, part, label, path, search, all, passes, wordsOf, columns, fewColumns, filters, Detail, empty }: TableViewProps<Each>) {
   const { id } = useParams<{ id?: string }>();
   const [, navigate] = useLocation();
   const query = useSearch();
@@ -54,7 +58,7 @@ export function TableView<Each extends Row>({ title, label, path, search, all, p
     </>
   );
   return (
-    <Page title={title} tools={tools} drawer={id !== undefined && <Detail id={id} onClose={close} />}>
+    <Page title={title} tabs={tabs} part={part} tools={tools} drawer={id !== undefined && <Detail id={id} onClose={close} />}>
       <DataTable
         label={label}
         columns={id === undefined ? columns : fewColumns}

@@ -11,10 +11,42 @@ interface Snippet {
   code: string;
 }
 
-const modern = (url: string) => modernCurl(url, routing("progress"), callMessage({ tool: "progress", arguments: { steps: 20, step_ms: 500 }, token: "t" }, true));
+/** A call of 2026-07-28 as one command, which needs nothing but curl. */
+export const oneCommand = (url: string) =>
+  modernCurl(url, routing("progress"), callMessage({ tool: "progress", arguments: { steps: 10, step_ms: 300 }, token: "t" }, true), 0);
 
 const legacy = (url: string) =>
   legacyCurl(url, [], callMessage({ tool: "progress", arguments: { steps: 5, step_ms: 500 }, token: "t" }, false), "2025-11-25", { name: "curl", version: "0" });
+
+// both take another address as their argument, as `mcp-probe judge` gives one
+const python = (url: string) => `import asyncio
+import sys
+
+from mcp import Client
+
+url = sys.argv[1] if len(sys.argv) > 1 else ${JSON.stringify(url)}
+
+
+async def main() -> None:
+    async def shown(progress: float, total: float | None, message: str | None) -> None:
+        print(f"{message} ({progress:g} of {total:g})")
+
+    async with Client(url) as client:
+        print(await client.call_tool("progress", {"steps": 3}, progress_callback=shown))
+
+
+asyncio.run(main())
+`;
+
+const typescript = (url: string) => `import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+
+const url = process.argv[2] ?? ${JSON.stringify(url)};
+const client = new Client({ name: "my-client", version: "1.0.0" }, { versionNegotiation: { mode: "auto" } });
+await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+const onprogress = ({ message, progress, total }) => console.log(\`\${message} (\${progress} of \${total})\`);
+console.log(await client.callTool({ name: "progress", arguments: { steps: 3 } }, { onprogress }));
+await client.close();
+`;
 
 const inspector = (url: string) => `npx @modelcontextprotocol/inspector --cli ${url} --transport http --method tools/list
 npx @modelcontextprotocol/inspector --cli ${url} --transport http \\
@@ -23,19 +55,22 @@ npx @modelcontextprotocol/inspector --cli ${url} --transport http \\
 /** How to point each kind of client at the MCP address `url`; the first one is shown first. */
 export function connectSnippets(url: string): readonly [Snippet, ...Snippet[]] {
   return [
+    { value: "python", label: "Python", title: "my_client.py", hint: "pip install mcp, then python my_client.py.", code: python(url) },
+    { value: "typescript", label: "TypeScript", title: "my_client.mjs", hint: "npm install @modelcontextprotocol/client, then node my_client.mjs.", code: typescript(url) },
     {
       value: "curl",
-      label: "curl 2026-07-28",
+      label: "curl",
       title: "Shell",
-      hint: "No handshake: each request says everything. Press Ctrl-C while it runs to see a cancellation.",
-      code: modern(url),
+      hint: "2026-07-28 has no handshake: each request says everything. Press Ctrl-C while it runs to see a cancellation.",
+      code: oneCommand(url),
     },
+    { value: "curl-legacy", label: "curl, 2025-11-25", title: "Shell", hint: "Opens a session first, then calls a tool in it.", code: legacy(url) },
     {
-      value: "curl-legacy",
-      label: "curl 2025-11-25",
+      value: "judge",
+      label: "mcp-probe judge",
       title: "Shell",
-      hint: "Opens a session first, then calls a tool in it.",
-      code: legacy(url),
+      hint: "For scripts and CI: starts a server of its own, runs your client with that server's address as its last argument, and prints the verdict.",
+      code: "mcp-probe judge -- python my_client.py",
     },
     {
       value: "vscode",

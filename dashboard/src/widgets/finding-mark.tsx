@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { type Finding, looksOf, reportHref } from "~/trace/findings";
+import { type Finding, looksOf, clientHref } from "~/trace/findings";
 import { useJudged } from "~/trace/use-judged";
 import { Badge } from "~/ui/badge";
 import styles from "./judged.module.css";
@@ -17,7 +17,7 @@ export function FindingMarks({ findings, reachable = true }: FindingMarksProps) 
     return (
       <Link
         key={`${client} ${rule.rule}`}
-        href={reportHref(client, rule.rule)}
+        href={clientHref(client, rule.rule)}
         className={`${styles["mark"]} ${reachable ? "" : styles["inRow"]}`}
         title={`${word}: ${rule.title}. ${rule.remark}`}
         {...(!reachable && { tabIndex: -1 })}

@@ -1,14 +1,8 @@
-import { CodeBlock } from "~/ui/code-block";
-
-/** What stands where verdicts would: nobody judges, and how that is changed. */
+/** What stands where verdicts would while the server does not judge, and how to change that. */
 export function JudgeOff() {
   return (
-    <>
-      <p>
-        Nobody judges the clients of this server, as it was started without <code>--judge</code>. That no finding is shown says nothing about
-        them. Start the server with it, and connect the client again:
-      </p>
-      <CodeBlock title="Shell" code="mcp-probe serve --judge" wrap />
-    </>
+    <p>
+      Judging is off, so no rule was checked. Restart with <code>mcp-probe serve --judge</code> to check clients against the specification.
+    </p>
   );
 }

@@ -15,7 +15,7 @@ export function header(name: string, value: string): string {
 
 /** A command of some lines; empty ones are left out. */
 const command = (...lines: readonly string[]) => lines.filter((line) => line !== "").join(" \\\n  ");
-const data = (message: unknown) => `-d ${shellWord(writeJson(message, 2))}`;
+const data = (message: unknown, indent = 2) => `-d ${shellWord(writeJson(message, indent))}`;
 
 interface Asked {
   id?: unknown;
@@ -44,9 +44,9 @@ export function routing(tool: string, revision = MODERN): readonly string[] {
   return [header("MCP-Protocol-Version", revision), "-H Mcp-Method:tools/call", header("Mcp-Name", tool)];
 }
 
-/** Sends a message of 2026-07-28: no handshake, each request says everything. */
-export function modernCurl(url: string, headers: readonly string[], message: unknown): string {
-  return command(`curl -N ${shellWord(url)}`, TYPES, headers.join(" "), data(message));
+/** Sends a message of 2026-07-28: no handshake, each request says everything. With an `indent` of 0 the message is one line. */
+export function modernCurl(url: string, headers: readonly string[], message: unknown, indent = 2): string {
+  return command(`curl -N ${shellWord(url)}`, TYPES, headers.join(" "), data(message, indent));
 }
 
 /** Opens a session, and sends a message in it. It runs in sh, bash and zsh: no variable holds more than one word. */

@@ -51,7 +51,7 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
         </Fact>
         {call.label !== null && <Fact name="Label">{live(`label=${encodeURIComponent(call.label)}`, call.label)}</Fact>}
         <Fact name="Session">
-          {session === null ? "none" : current ? <Link href={`/sessions/${encodeURIComponent(session)}`}>{session}</Link> : session}
+          {session === null ? "none" : current ? <Link href={`/clients/${encodeURIComponent(session)}`}>{session}</Link> : session}
         </Fact>
         <Fact name="Era">
           <EraBadge era={call.era} revision={call.revision} /> {call.revision} <span className={styles["quiet"]}>over {call.transport}</span>
@@ -65,7 +65,7 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
           <Time at={call.started_at} look="both" />
         </Fact>
         <Fact name="Entry">{live(`at=${call.seq}`, `#${call.seq} of run ${call.run}`)}</Fact>
-        <Fact name="Task">{task === null ? "none" : <Link href={`/tasks/${encodeURIComponent(task)}`}>{task}</Link>}</Fact>
+        <Fact name="Task">{task === null ? "none" : <Link href={`/calls/tasks/${encodeURIComponent(task)}`}>{task}</Link>}</Fact>
       </Facts>
     </Panel>
   );

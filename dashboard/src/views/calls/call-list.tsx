@@ -14,6 +14,7 @@ import { CallFindingsContext, useCallFindings } from "~/widgets/use-call-finding
 import { counted } from "~/words/counted";
 import { callColumns } from "./call-columns";
 import { callHref, isDivider, type Line, withDividers } from "./calls";
+import { CALLS_TABS } from "./calls-tabs";
 import styles from "./calls.module.css";
 import { FilterBar } from "./filter-bar";
 import { fieldOf, questionOf } from "./filters";
@@ -36,7 +37,7 @@ export function CallList() {
   const field = refused === null ? null : fieldOf(refused);
   const empty = history.isSuccess && question.size === 0 ? <NoCalls /> : <NoneFound looking={history.isPending} tool={params.get("tool")} tools={tools} />;
   return (
-    <Page title="Calls">
+    <Page title="Calls" tabs={CALLS_TABS}>
       <FilterBar known={rows} tools={tools} narrow={narrow} error={field === null ? null : { field, message: refused ?? "" }} />
       {history.error !== null && field === null && (
         <p role="alert" className={styles["alert"]}>

@@ -30,7 +30,7 @@ export function CallPage({ id }: { id: string }) {
   const row = useFeed((snapshot) => snapshot.tables.calls.find((call) => call.id === id));
   const detail = useCallDetail(id, row);
   return (
-    <Page title={`Call ${id}`} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
+    <Page title={`Call ${id}`} up={["/calls", "Calls"]} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
       {detail.data === undefined ? <Missing id={id} error={detail.error} /> : <Detail detail={detail.data} row={row} run={run} />}
     </Page>
   );
@@ -96,7 +96,6 @@ function Tools({ id, detail, current }: ToolsProps) {
   return (
     <nav className={styles["links"]} aria-label="Call">
       {call && <StatusBadge status={stateOfCall(call)} />}
-      <Link href="/calls">All calls</Link>
       {call && current && <Link href={`/live?call=${encodeURIComponent(call.call)}`}>Its entries in Live</Link>}
       {call && current && <Link href={`/export?call=${encodeURIComponent(id)}`}>Save as a file</Link>}
       <CopyButton text={() => location.href} label="Copy link" />

@@ -259,7 +259,7 @@ test("the deadlines of a call say what passed, what moved them, who ran it, and 
     /Idle30 s without progress.*Ceiling5 min 00 s.*Extended3 times, by progress; 1 invalid, without effect.*Passedidle after 50\.00 s.*Ran attool host demo, as d7/,
   );
   await expect.element(panel).toMatchTextContent(/Host told to stophost demo has stopped d7, 12 ms after tool\.cancel; 2 late messages dropped/);
-  await expect.element(panel.getByRole("link", { name: "demo" })).toHaveAttribute("href", "/dashboard/hosts?text=demo");
+  await expect.element(panel.getByRole("link", { name: "demo" })).toHaveAttribute("href", "/dashboard/server/hosts?text=demo");
   await expect.element(page.getByRole("region", { name: "Evidence" })).toMatchTextContent(/← out · hosthost\.messagetool\.dispatch request · id "d7"/);
   await inBothThemes(() => expectAccessible());
 });

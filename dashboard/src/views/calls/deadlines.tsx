@@ -62,7 +62,7 @@ function Where({ dispatch: { host, dispatch }, current }: { dispatch: NonNullabl
   if (host === null) return "this server";
   return (
     <>
-      tool host {current ? <Link href={`/hosts?text=${encodeURIComponent(host)}`}>{host}</Link> : host}, as <code>{dispatch}</code>
+      tool host {current ? <Link href={`/server/hosts?text=${encodeURIComponent(host)}`}>{host}</Link> : host}, as <code>{dispatch}</code>
     </>
   );
 }

@@ -30,7 +30,7 @@ export function TaskFacts({ id, task, call }: FactsProps) {
         </Fact>
         <Fact name="Tool">{task?.tool ?? call?.tool}</Fact>
         <Fact name="Session">
-          {session === null ? "unknown" : <Link href={`/sessions/${encodeURIComponent(session)}`}>{session}</Link>}
+          {session === null ? "unknown" : <Link href={`/clients/${encodeURIComponent(session)}`}>{session}</Link>}
         </Fact>
         <Fact name="Client">{call ? `${call.client_name} ${call.client_version}` : "unknown"}</Fact>
         {call && call.label !== null && <Fact name="Label">{call.label}</Fact>}

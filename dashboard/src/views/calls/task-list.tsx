@@ -15,6 +15,7 @@ import { StatusBadge } from "~/widgets/badges";
 import { NothingYet } from "~/widgets/nothing-yet";
 import { ProgressBar } from "~/widgets/progress-bar";
 import { clientName } from "~/words/client-name";
+import { CALLS_TABS } from "./calls-tabs";
 import { Ttl } from "./task-ttl";
 import { QUEUED, STATUSES, wantedTasks } from "./tasks";
 import styles from "./tasks.module.css";
@@ -84,14 +85,14 @@ export function TaskList() {
     </>
   );
   return (
-    <Page title="Tasks" tools={tools}>
+    <Page title="Calls" part="Tasks" tabs={CALLS_TABS} tools={tools}>
       {rows.some((task) => task.status === "queued") && <p className={styles["note"]}>{QUEUED}</p>}
       <DataTable
         label="Tasks"
         columns={columns}
         rows={rows}
         rowKey={(task) => task.id}
-        onSelect={(task) => navigate(`/tasks/${encodeURIComponent(task.id)}`)}
+        onSelect={(task) => navigate(`/calls/tasks/${encodeURIComponent(task.id)}`)}
         empty={tasks.length === 0 ? <NoTasks /> : <NoneWanted />}
       />
     </Page>
@@ -111,7 +112,7 @@ function NoneWanted() {
   const [, navigate] = useLocation();
   return (
     <EmptyState title="No task passes these filters">
-      <Button onClick={() => navigate("/tasks")}>Clear the filters</Button>
+      <Button onClick={() => navigate("/calls/tasks")}>Clear the filters</Button>
     </EmptyState>
   );
 }

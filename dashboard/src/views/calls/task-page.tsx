@@ -23,7 +23,7 @@ export function TaskPage({ id }: { id: string }) {
   const detail = useCallDetail(call, row ?? task);
   const record = detail.data?.call;
   return (
-    <Page title={`Task ${id}`} tools={<Links id={id} call={call} />} scroll>
+    <Page title={`Task ${id}`} up={["/calls/tasks", "Tasks"]} tools={<Links id={id} call={call} />} scroll>
       {task === undefined && record === undefined ? (
         <Missing id={id} looking={run === undefined || audited.isLoading || detail.isLoading} />
       ) : (
@@ -52,7 +52,6 @@ function useAuditedCall(task: string, enabled: boolean) {
 function Links({ id, call }: { id: string; call: string | null }) {
   return (
     <nav className={styles["links"]} aria-label="Task">
-      <Link href="/tasks">All tasks</Link>
       <Link href={`/live?task=${encodeURIComponent(id)}`}>Its entries in Live</Link>
       {call !== null && <Link href={`/calls/${encodeURIComponent(call)}`}>Its call {call}</Link>}
     </nav>

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const ROUTE = "/tasks/:id?";
+const ROUTE = "/calls/tasks/:id?";
 const rowOf = (text: string | RegExp) => page.getByRole("row").filter({ hasText: text });
 
 const EVENTS = [
@@ -30,7 +30,7 @@ const EVENTS = [
 ];
 
 test("a task shows its status, its progress and its client, and changes in place", async () => {
-  const { show } = await openView(TasksView, ROUTE, "/tasks");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ tasks: [taskRow()], sessions: [sessionRow()] }, "run");
   await expect.element(rowOf("t1")).toMatchTextContent(/working2\/8Starting item 3 of 8s1 agent/);
   show({ tasks: [taskRow({ status: "completed", progress: 8, removed: "expired" })] });
@@ -38,7 +38,7 @@ test("a task shows its status, its progress and its client, and changes in place
 });
 
 test("queued is explained as the dashboard's own state", async () => {
-  const { show } = await openView(TasksView, ROUTE, "/tasks");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ tasks: [taskRow()] }, "run");
   expect(page.getByText(/dashboard's own state/).query()).toBeNull();
   show({ tasks: [taskRow({ status: "queued" })] });
@@ -46,7 +46,7 @@ test("queued is explained as the dashboard's own state", async () => {
 });
 
 test("filters are in the URL", async () => {
-  const { show } = await openView(TasksView, ROUTE, "/tasks");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ tasks: [taskRow(), taskRow({ id: "t2", status: "failed", session: "s2" })] }, "run");
   await page.getByRole("combobox", { name: "Status" }).selectOptions("failed");
   await expect.element(rowOf("t1")).not.toBeInTheDocument();
@@ -60,7 +60,7 @@ test("filters are in the URL", async () => {
 test("Enter opens a task: its timeline, who cancelled it, and how long the work took to stop", async () => {
   const call = cancelledCall({ cancelled_by: "tasks_cancel", cancel_latency_ms: 1.98, task: "t1", steps_done: 2, steps_total: 60 });
   answerApi((path) => (path === "/api/calls/run.c1" ? { call, evidence: { complete: true, events: EVENTS } } : undefined));
-  const { show } = await openView(TasksView, ROUTE, "/tasks");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ tasks: [taskRow({ status: "cancelled" })] }, "run");
   await expect.element(rowOf("t1")).toBeVisible();
   rowOf("t1").element().focus();
@@ -81,7 +81,7 @@ test("Enter opens a task: its timeline, who cancelled it, and how long the work 
 test("a task that changes is read again", async () => {
   let events = EVENTS.slice(0, 2);
   answerApi((path) => (path === "/api/calls/run.c1" ? { call: callRow({ outcome: null }), evidence: { complete: true, events } } : undefined));
-  const { show } = await openView(TasksView, ROUTE, "/tasks/t1");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks/t1");
   show({ tasks: [taskRow()], calls: [callRow({ outcome: null, task: "t1" })] }, "run");
   const story = page.getByRole("list", { name: "Timeline of the task" });
   await expect.element(story).toMatchTextContent(/#2working/);
@@ -96,7 +96,7 @@ test("a task that the tables no longer have is found by its call in the audit", 
     if (path === "/api/calls/past.c9") return { call: cancelledCall({ id: "past.c9", run: "past" }), evidence: { complete: false, events: EVENTS } };
     return undefined;
   });
-  const { show } = await openView(TasksView, ROUTE, "/tasks/old");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks/old");
   show({}, "run");
   const timeline = page.getByRole("region", { name: "Timeline" });
   await expect.element(timeline).toMatchTextContent(/Incomplete.*#1queued/);
@@ -105,14 +105,14 @@ test("a task that the tables no longer have is found by its call in the audit", 
 
 test("a task that nobody knows says so", async () => {
   answerApi(() => ({ calls: [], next: null }));
-  const { show } = await openView(TasksView, ROUTE, "/tasks/nobody");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks/nobody");
   show({}, "run");
   await expect.element(page.getByRole("heading", { name: "This task is not known" })).toBeVisible();
 });
 
 test("the list is accessible, with and without tasks", async () => {
   answerApi(() => undefined);
-  const { show } = await openView(TasksView, ROUTE, "/tasks");
+  const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ sessions: [sessionRow()] }, "run");
   await expect.element(page.getByRole("heading", { name: "No tasks since the server started" })).toBeVisible();
   await inBothThemes(() => expectAccessible());

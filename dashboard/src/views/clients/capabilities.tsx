@@ -17,7 +17,6 @@ interface CapabilitiesProps {
 export function Capabilities({ capabilities, era, declared }: CapabilitiesProps) {
   return (
     <section className={styles["part"]} aria-label="Declared capabilities">
-      <h3>Declared capabilities</h3>
       {era === "modern" && declared !== null && declared.requests > 0 ? <OfRequests declared={declared} /> : <Once capabilities={capabilities} era={era} />}
     </section>
   );

@@ -28,7 +28,7 @@ export function Checklist({ subject, rules }: { subject: JudgedSubject; rules: R
   const shown = all ? acts : acts.slice(0, SHOWN);
   return (
     <Panel title={`What to try next: ${counted(subject.summary["NOT_OBSERVED"] ?? 0, "rule")} not observed`}>
-      <p className={styles["quiet"]}>Each step brings an opportunity for the rules beside it; a rule that was not observed says nothing.</p>
+      <p className={styles["quiet"]}>Not observed means never exercised, so there is no verdict. Each step exercises the rules beside it.</p>
       {acts.length > 0 && <Commands acts={promptable(acts, served ?? [])} label={subject.kind === "label" ? subject.label : null} />}
       <ol className={styles["acts"]} aria-label="What to try next">
         {shown.map((act) => (
@@ -44,7 +44,7 @@ export function Checklist({ subject, rules }: { subject: JudgedSubject; rules: R
       )}
       {beyond.length > 0 && (
         <details className={styles["more"]}>
-          <summary>{counted(beyond.length, "rule")} for which this server gives no opportunity yet</summary>
+          <summary>{counted(beyond.length, "rule")} that this server cannot exercise yet</summary>
           <RuleTitles rules={beyond} />
         </details>
       )}
@@ -63,9 +63,9 @@ function Commands({ acts, label }: { acts: readonly Act[]; label: string | null 
   const address = useMcpAddress();
   return (
     <div className={styles["commands"]}>
-      <CodeBlock title="A program as the client: it is started, judged, and reported on" code="mcp-probe judge -- CLIENT ARGS" wrap />
-      {address !== null && <CodeBlock title="Any other client: the address to connect it to" code={`${address}?client=${label ?? "NAME"}`} wrap />}
-      {acts.length > 0 && <CodeBlock title="A client with a model: the prompt" code={promptOf(acts.slice(0, PROMPTED))} wrap />}
+      <CodeBlock title="Run your client under the judge" code="mcp-probe judge -- CLIENT ARGS" wrap />
+      {address !== null && <CodeBlock title="Or connect it here under its name" code={`${address}?client=${label ?? "NAME"}`} wrap />}
+      {acts.length > 0 && <CodeBlock title="Prompt for a client with a model" code={promptOf(acts.slice(0, PROMPTED))} wrap />}
     </div>
   );
 }
@@ -93,7 +93,7 @@ function Step({ act, served }: { act: Act; served: readonly string[] | null }) {
         <summary>Which rules, and how</summary>
         {calls.map((call) => (
           <p key={callText(call)}>
-            <Link href={`/help/${call.tool.name}`}>{call.tool.name}</Link> <code>{callText(call)}</code>
+            <Link href={`/server/help/${call.tool.name}`}>{call.tool.name}</Link> <code>{callText(call)}</code>
           </p>
         ))}
         {command !== null && (
@@ -112,7 +112,7 @@ function RuleTitles({ rules }: { rules: readonly RuleInfo[] }) {
     <ul className={styles["titles"]}>
       {rules.map(({ rule, title, observe }) => (
         <li key={rule}>
-          {title} <span className={styles["quiet"]}><code>{rule}</code>; the opportunity: {observe}</span>
+          {title} <span className={styles["quiet"]}><code>{rule}</code>, exercised when: {observe}</span>
         </li>
       ))}
     </ul>

@@ -3,7 +3,7 @@ import type { CallRow, SessionRow } from "~/protocol/schema";
 import { Badge } from "~/ui/badge";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { exercised, type Exercised, useResumed } from "./features";
-import { callsOf } from "./session-columns";
+import { callsOf } from "./calls-of";
 import styles from "./sessions.module.css";
 
 const COLUMNS: readonly PlainColumn<Exercised>[] = [
@@ -28,7 +28,7 @@ function How({ feature: { tools, how } }: { feature: Exercised }) {
       {tools.map((tool, index) => (
         <span key={tool}>
           {index > 0 && ", "}
-          <Link href={`/help#${tool}`}>{tool}</Link>
+          <Link href={`/server/help#${tool}`}>{tool}</Link>
         </span>
       ))}{" "}
       {how}
@@ -42,13 +42,13 @@ export function Matrix({ row, calls }: { row: SessionRow; calls: readonly CallRo
   const more = calls.length < callsOf(row);
   const features = exercised({ row, calls, more, resumed });
   const done = features.filter((feature) => feature.state === "exercised").length;
-  const possible = features.filter((feature) => feature.state !== "not in this era").length;
+  const possible = features.filter((feature) => feature.state !== "not in this protocol").length;
   return (
     <>
       <PlainTable caption={`Exercised: ${done} of ${possible} features`} columns={COLUMNS} rows={features} rowKey={(feature) => feature.name} />
       <p className={styles["note"]}>
-        Exercised means tried, not done right.
-        {more && ` What arguments and cancellations tell is of the ${calls.length} newest of ${callsOf(row)} tool calls.`}
+        Tried, not verified.
+        {more && ` Arguments and cancellations are those of the newest ${calls.length} of ${callsOf(row)} tool calls.`}
       </p>
     </>
   );

@@ -37,14 +37,14 @@ test("a notification that had no effect is no cancellation", () => {
 });
 
 test("what only the other era has is said to be so", () => {
-  expect(state("Cancelled by closing", {})).toMatchObject({ state: "not in this era" });
+  expect(state("Cancelled by closing", {})).toMatchObject({ state: "not in this protocol" });
   expect(state("Cancelled by closing", { row: sessionRow({ era: "modern" }) })).toMatchObject({ state: "not yet" });
 });
 
 test("on a connection that carries everything both eras cancel both ways", () => {
   expect(state("Cancelled by closing", { row: sessionRow({ transport: "websocket" }) })).toMatchObject({ state: "not yet" });
   expect(state("Cancelled by notification", { row: sessionRow({ era: "modern", transport: "stdio" }) })).toMatchObject({ state: "not yet" });
-  expect(state("Cancelled by notification", { row: sessionRow({ era: "modern" }) })).toMatchObject({ state: "not in this era" });
+  expect(state("Cancelled by notification", { row: sessionRow({ era: "modern" }) })).toMatchObject({ state: "not in this protocol" });
 });
 
 test("draft streams are for who declares them", () => {

@@ -101,7 +101,7 @@ const FEATURES: readonly Feature[] = [
 
 export interface Exercised {
   name: string;
-  state: "exercised" | "not yet" | "unknown" | "not in this era";
+  state: "exercised" | "not yet" | "unknown" | "not in this protocol";
   count: number;
   tools: readonly string[];
   how: string;
@@ -124,7 +124,7 @@ export function exercised(evidence: Evidence): Exercised[] {
     const seen = count(evidence);
     const declared = needs === undefined ? null : has(evidence.row.capabilities, needs);
     const foreign = era !== undefined && era !== evidence.row.era && !(piped && evidence.row.transport !== "http");
-    const state = seen ? "exercised" : foreign ? "not in this era" : seen === null ? "unknown" : "not yet";
+    const state = seen ? "exercised" : foreign ? "not in this protocol" : seen === null ? "unknown" : "not yet";
     return { name, state, count: seen ?? 0, tools, how, declared };
   });
 }

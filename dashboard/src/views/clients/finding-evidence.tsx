@@ -1,7 +1,9 @@
 import { Link } from "wouter";
-import type { JudgedExample, JudgedRule } from "~/protocol/schema";
+import type { Entry as LogEntry, JudgedExample, JudgedRule } from "~/protocol/schema";
+import { directionOf } from "~/trace/evidence";
 import { useEntry } from "~/trace/use-entry";
 import { Time } from "~/ui/time";
+import { DirectionBadge } from "~/widgets/badges";
 import { describe } from "~/words/summary";
 import styles from "./report.module.css";
 
@@ -46,6 +48,12 @@ function Example({ run, example: { entries, remark }, remark: said }: { run: str
   );
 }
 
+/** Which way a message went; of what is no message the kind of entry. */
+function Direction({ of }: { of: LogEntry }) {
+  const direction = directionOf(of);
+  return direction === null ? <code>{of.kind}</code> : <DirectionBadge direction={direction} />;
+}
+
 function Entry({ run, seq }: { run: string; seq: number }) {
   const { data, error } = useEntry(run, seq);
   return (
@@ -53,7 +61,7 @@ function Entry({ run, seq }: { run: string; seq: number }) {
       <Link href={`/live?at=${run}-${seq}`}>#{seq}</Link>
       {data !== undefined && (
         <span>
-          <Time at={data.at} /> <code>{data.kind}</code> {describe(data, "method" in data ? data.method : null)}
+          <Time at={data.at} /> <Direction of={data} /> {describe(data, "method" in data ? data.method : null)}
         </span>
       )}
       {error !== null && <span className={styles["quiet"]}>no longer in the log</span>}

@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from "react";
 import type { JudgedRule, RuleInfo } from "~/protocol/schema";
-import { looksOf } from "~/trace/findings";
+import { isFinding, looksOf } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
 import { Fact, Facts } from "~/ui/key-values";
+import { usePrinting } from "~/ui/use-printing";
 import { Evidence } from "./finding-evidence";
 import styles from "./report.module.css";
-import { sentencesOf, shareOf } from "./rule-words";
+import { byWorst, faultOf, LEVELS, sentencesOf, shareOf } from "./rule-words";
 
 interface Around {
   run: string;
@@ -15,15 +16,20 @@ interface Around {
   fresh: ReadonlySet<string>;
 }
 
-/** Rules with a verdict and what it rests on, the worst first. */
-export function FindingList({ found, ...around }: Around & { found: readonly JudgedRule[] }) {
+interface FindingListProps extends Around {
+  found: readonly JudgedRule[];
+  /** Whether the first one is open from the beginning. */
+  opened?: boolean;
+}
+
+/** Rules with a verdict and what it rests on, the worst first. One that is folded opens by a click; on paper all are open. */
+export function FindingList({ found, opened = false, ...around }: FindingListProps) {
   const wanted = useWanted();
-  const sorted = [...found.filter(({ verdict }) => verdict === "FAIL"), ...found.filter(({ verdict }) => verdict !== "FAIL")];
   return (
     <ul className={styles["findings"]}>
-      {sorted.map((rule) => (
+      {found.toSorted(byWorst).map((rule, at) => (
         <li key={rule.rule}>
-          <Finding rule={rule} wanted={wanted === rule.rule} {...around} />
+          <Finding rule={rule} opened={opened && at === 0} wanted={wanted === rule.rule} {...around} />
         </li>
       ))}
     </ul>
@@ -41,9 +47,10 @@ function useWanted(): string {
   return decodeURIComponent(hash.slice(1));
 }
 
-function Finding({ rule, wanted, ...around }: Around & { rule: JudgedRule; wanted: boolean }) {
+function Finding({ rule, opened, wanted, ...around }: Around & { rule: JudgedRule; opened: boolean; wanted: boolean }) {
   const { sign, word, tone } = looksOf(rule.verdict);
-  const [open, setOpen] = useState(rule.verdict === "FAIL" || wanted);
+  const [open, setOpen] = useState(opened || wanted);
+  const printing = usePrinting();
   const details = useRef<HTMLDetailsElement>(null);
   const fresh = around.fresh.has(rule.rule);
   useEffect(() => {
@@ -54,18 +61,26 @@ function Finding({ rule, wanted, ...around }: Around & { rule: JudgedRule; wante
     element.querySelector("summary")?.focus({ preventScroll: true });
   }, [wanted]);
   return (
-    <details ref={details} id={rule.rule} className={`${styles["finding"]} ${fresh ? styles["fresh"] : ""}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      ref={details}
+      id={rule.rule}
+      className={`${styles["finding"]} ${fresh ? styles["fresh"] : ""}`}
+      open={open || printing}
+      onToggle={(event) => {
+        if (!printing) setOpen(event.currentTarget.open);
+      }}
+    >
       <summary>
-        <Badge tone={tone}>
-          {sign} {word}
-        </Badge>{" "}
-        <strong>{rule.title}</strong>{" "}
+        <Badge tone={tone} title={word}>
+          <span aria-label={word}>{sign}</span>
+        </Badge>
+        <strong>{isFinding(rule) ? faultOf(rule) : rule.title}</strong>
         <span className={styles["quiet"]}>
-          <code>{rule.rule}</code>, {rule.level}, {shareOf(rule)}
+          {LEVELS[rule.level]}, {shareOf(rule)}
           {fresh && ", decided just now"}
         </span>
       </summary>
-      {open && <Body rule={rule} {...around} />}
+      <Body rule={rule} {...around} />
     </details>
   );
 }
@@ -74,20 +89,19 @@ function Body({ rule, run, rules, revisions }: Around & { rule: JudgedRule }) {
   const info = rules.get(rule.rule);
   return (
     <div className={styles["body"]}>
-      {rule.remark !== "" && <p className={styles["remark"]}>{rule.remark}</p>}
+      <Facts>
+        {rule.remark !== "" && (
+          <Fact name="Found">
+            <strong>{rule.remark}</strong>
+          </Fact>
+        )}
+        {info !== undefined && <Fact name="Expected">{info.passes}</Fact>}
+        <Fact name="Rule">
+          {rule.title} <code className={styles["quiet"]}>{rule.rule}</code>
+        </Fact>
+      </Facts>
       {info !== undefined && <Sentences info={info} revisions={revisions} />}
       <Evidence rule={rule} run={run} />
-      {info !== undefined && (
-        <Facts>
-          <Fact name="Right is">{info.passes}</Fact>
-          <Fact name="Wrong is">{info.fails}</Fact>
-          {info.docs !== null && (
-            <Fact name="In the documents">
-              <code>{info.docs}</code>
-            </Fact>
-          )}
-        </Facts>
-      )}
       {info !== undefined && <Others info={info} />}
     </div>
   );

@@ -14,7 +14,7 @@ const SHOWN = 100;
 const COLUMNS: readonly PlainColumn<ClientMisuse>[] = [
   { key: "at", head: "At", cell: (entry) => <At entry={entry} /> },
   { key: "what", head: "What", cell: (entry) => `${entry.what}: ${entry.detail}` },
-  { key: "clause", head: "Clause", cell: (entry) => <Clause text={entry.clause} /> },
+  { key: "clause", head: "Clause", long: true, cell: (entry) => <Clause text={entry.clause} /> },
 ];
 
 function At({ entry }: { entry: ClientMisuse }) {
@@ -65,10 +65,10 @@ export function MisuseList({ row: { id, era, revision, misuse: count } }: { row:
       {entries.length === 0 && <h3>Violations noted: {count}</h3>}
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
       {entries.length > 0 && <PlainTable caption={`Violations noted: ${count}, newest first`} columns={COLUMNS} rows={entries} rowKey={(entry) => String(entry.seq)} />}
-      {data !== undefined && entries.length < count && <p>{count - entries.length} more are not listed, or were pushed out of the log.</p>}
+      {data !== undefined && entries.length < count && <p>{count - entries.length} more are not listed, or were dropped from the log.</p>}
       <p className={styles["note"]}>
-        The server notes few kinds of violation, such as an unknown notification or a cancellation without effect. It does not check every rule
-        {era === null ? "" : ` of ${revision}`}.
+        The server itself notes few kinds of violation, such as an unknown notification or a cancellation without effect. The rules
+        {era === null ? "" : ` of ${revision}`} are for the judge to check.
       </p>
     </section>
   );

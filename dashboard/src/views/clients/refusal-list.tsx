@@ -43,7 +43,7 @@ export function RefusalList({ row: { id, refused, requests } }: { row: SessionRo
       {refused === 0 && session !== null && <p>The server answered none of {requests} requests with an error because of what the client sent.</p>}
       {rows.length > 0 && <PlainTable caption={`Refused requests: ${refused}, newest first`} columns={COLUMNS} rows={rows} rowKey={(each) => each.id} />}
       {rows.length < refused && <p>{refused - rows.length} more are not listed: the page lists {SHOWN}, and the server keeps the newest 2000 of all clients.</p>}
-      <p className={styles["note"]}>Errors that a limit, a shutdown or a tool caused do not count here. A tool result with isError is not a refusal.</p>
+      <p className={styles["note"]}>Without errors that a limit, a shutdown or a tool caused. A tool result with isError is not a refusal.</p>
     </section>
   );
 }

@@ -1,45 +1,56 @@
 import type { JudgeReport, JudgedSubject } from "~/protocol/schema";
-import { type Looks, VERDICTS, headlineOf, looksOf } from "~/trace/findings";
+import { looksOf } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
-import { UNATTRIBUTED } from "~/words/client-name";
+import { Time } from "~/ui/time";
 import { counted } from "~/words/counted";
+import { type Client, titleOf } from "./clients";
+import { Dated } from "./dated";
+import { Figures } from "./figures";
 import styles from "./report.module.css";
-import { placeOf, whoIs } from "./rule-words";
+import { faultOf, placeOf } from "./rule-words";
+import { countsOf, sentenceOf } from "./sentences";
 
 interface HeadlineProps {
-  report: JudgeReport;
+  client: Client;
   subject: JudgedSubject;
-  fresh: ReadonlySet<string>;
+  /** Left out until all of it has come. */
+  report?: JudgeReport;
+  fresh?: ReadonlySet<string>;
 }
 
-/** Who it is, and how many rules have each verdict. */
-export function Headline({ report, subject, fresh }: HeadlineProps) {
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** The verdict in one sentence, and what it rests on in numbers. */
+export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineProps) {
+  const { title, aside } = titleOf(client);
+  const { mood, text } = sentenceOf(subject);
+  const { failed, warned, unclear, passed, exercised, all } = countsOf(subject);
   return (
-    <section className={styles["headline"]} aria-label="Verdicts">
-      <p>
-        <strong>{subject.label === UNATTRIBUTED ? "what belongs to no known client" : whoIs(subject) || subject.label}</strong>{" "}
-        <span className={styles["quiet"]}>{placeOf(subject)}</span>
+    <section className={`${styles["headline"]} ${styles[mood]}`} aria-label="Conclusion">
+      <p className={styles["answer"]}>
+        {title} <Dated text={text} />.
       </p>
-      <ul className={styles["tiles"]} aria-label={headlineOf(subject)}>
-        {VERDICTS.map(([verdict, looks]) => (
-          <Tile key={verdict} {...looks} count={subject.summary[verdict] ?? 0} />
-        ))}
-      </ul>
+      <p className={styles["quiet"]}>
+        {[aside, placeOf(subject)].filter((part) => part !== "").join("; ")}
+        {client.lastAt > 0 && (
+          <>
+            ; last message <Time at={client.lastAt} look="ago" />
+          </>
+        )}
+      </p>
+      <Figures
+        label="Rules"
+        figures={[
+          { name: "broken", value: failed, mood: "bad" },
+          { name: "warnings", value: warned, mood: "warn" },
+          { name: "inconclusive", value: unclear },
+          { name: "passed", value: passed, mood: "good" },
+          { name: "exercised", value: exercised, of: all },
+        ]}
+      />
       <JustDecided subject={subject} fresh={fresh} />
-      <Notices report={report} subject={subject} />
+      {report !== undefined && <Notices report={report} subject={subject} />}
     </section>
-  );
-}
-
-/** What there is none of has no colour. */
-function Tile({ word, sign, tone, count }: Looks & { count: number }) {
-  return (
-    <li className={`${styles["tile"]} ${count === 0 ? "" : styles[tone]}`}>
-      <b>
-        <span aria-hidden="true">{sign}</span> {count}
-      </b>
-      {word}
-    </li>
   );
 }
 
@@ -47,16 +58,15 @@ function Tile({ word, sign, tone, count }: Looks & { count: number }) {
 const NAMED = 4;
 
 /** What was decided a moment ago, for the eye and for those who hear the page. */
-function JustDecided({ subject, fresh }: Pick<HeadlineProps, "subject" | "fresh">) {
+function JustDecided({ subject, fresh }: Required<Pick<HeadlineProps, "subject" | "fresh">>) {
   const rules = subject.verdicts.filter(({ rule }) => fresh.has(rule));
   return (
     <p className={styles["ticker"]} role="status" aria-label="Decided just now">
-      {rules.length === 0 && <span className={styles["quiet"]}>Verdicts appear here as the client works.</span>}
-      {rules.slice(0, NAMED).map(({ rule, verdict }) => {
-        const { sign, word, tone } = looksOf(verdict);
+      {rules.slice(0, NAMED).map((rule) => {
+        const { sign, word, tone } = looksOf(rule.verdict);
         return (
-          <Badge key={rule} tone={tone}>
-            {sign} {rule} {word}
+          <Badge key={rule.rule} tone={tone}>
+            {sign} {tone === "bad" || tone === "warn" ? faultOf(rule) : `${rule.title}: ${word}`}
           </Badge>
         );
       })}
@@ -66,13 +76,13 @@ function JustDecided({ subject, fresh }: Pick<HeadlineProps, "subject" | "fresh"
 }
 
 /** What weakens the verdicts. */
-function Notices({ report, subject }: Pick<HeadlineProps, "report" | "subject">) {
+function Notices({ report, subject }: { report: JudgeReport; subject: JudgedSubject }) {
   const gaps = report.logs.reduce((sum, log) => sum + log.gaps.length, 0);
   const broken = Object.entries(report.broken);
   const notices = [
     subject.several !== null && `More than one client may be judged here: ${subject.several}.`,
-    gaps > 0 && `Entries are missing in ${counted(gaps, "place")} of the log; what they could have decided is inconclusive.`,
-    !subject.whole && gaps === 0 && "Something of this client is not in the log; what it could have decided is inconclusive.",
+    gaps > 0 && `Entries are missing in ${counted(gaps, "place")} of the log. What they could have decided is inconclusive.`,
+    !subject.whole && gaps === 0 && "A part of this client's traffic is not in the log. What it could have decided is inconclusive.",
     ...broken.map(([rule, defect]) => `The code of ${rule} has a defect, so it has no verdict: ${defect}.`),
   ];
   return notices.map((notice) => typeof notice === "string" && <p key={notice} className={styles["notice"]}>{notice}</p>);

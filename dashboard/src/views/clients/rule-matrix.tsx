@@ -3,14 +3,9 @@ import type { JudgedSubject, RuleInfo } from "~/protocol/schema";
 import { looksOf } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
 import { Panel } from "~/ui/panel";
-import { PlainTable } from "~/ui/plain-table";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import styles from "./report.module.css";
-import { type Cell, type Group, groupsOf, REVISIONS } from "./rule-words";
-
-const COLUMNS = [
-  { key: "group", head: "Rules about", cell: ({ name }: Group) => <code>{name}</code> },
-  ...REVISIONS.map((revision, at) => ({ key: revision, head: revision, cell: ({ cells }: Group) => <State cell={cells[at]} /> })),
-];
+import { type Cell, type Group, groupsOf } from "./rule-words";
 
 function State({ cell }: { cell: Cell | undefined }) {
   if (cell === undefined || cell.state === "absent") return <span className={styles["absent"]}>not in this revision</span>;
@@ -22,22 +17,26 @@ function State({ cell }: { cell: Cell | undefined }) {
       <Badge tone={tone}>
         {sign} {word}
       </Badge>
-      <span className={styles["quiet"]} title={`${observed} of ${all} rules were observed`}>
+      <span className={styles["quiet"]} title={`${observed} of ${all} rules were exercised`}>
         {observed} of {all}
       </span>
     </span>
   );
 }
 
-/** What was found by feature and revision. */
+/** What was found by feature, at the revisions that the client has spoken. */
 export function Matrix({ subject, rules }: { subject: JudgedSubject; rules: ReadonlyMap<string, RuleInfo> }) {
-  const groups = useMemo(() => groupsOf(subject, rules), [subject, rules]);
+  const { revisions } = subject;
+  const groups = useMemo(() => groupsOf(subject, rules, revisions), [subject, rules, revisions]);
+  if (groups.length === 0) return null;
   return (
-    <Panel title="By feature and revision">
-      {/* what scrolls must be reachable by keyboard */}
-      <div className={styles["wide"]} role="group" tabIndex={0} aria-label="By feature and revision">
-        <PlainTable caption="The worst verdict of each group of rules, and how many of them were observed" columns={COLUMNS} rows={groups} rowKey={({ name }) => name} />
-      </div>
+    <Panel title="By feature: the worst verdict, and how many rules were exercised">
+      <PlainTable caption="By feature and revision" hidden columns={columnsOf(revisions)} rows={groups} rowKey={({ name }) => name} />
     </Panel>
   );
+}
+
+function columnsOf(revisions: readonly string[]): readonly PlainColumn<Group>[] {
+  const cells = revisions.map((revision, at): PlainColumn<Group> => ({ key: revision, head: revision, cell: (group) => <State cell={group.cells[at]} /> }));
+  return [{ key: "group", head: "Rules about", cell: ({ name }) => name }, ...cells];
 }

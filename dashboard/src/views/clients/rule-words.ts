@@ -2,9 +2,21 @@ import type { JudgedRule, JudgedSubject, RuleInfo, RuleSentence } from "~/protoc
 import { type Verdict, VERDICTS } from "~/trace/findings";
 import { counted } from "~/words/counted";
 
-/** The names and versions that the client gave itself. */
-export function whoIs({ names }: Pick<JudgedSubject, "names">): string {
-  return names.map(({ name, version }) => `${name} ${version}`.trim()).join(", ");
+/** What is wrong where a rule was broken; the rule itself where the catalogue has no words for that. */
+export function faultOf(rule: Pick<JudgedRule, "title"> & { fault?: string }): string {
+  return rule.fault || rule.title;
+}
+
+/** How strongly the specification obliges. */
+export const LEVELS: Readonly<Record<JudgedRule["level"], string>> = { must: "MUST", should: "SHOULD", may: "MAY", practice: "good practice" };
+
+const PLACES = new Map(VERDICTS.map(([verdict], at) => [verdict, at]));
+const placeIn = (verdict: Verdict) => PLACES.get(verdict) ?? 0;
+const STRENGTHS = Object.keys(LEVELS);
+
+/** The worst first: by the verdict, then by how strongly the rule obliges, then by how often it was broken. */
+export function byWorst(a: JudgedRule, b: JudgedRule): number {
+  return placeIn(a.verdict) - placeIn(b.verdict) || STRENGTHS.indexOf(a.level) - STRENGTHS.indexOf(b.level) || (b.counts[b.verdict] ?? 0) - (a.counts[a.verdict] ?? 0);
 }
 
 /** What it spoke and over what, and how much. */
@@ -14,9 +26,9 @@ export function placeOf({ revisions, transports, requests, sessions }: Pick<Judg
   return [spoken, counts].filter((part) => part !== "").join("; ");
 }
 
-/** `1 of 6`: how many of the opportunities had the verdict of the rule. */
+/** `1 of 6 times`: how many of the opportunities had the verdict of the rule. */
 export function shareOf({ verdict, counts, count }: Pick<JudgedRule, "verdict" | "counts" | "count">): string {
-  return `${counts[verdict] ?? 0} of ${count}`;
+  return `${counts[verdict] ?? 0} of ${counted(count, "time")}`;
 }
 
 /** The sentences that a rule rests on: those that demand it, and of these the ones of the revisions spoken. */
@@ -32,7 +44,41 @@ export function groupOf(rule: string): string {
   return rule.slice(0, rule.indexOf("."));
 }
 
-export const REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const;
+const GROUPS: Readonly<Record<string, string>> = {
+  cache: "Caching of lists",
+  cancel: "Cancellation",
+  elicit: "Elicitation",
+  http: "HTTP",
+  jsonrpc: "JSON-RPC",
+  lifecycle: "Initialization and shutdown",
+  listen: "Subscriptions",
+  logging: "Logging",
+  meta: "Metadata (_meta)",
+  mrtr: "Questions in results",
+  page: "Paging",
+  param: "Mirrored arguments",
+  ping: "Ping",
+  polite: "Consideration",
+  progress: "Progress",
+  refused: "Refusals",
+  result: "Results",
+  resume: "Resuming streams",
+  robust: "Robustness",
+  roots: "Roots",
+  sampling: "Sampling",
+  security: "Security",
+  session: "Sessions",
+  skills: "Skills",
+  stdio: "Standard streams",
+  tasks: "Tasks (2025)",
+  tasksx: "Tasks (extension)",
+  tools: "Tools",
+  version: "Version negotiation",
+  websocket: "WebSocket",
+};
+
+/** What the rules of a group are about, for people. */
+export const groupName = (group: string) => GROUPS[group] ?? group;
 
 /** The rules of a group at one revision. `state` is the worst verdict, or why there is none. */
 export interface Cell {
@@ -47,14 +93,15 @@ export interface Group {
   cells: readonly Cell[];
 }
 
-/** The groups of rules, each with a cell for each revision. */
-export function groupsOf(subject: Pick<JudgedSubject, "verdicts" | "revisions">, rules: ReadonlyMap<string, RuleInfo>): readonly Group[] {
+/** The groups of rules, each with a cell for each of these revisions; a group that none of them has is left out. */
+export function groupsOf(subject: Pick<JudgedSubject, "verdicts">, rules: ReadonlyMap<string, RuleInfo>, revisions: readonly string[]): readonly Group[] {
   const verdicts = new Map(subject.verdicts.map((rule) => [rule.rule, rule]));
-  const names = [...new Set([...rules.keys()].map(groupOf))].toSorted();
-  return names.map((name) => {
+  const names = [...new Set([...rules.keys()].map(groupOf))];
+  const groups = names.map((name) => {
     const members = [...rules.values()].filter(({ rule }) => groupOf(rule) === name);
-    return { name, cells: REVISIONS.map((revision) => cellOf(members, revision, verdicts)) };
+    return { name: groupName(name), cells: revisions.map((revision) => cellOf(members, revision, verdicts)) };
   });
+  return groups.filter(({ cells }) => cells.some(({ state }) => state !== "absent")).toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
 function cellOf(members: readonly RuleInfo[], revision: string, verdicts: ReadonlyMap<string, JudgedRule>): Cell {

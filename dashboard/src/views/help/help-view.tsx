@@ -8,6 +8,7 @@ import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { SearchField } from "~/ui/search-field";
 import { useUrlState } from "~/ui/url-state";
+import { SERVER_TABS } from "~/widgets/server-tabs";
 import { ConnectClient } from "~/widgets/connect-client";
 import styles from "./help.module.css";
 import { ToolDocs } from "./tool-docs";
@@ -36,9 +37,9 @@ export default function HelpView() {
   const [text, setText] = useUrlState("text");
   useAnchor(data !== undefined);
   const wanted = text.toLowerCase();
-  const tools = (data?.tools ?? []).filter((tool) => `${tool.name} ${tool.exercises} ${tool.shows}`.toLowerCase().includes(wanted));
+  const tools = (data?.tools ?? []).filter((tool) => `${tool.name} ${tool.description} ${tool.exercises} ${tool.shows}`.toLowerCase().includes(wanted));
   return (
-    <Page title="Help" scroll tools={<SearchField label="Search tools" value={text} onChange={setText} />}>
+    <Page title="Server" part="Help" tabs={SERVER_TABS} scroll tools={<SearchField label="Search tools" value={text} onChange={setText} />}>
       <div className={styles["columns"]}>
         <Contents tools={tools} />
         <div className={styles["text"]}>

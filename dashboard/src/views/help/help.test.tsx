@@ -23,10 +23,9 @@ afterEach(() => vi.restoreAllMocks());
 
 test("clients are connected with this server's address", async () => {
   await opened();
-  const block = page.getByRole("group", { name: "Shell" });
-  await expect.element(block).toMatchTextContent(/curl -N 'http:..probe.example.mcp'/);
+  await expect.element(page.getByRole("group", { name: "my_client.py" })).toMatchTextContent(/"http:..probe.example.mcp"/);
   await page.getByRole("radio", { name: "Claude Code" }).click({ force: true });
-  await expect.element(block).toMatchTextContent(/claude mcp add --transport http probe http:..probe.example.mcp$/);
+  await expect.element(page.getByRole("group", { name: "Shell" })).toMatchTextContent(/claude mcp add --transport http probe http:..probe.example.mcp$/);
   expect(location.search).toBe("?client=claude");
 });
 
@@ -54,7 +53,7 @@ test("arguments are a readable table, and a tool is shown a call in the revision
 
 test("the search filters tools", async () => {
   await opened();
-  await page.getByRole("searchbox").fill("chat");
+  await page.getByRole("searchbox").fill("what chat");
   await expect.element(page.getByRole("heading", { name: "progress" })).not.toBeInTheDocument();
   await expect.element(page.getByRole("heading", { name: "chatty" })).toBeInTheDocument();
 });

@@ -26,7 +26,7 @@ const TASKS: Readonly<Record<string, string>> = {
 
 const NEWEST_LEGACY = "2025-11-25";
 
-/** The documentation of one tool. Its name is the anchor: `/dashboard/help#progress`. */
+/** The documentation of one tool. Its name is the anchor: `/dashboard/server/help#progress`. */
 export function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
   return (
     <article className={styles["tool"]} aria-labelledby={tool.name}>
@@ -43,7 +43,7 @@ export function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
         ))}
         <span className={styles["links"]}>
           <Link href={`/calls?tool=${tool.name}`}>its calls</Link>
-          <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/help#${tool.name}`} />
+          <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/server/help#${tool.name}`} />
         </span>
       </header>
       <p>{tool.description}</p>

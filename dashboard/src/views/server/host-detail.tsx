@@ -63,7 +63,7 @@ function Replaced({ label }: { label: string | null }) {
   if (label === null) return "nothing: no older connection of it was there";
   return (
     <>
-      <Link href={`/hosts/${label}`}>{label}</Link>, its older connection
+      <Link href={`/server/hosts/${label}`}>{label}</Link>, its older connection
     </>
   );
 }
@@ -114,7 +114,7 @@ function Dispatches({ row }: { row: HostRow }) {
 }
 
 const COLUMNS: readonly PlainColumn<HostRow>[] = [
-  { key: "id", head: "Label", cell: (row) => <Link href={`/hosts/${row.id}`}>{row.id}</Link> },
+  { key: "id", head: "Label", cell: (row) => <Link href={`/server/hosts/${row.id}`}>{row.id}</Link> },
   { key: "opened", head: "Connected", cell: (row) => <Time at={row.opened_at} look="both" /> },
   { key: "state", head: "State", cell: (row) => <HostState row={row} /> },
 ];

@@ -7,6 +7,7 @@ import { CodeBlock } from "~/ui/code-block";
 import { EmptyState } from "~/ui/empty-state";
 import { TableView } from "~/ui/table-view";
 import { useUrlState } from "~/ui/url-state";
+import { SERVER_TABS } from "~/widgets/server-tabs";
 import { COLUMNS, FEW_COLUMNS } from "./host-columns";
 import { HostDetail } from "./host-detail";
 
@@ -25,9 +26,11 @@ export default function HostsView() {
   const passes = useCallback((row: HostRow) => state === "" || (row.state === "closed") === (state === "closed"), [state]);
   return (
     <TableView
-      title="Tool hosts"
+      title="Server"
+      part="Tool hosts"
+      tabs={SERVER_TABS}
       label="Tool hosts"
-      path="/hosts"
+      path="/server/hosts"
       search="Search tool hosts"
       all={all}
       passes={passes}

@@ -23,7 +23,7 @@ async function opened(path = "") {
     if (at !== "/api/events") return undefined;
     return { run: "r", gap: null, last: 99, next: null, events: ["h2", "h3"].includes(query.get("connection") ?? "") ? OF_HOST : [] };
   });
-  const view = await openView(HostsView, "/hosts/:id?", `/hosts${path}`);
+  const view = await openView(HostsView, "/server/hosts/:id?", `/server/hosts${path}`);
   view.show({ hosts: ROWS }, "run");
   return { ...view, asked };
 }
@@ -66,7 +66,7 @@ test("Enter opens one with its tools, its numbers, its connections and its entri
   await expect.element(page.getByRole("link", { name: "its entries" })).toHaveAttribute("href", "/dashboard/live?connection=h3");
   expect(asked.filter((url) => url.startsWith("/api/events?")).every((url) => url.includes("connection=h3"))).toBe(true);
   await userEvent.keyboard("{Escape}");
-  await expect.poll(() => location.pathname).toBe("/dashboard/hosts");
+  await expect.poll(() => location.pathname).toBe("/dashboard/server/hosts");
 });
 
 test("one that never registered has no tools, and no other connections", async () => {
@@ -83,7 +83,7 @@ test("a host that is not known is said to be so", async () => {
 
 test("where tool hosts are off, it says how to turn them on", async () => {
   answerApi((path) => (path === "/api/server" ? { mcp: null, tool_hosts: { enabled: false, connected: 0 } } : undefined));
-  const { show } = await openView(HostsView, "/hosts/:id?", "/hosts");
+  const { show } = await openView(HostsView, "/server/hosts/:id?", "/server/hosts");
   show({}, "run");
   await expect.element(page.getByRole("heading", { name: "Tool hosts are off" })).toBeVisible();
   await expect.element(page.getByText("--toolhost-secret")).toBeVisible();
@@ -92,7 +92,7 @@ test("where tool hosts are off, it says how to turn them on", async () => {
 
 test("while none has connected, it says how to try one", async () => {
   answerApi((path) => (path === "/api/server" ? { mcp: null, tool_hosts: { enabled: true, connected: 0 } } : undefined));
-  const { show } = await openView(HostsView, "/hosts/:id?", "/hosts");
+  const { show } = await openView(HostsView, "/server/hosts/:id?", "/server/hosts");
   show({}, "run");
   await expect.element(page.getByText(/mcp-probe toolhost-demo/)).toBeVisible();
   await expect.element(page.getByText("Tool hosts are off")).not.toBeInTheDocument();

@@ -1,45 +1,18 @@
 import { Link } from "wouter";
 import type { Server } from "~/protocol/schema";
-import { useServer } from "~/protocol/use-server";
-import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/copy-button";
-import { EmptyState } from "~/ui/empty-state";
 import { KeyValues } from "~/ui/key-values";
-import { Page } from "~/ui/page";
 import { Panel, Panels } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
 import { StatusBadge } from "~/widgets/badges";
-import { Limits, Settings } from "./limits";
+import { ServerPage } from "./server-page";
 import styles from "./server.module.css";
-import { Streams } from "./streams";
 
-const EVERY_MS = 2_000;
-
-/** The server itself: what it is, how it is set, how much of its limits is used, and its streams. */
+/** The server itself: what it is, what it serves, and what it has recorded. */
 export default function ServerView() {
-  const { data, error, dataUpdatedAt } = useServer(EVERY_MS);
-  const old = error !== null && data !== undefined;
-  return (
-    <Page
-      title="Server"
-      scroll
-      tools={old && <Badge tone="warn">no answer; what you see is of {new Date(dataUpdatedAt).toLocaleTimeString()}</Badge>}
-    >
-      {data !== undefined && <Overview server={data} />}
-      {data === undefined && error !== null && (
-        <EmptyState title="The server gives no answer">
-          <p>{error.message}. Trying again every 2 seconds.</p>
-        </EmptyState>
-      )}
-      <div className={styles["stack"]}>
-        <Streams />
-        {data !== undefined && <Limits limits={data.limits} />}
-        {data !== undefined && <Settings settings={data.settings} />}
-      </div>
-    </Page>
-  );
+  return <ServerPage part="Overview">{(server) => <Overview server={server} />}</ServerPage>;
 }
 
 function Overview({ server }: { server: Server }) {
@@ -95,12 +68,12 @@ function ToolHosts({ enabled, connected }: Server["tool_hosts"]) {
   if (!enabled) {
     return (
       <>
-        <Link href="/hosts">off</Link>: start with <code>--toolhost-secret</code>
+        <Link href="/server/hosts">off</Link>: start with <code>--toolhost-secret</code>
       </>
     );
   }
   return (
-    <Link href="/hosts">
+    <Link href="/server/hosts">
       on, {connected} connected
     </Link>
   );

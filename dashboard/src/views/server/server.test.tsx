@@ -1,9 +1,12 @@
+import type { ComponentType } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { streamRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
+import LimitsView from "./limits-view";
 import ServerView from "./server-view";
+import StreamsView from "./streams-view";
 
 const limit = (name: string, value: number, used: number | null) => ({ name, value, used, unit: "sessions", reason: `why ${name}` });
 
@@ -17,11 +20,15 @@ const SERVER = {
   tool_hosts: { enabled: true, connected: 2 },
 };
 
-async function opened() {
-  answerApi((path) => (path === "/api/server" ? SERVER : undefined));
-  const view = await openView(ServerView, "/server", "/server");
+async function opened(view: ComponentType = ServerView, server: object = SERVER) {
+  answerApi((path) => (path === "/api/server" ? server : undefined));
+  return openView(view, "/server", "/server");
+}
+
+async function streams() {
+  const view = await opened(StreamsView);
   const away = { connected: false, reader: null, ended_at: 2 };
-  const streams = [
+  const rows = [
     streamRow(),
     streamRow({ stream: "p2", status: "completed", closed_by: "client", ...away }),
     streamRow({ stream: "p3", purpose: "resumable", connection: "w5", reader: 5, resumed: 2 }),
@@ -29,15 +36,14 @@ async function opened() {
     streamRow({ stream: "g1", purpose: "standalone", status: "completed", closed_by: null, ...away }),
     streamRow({ stream: "p5", purpose: "resumable", status: "lost", lost: "session_ended", waiting: 0, closed_by: "client", ...away }),
   ];
-  view.show({ streams }, "abc");
-  return view;
+  view.show({ streams: rows }, "abc");
 }
 
 beforeEach(() => page.viewport(1280, 800));
 afterEach(() => vi.restoreAllMocks());
 
 test("what is used of a limit is a bar and a number; a full one says so", async () => {
-  await opened();
+  await opened(LimitsView);
   await expect.element(page.getByRole("meter", { name: "max_tasks in use" })).toHaveAttribute("aria-valuetext", "25 of 100");
   await expect.element(page.getByRole("row", { name: /max_sessions .*1,000, full 1,000 sessions why/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /max_results per client or request 10/ })).toBeInTheDocument();
@@ -53,56 +59,62 @@ test("what the log holds, who reads it, and what the audit lost", async () => {
 
 test("whether tool hosts are on, and how many are connected", async () => {
   await opened();
-  await expect.element(page.getByRole("link", { name: "on, 2 connected" })).toHaveAttribute("href", "/dashboard/hosts");
+  await expect.element(page.getByRole("link", { name: "on, 2 connected" })).toHaveAttribute("href", "/dashboard/server/hosts");
 });
 
 test("where tool hosts are off it says how to turn them on", async () => {
-  answerApi((path) => (path === "/api/server" ? { ...SERVER, tool_hosts: { enabled: false, connected: 0 } } : undefined));
-  await openView(ServerView, "/server", "/server");
+  await opened(ServerView, { ...SERVER, tool_hosts: { enabled: false, connected: 0 } });
   await expect.element(page.getByText("off: start with --toolhost-secret")).toBeVisible();
 });
 
 test("a server on standard streams has no address, and other tools are for who starts it", async () => {
-  answerApi((path) => (path === "/api/server" ? { ...SERVER, mcp: null } : undefined));
-  await openView(ServerView, "/server", "/server");
+  await opened(ServerView, { ...SERVER, mcp: null });
   await expect.element(page.getByText("none: this server speaks MCP on its standard input and output")).toBeVisible();
   await expect.element(page.getByText("conformance, 0 tools, served when started with --tools conformance")).toBeVisible();
   expect(document.body.textContent).not.toMatch(/\/mcp/);
 });
 
 test("a file has no address, and is no server on standard streams", async () => {
-  answerApi((path) => (path === "/api/server" ? { ...SERVER, mcp: null, file: { name: "a.mcpprobe" } } : undefined));
-  await openView(ServerView, "/server", "/server");
+  await opened(ServerView, { ...SERVER, mcp: null, file: { name: "a.mcpprobe" } });
   await expect.element(page.getByText("none: this is a file")).toBeVisible();
 });
 
-test("open streams are listed, all of them on demand, emitted apart from delivered", async () => {
-  await opened();
-  await expect.element(page.getByRole("row", { name: /s1\/p1 response live .* 7 5 2 connected: exchange 1 0 not yet/ })).toBeInTheDocument();
+test("open streams are listed, all of them on demand, with who reads them and what was received", async () => {
+  await streams();
+  await expect.element(page.getByRole("row", { name: /s1\/p1 response open request #1 7 5 2 0/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /s1\/p2/ })).not.toBeInTheDocument();
   await page.getByRole("radio", { name: "All" }).click({ force: true });
-  await expect.element(page.getByRole("row", { name: /s1\/p2 response completed .* closed by client/ })).toBeInTheDocument();
-  await expect.element(page.getByRole("row", { name: /s1\/g1 standalone completed .* nobody/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p2 response completed client disconnected 7 5/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/g1 standalone completed none 7 5/ })).toBeInTheDocument();
 });
 
 test("a draft stream shows who reads it, and stays while it waits for its client; a lost one says why", async () => {
-  await opened();
-  await expect.element(page.getByRole("row", { name: /s1\/p3 resumable live .* connected: w5 2 not yet/ })).toBeInTheDocument();
-  await expect.element(page.getByRole("row", { name: /s1\/p4 resumable completed .* 7 5 2 closed by client/ })).toBeInTheDocument();
+  await streams();
+  await expect.element(page.getByRole("row", { name: /s1\/p3 resumable open w5 7 5 2 2/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p4 resumable completed client disconnected 7 5 2/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /s1\/p5/ })).not.toBeInTheDocument();
   await page.getByRole("radio", { name: "All" }).click({ force: true });
-  await expect.element(page.getByRole("row", { name: /s1\/p5 resumable lost: session ended .* 7 5 0/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p5 resumable lost: session ended client disconnected 7 5 0/ })).toBeInTheDocument();
 });
 
-test("a server that gives no answer is said to give none", async () => {
+test("a stream that goes on without a reader is not called open, and says what became of the reader and when", async () => {
+  const view = await opened(StreamsView);
+  view.show({ streams: [streamRow({ connected: false, reader: null, closed_by: "client", left_at: Date.now() / 1000 - 360 })] }, "abc");
+  await expect.element(page.getByRole("row", { name: /s1\/p1 response no reader client disconnected 6 min ago/ })).toBeInTheDocument();
+});
+
+test("a server that does not answer is said to be so", async () => {
   answerApi(() => undefined);
   await openView(ServerView, "/server", "/server");
-  await expect.element(page.getByText("The server gives no answer")).toBeVisible();
+  await expect.element(page.getByText("The server does not answer")).toBeVisible();
 });
 
-test("it is accessible in light and dark", async () => {
-  await opened();
-  const heading = page.getByRole("heading", { name: "Limits" });
-  await expect.element(heading).toBeInTheDocument();
+test.each([
+  [ServerView, "Protocol"],
+  [StreamsView, "Streams"],
+  [LimitsView, "Settings"],
+])("each part is accessible in light and dark", async (view, heading) => {
+  await opened(view);
+  await expect.element(page.getByRole("heading", { name: heading })).toBeInTheDocument();
   await inBothThemes(() => expectAccessible());
 });

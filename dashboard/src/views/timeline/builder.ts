@@ -106,7 +106,7 @@ export class Builder {
     const task = entry.task ?? "";
     const lane =
       this.#task(task) ??
-      this.#add({ key: `${this.#run}/task/${task}`, kind: "task", session, id: task, name: tool, href: `/tasks/${task}`, from: at, state: status, facts: {} });
+      this.#add({ key: `${this.#run}/task/${task}`, kind: "task", session, id: task, name: tool, href: `/calls/tasks/${task}`, from: at, state: status, facts: {} });
     const last = lane.phases.at(-1);
     lane.state = status;
     // the same status with another message goes on

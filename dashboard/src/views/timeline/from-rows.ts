@@ -35,7 +35,7 @@ export function fromTask(row: TaskRow, run: string, call: Lane | undefined): Lan
     session: row.session,
     id: row.id,
     name: row.tool,
-    href: `/tasks/${row.id}`,
+    href: `/calls/tasks/${row.id}`,
     from: row.created_at,
     to: row.removed === null ? changed : (call?.to ?? changed),
     state: row.status,

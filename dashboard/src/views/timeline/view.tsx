@@ -127,7 +127,7 @@ function Nothing({ known, hidden, connected, onFit }: NothingProps) {
       )}
       {known === 0 && hidden > 0 && <p>The filters hide all {hidden} lanes that this page has.</p>}
       <p>
-        Call <Link href="/help#progress">progress</Link> to see one grow.
+        Call <Link href="/server/help#progress">progress</Link> to see one grow.
       </p>
     </EmptyState>
   );

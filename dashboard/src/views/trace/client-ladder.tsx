@@ -56,7 +56,7 @@ export function ClientLadder({ session }: { session: string }) {
         shown !== "" &&
         shown !== UNATTRIBUTED && (
           <>
-            <Link href={`/sessions/${encodeURIComponent(shown)}`}>The client</Link>
+            <Link href={`/clients/${encodeURIComponent(shown)}`}>The client</Link>
             <Link href={`/live?session=${encodeURIComponent(shown)}`}>Its log</Link>
           </>
         )

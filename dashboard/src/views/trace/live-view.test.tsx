@@ -205,7 +205,7 @@ test("the panel leads to the other half, the call, the exchange", async () => {
   await drawer().getByRole("link", { name: /Answer #/ }).click();
   await expect.element(drawer().getByRole("link", { name: "#4", exact: true }).first()).toBeVisible();
   await expect.element(drawer().getByRole("link", { name: "Tool call c1" })).toHaveAttribute("href", "/dashboard/calls/a.c1");
-  await expect.element(drawer().getByRole("link", { name: "Client s1" })).toHaveAttribute("href", "/dashboard/sessions/s1");
+  await expect.element(drawer().getByRole("link", { name: "Client s1" })).toHaveAttribute("href", "/dashboard/clients/s1");
   await drawer().getByRole("link", { name: "Only exchange 1" }).click();
   expect([param("filter"), param("at") !== null]).toEqual(["exchange:1", true]);
   await expect.element(line()).toHaveValue("exchange:1");

@@ -46,17 +46,17 @@ export function Related({ run, entry, url }: RelatedProps) {
         )}
         {task !== null && (
           <li>
-            <Link href={`/tasks/${encodeURIComponent(task)}`}>Task {task}</Link>
+            <Link href={`/calls/tasks/${encodeURIComponent(task)}`}>Task {task}</Link>
           </li>
         )}
         {connection !== null && entry.kind.startsWith("host.") && run === known.run && (
           <li>
-            <Link href={`/hosts/${connection}`}>Tool host {connection}</Link>
+            <Link href={`/server/hosts/${connection}`}>Tool host {connection}</Link>
           </li>
         )}
         {session !== null && run === known.run && (
           <li>
-            <Link href={`/sessions/${session}`}>Client {session}</Link>
+            <Link href={`/clients/${session}`}>Client {session}</Link>
           </li>
         )}
         {run === known.run &&

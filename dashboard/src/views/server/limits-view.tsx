@@ -1,7 +1,22 @@
 import type { LimitInfo, SettingInfo } from "~/protocol/schema";
-import { Panel } from "~/ui/panel";
+import { Panel, Stack } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { ServerPage } from "./server-page";
 import styles from "./server.module.css";
+
+/** Every limit and every other setting, each with its reason. */
+export default function LimitsView() {
+  return (
+    <ServerPage part="Limits">
+      {({ limits, settings }) => (
+        <Stack>
+          <Limits limits={limits} />
+          <Settings settings={settings} />
+        </Stack>
+      )}
+    </ServerPage>
+  );
+}
 
 const number = (value: number) => value.toLocaleString("en", { maximumFractionDigits: 3 });
 
@@ -14,13 +29,14 @@ const LIMIT_COLUMNS: readonly PlainColumn<LimitInfo>[] = [
 ];
 
 /** Every limit with its reason; those that all clients share show how much of them is taken now. */
-export function Limits({ limits }: { limits: readonly LimitInfo[] }) {
+function Limits({ limits }: { limits: readonly LimitInfo[] }) {
   // what can run out comes first
   const sorted = limits.toSorted((a, b) => Number(b.used !== null) - Number(a.used !== null));
   return (
     <Panel title="Limits">
       <PlainTable
         caption="Limits"
+        hidden
         columns={LIMIT_COLUMNS}
         rows={sorted}
         rowKey={(limit) => limit.name}
@@ -62,11 +78,12 @@ const SETTING_COLUMNS: readonly PlainColumn<SettingInfo>[] = [
 ];
 
 /** Every setting that is no limit. */
-export function Settings({ settings }: { settings: readonly SettingInfo[] }) {
+function Settings({ settings }: { settings: readonly SettingInfo[] }) {
   return (
     <Panel title="Settings">
       <PlainTable
         caption="Settings"
+        hidden
         columns={SETTING_COLUMNS}
         rows={settings}
         rowKey={(setting) => setting.name}

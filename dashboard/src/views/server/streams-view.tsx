@@ -10,6 +10,7 @@ import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
 import { StatusBadge } from "~/widgets/badges";
 import { stateOf } from "~/words/states";
+import { ServerPage } from "./server-page";
 import styles from "./server.module.css";
 
 // a page of streams is to be read; all of them are at /api/streams
@@ -19,40 +20,31 @@ const COLUMNS: readonly PlainColumn<StreamRow>[] = [
   { key: "id", head: "Stream", cell: (row) => <StreamLink row={row} /> },
   { key: "purpose", head: "Purpose", cell: (row) => row.purpose },
   { key: "status", head: "Status", cell: (row) => <StreamStatus row={row} /> },
-  { key: "opened", head: "Opened", cell: (row) => <Time at={row.opened_at} /> },
-  { key: "messages", head: "Emitted", align: "end", cell: (row) => row.messages },
-  { key: "delivered", head: "Delivered", align: "end", cell: (row) => row.delivered },
+  { key: "reader", head: "Reader", cell: (row) => <Reader row={row} /> },
+  { key: "messages", head: "Sent", align: "end", cell: (row) => row.messages },
+  { key: "delivered", head: "Received", align: "end", cell: (row) => row.delivered },
   { key: "waiting", head: "Waiting", align: "end", cell: (row) => row.waiting },
-  { key: "connected", head: "Reader", cell: (row) => <Reader row={row} /> },
   { key: "resumed", head: "Resumed", align: "end", cell: (row) => row.resumed },
-  { key: "ended", head: "Ended", cell: (row) => (row.ended_at === null ? "not yet" : <Time at={row.ended_at} />) },
+  { key: "opened", head: "Opened", cell: (row) => <Time at={row.opened_at} /> },
 ];
 
-/** The streams of messages, newest first: who reads them, and what of them was delivered. */
-export function Streams() {
+/** The streams of messages: who reads them, and what of them was received. */
+export default function StreamsView() {
+  return <ServerPage part="Streams">{() => <Streams />}</ServerPage>;
+}
+
+/** The newest first. */
+function Streams() {
   const rows = useFeed((snapshot) => snapshot.tables.streams);
   const [which, setWhich] = useUrlState("streams", "open");
-  const listed = useMemo(
-    () => rows.filter((row) => which === "all" || isOpen(row)).toReversed(),
-    [rows, which],
-  );
+  const listed = useMemo(() => rows.filter((row) => which === "all" || isOpen(row)).toReversed(), [rows, which]);
   return (
-    <Panel
-      title="Streams"
-      actions={<Choices which={which} onChoose={setWhich} all={rows.length} shown={Math.min(SHOWN, listed.length)} />}
-    >
-      {listed.length > 0 && (
-        <PlainTable
-          caption="Streams"
-          columns={COLUMNS}
-          rows={listed.slice(0, SHOWN)}
-          rowKey={(row) => row.id}
-        />
-      )}
+    <Panel title="Streams" actions={<Choices which={which} onChoose={setWhich} all={rows.length} shown={Math.min(SHOWN, listed.length)} />}>
+      {listed.length > 0 && <PlainTable caption="Streams" hidden columns={COLUMNS} rows={listed.slice(0, SHOWN)} rowKey={(row) => row.id} />}
       {listed.length === 0 && (
         <p className={styles["quiet"]}>
-          No stream is open. A call of <Link href="/help/progress">progress</Link> opens one for its answer; a GET of the MCP
-          address with a session opens a standalone one, and so does a session on a WebSocket or on standard streams.
+          No stream is open. A call of <Link href="/server/help/progress">progress</Link> opens one for its answer. So does a GET of the MCP address
+          with a session, and each session on a WebSocket or on standard streams.
         </p>
       )}
     </Panel>
@@ -64,9 +56,12 @@ function isOpen(row: StreamRow): boolean {
   return row.ended_at === null || row.connected || (row.purpose === "resumable" && row.waiting > 0);
 }
 
+/** Whether more may come: of a stream that goes on while nobody reads it, that its reader is missing. */
 function StreamStatus({ row }: { row: StreamRow }) {
-  if (row.lost === null) return <StatusBadge status={row.status} />;
-  return <Badge tone="bad">lost: {stateOf(row.lost).label}</Badge>;
+  if (row.lost !== null) return <Badge tone="bad">lost: {stateOf(row.lost).label}</Badge>;
+  if (row.status !== "live") return <StatusBadge status={row.status} />;
+  if (row.connected) return <StatusBadge status="open" />;
+  return <Badge tone="warn">no reader</Badge>;
 }
 
 function StreamLink({ row }: { row: StreamRow }) {
@@ -78,10 +73,15 @@ function StreamLink({ row }: { row: StreamRow }) {
   );
 }
 
+/** Who reads the stream, or what became of the reader. */
 function Reader({ row }: { row: StreamRow }) {
-  if (row.connected) return <Badge tone="good">connected: {row.connection ?? `exchange ${row.reader}`}</Badge>;
-  if (row.closed_by !== null) return <Badge>closed by {row.closed_by}</Badge>;
-  return <Badge>{row.ended_at === null ? "none yet" : "nobody"}</Badge>;
+  if (row.connected) return row.connection ?? `request #${row.reader}`;
+  if (row.closed_by === null) return <span className={styles["quiet"]}>{row.ended_at === null ? "none yet" : "none"}</span>;
+  return (
+    <>
+      {row.closed_by === "client" ? "client disconnected" : row.closed_by} {row.left_at !== null && <Time at={row.left_at} look="ago" />}
+    </>
+  );
 }
 
 interface ChoicesProps {

@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { page } from "vitest/browser";
+import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { judgeReport, judgedRule, judgedSubject, serverThat } from "~/testing/judged";
+import { countsRow, sessionRow } from "~/testing/rows";
+import { answerApi, openView } from "~/testing/view";
+import { JudgedProvider } from "~/trace/use-judged";
+import ClientsView from "./clients-view";
+
+const BROKEN = judgedSubject([judgedRule(), judgedRule({ rule: "http.post-accept", title: "Accepts both types", verdict: "WARN" })], {
+  summary: { FAIL: 1, WARN: 1, INCONCLUSIVE: 0, PASS: 20, NOT_OBSERVED: 8 },
+});
+const CLEAN = judgedSubject([], { label: "s9", kind: "session", names: [{ name: "editor", version: "1.2" }], summary: { FAIL: 0, WARN: 0, INCONCLUSIVE: 1, PASS: 24, NOT_OBSERVED: 71 } });
+
+async function opened({ judges = true, server = {}, judged = [BROKEN, CLEAN] } = {}) {
+  answerApi((at) => {
+    if (at === "/api/server") return { ...serverThat(judges), ...server };
+    return at === "/api/judge" ? judgeReport(judged) : undefined;
+  });
+  const view = await openView(ClientsView, "/clients/:id?", "/clients", JudgedProvider);
+  const come = (rows: readonly object[]) => view.show({ sessions: rows, counts: [countsRow()] }, "run");
+  return { ...view, come };
+}
+
+const cards = () => page.getByRole("list", { name: "Clients" });
+
+beforeEach(() => page.viewport(1280, 800));
+afterEach(() => vi.restoreAllMocks());
+
+test("each client is a card with a sentence, its figures and what is worst, the newest first", async () => {
+  const { come } = await opened();
+  come([sessionRow({ id: "s1", label: "acme", opened_at: 10, last_at: 20 }), sessionRow({ id: "s9", client_name: "editor", opened_at: 100, last_at: 110 })]);
+  await expect.poll(() => cards().getByRole("heading").elements().map(({ textContent }) => textContent)).toEqual(["editor 1.2 s9", "acme agent 1.2"]);
+  const [editor, acme] = [cards().getByRole("listitem").first(), cards().getByRole("listitem").filter({ hasText: "acme" })];
+  await expect.element(editor).toMatchTextContent(/Shows no fault.*24.*25 of 96 rules exercised/);
+  await expect.element(acme).toMatchTextContent(/Breaks 1 MUST rule of 2025-11-25broken1warnings1passed20.*22 of 30 rules exercised/);
+  await expect.element(acme.getByRole("link", { name: "acme" })).toHaveAttribute("href", "/dashboard/clients/acme");
+  await expect.element(acme.getByRole("link", { name: "✗ Answers ping" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
+  await inBothThemes(() => expectAccessible());
+});
+
+test("earlier runs of a program stand on its card, each with its own verdict", async () => {
+  const { come } = await opened();
+  come([sessionRow({ id: "s9", client_name: "editor", opened_at: 10 }), sessionRow({ id: "s12", client_name: "editor", opened_at: 100, last_at: 2e9 })]);
+  await expect.element(cards()).toMatchTextContent(/editor 1\.2 s12.*1 earlier session: s9 ✓/);
+  await expect.element(cards().getByRole("link", { name: "s9 ✓" })).toHaveAttribute("href", "/dashboard/clients/s9");
+});
+
+test("the search leaves the clients that have its text", async () => {
+  const { come } = await opened();
+  come([sessionRow({ id: "s1", label: "acme" }), sessionRow({ id: "s9", client_name: "editor" })]);
+  await page.getByRole("searchbox", { name: "Search clients" }).fill("EDIT");
+  await expect.element(cards().getByRole("heading")).toMatchTextContent("editor 1.2 s9");
+  expect(location.search).toBe("?text=EDIT");
+});
+
+test("without a judge a card counts what the server refused and noted, and the page says how to judge", async () => {
+  const { come } = await opened({ judges: false });
+  come([sessionRow({ label: "acme", requests: 7, refused: 2 })]);
+  await expect.element(cards()).toMatchTextContent(/acme.*Not judged.*requests7refused2violations noted0/);
+  await expect.element(page.getByText(/Judging is off/)).toMatchTextContent(/mcp-probe serve --judge/);
+});
+
+test("while there is no client the page says how to connect one, and the first that comes is welcomed", async () => {
+  const { come } = await opened({ judged: [] });
+  await expect.element(page.getByText("Waiting for the server")).toBeInTheDocument();
+  come([]);
+  await expect.element(page.getByRole("group", { name: "my_client.py" })).toMatchTextContent(/else "http:..probe.example.mcp"/);
+  await page.getByRole("radio", { name: "VS Code" }).click({ force: true });
+  await expect.element(page.getByRole("group", { name: ".vscode/mcp.json" })).toMatchTextContent(/"url": "http:..probe.example.mcp"/);
+  await inBothThemes(() => expectAccessible());
+  come([sessionRow({ id: "s9", client_name: "editor" })]);
+  await expect.element(page.getByRole("status").filter({ hasText: "It works: editor 1.2 has sent its first request." })).toBeVisible();
+  await expect.element(page.getByRole("group", { name: "my_client.py" })).not.toBeInTheDocument();
+  await inBothThemes(() => expectAccessible());
+});
+
+test("a client that was there when the page was opened is not welcomed", async () => {
+  const { come } = await opened();
+  come([sessionRow({ id: "s9", client_name: "editor" })]);
+  await expect.element(cards()).toMatchTextContent(/editor/);
+  expect(document.body.textContent).not.toMatch(/It works/);
+});
+
+test("a server on standard streams has no address to connect to", async () => {
+  const { come } = await opened({ server: { mcp: null }, judged: [] });
+  come([]);
+  await expect.element(page.getByText(/a server that speaks MCP on its standard input and output/)).toBeVisible();
+  expect(document.body.textContent).not.toMatch(/curl|http:/);
+});
+
+test("a file without clients says just that", async () => {
+  const { come } = await opened({ server: { mcp: null, file: { name: "a.mcpprobe" } }, judged: [] });
+  come([]);
+  await expect.element(page.getByText("The file has no client")).toBeVisible();
+  expect(document.body.textContent).not.toMatch(/connect/);
+});

@@ -1,0 +1,189 @@
+import { useMemo, useState } from "react";
+import { Link } from "wouter";
+import type { JudgedSubject } from "~/protocol/schema";
+import { useServer } from "~/protocol/use-server";
+import { clientHref, looksOf } from "~/trace/findings";
+import { useFeed } from "~/trace/use-feed";
+import { useJudged } from "~/trace/use-judged";
+import { Button } from "~/ui/button";
+import { EmptyState } from "~/ui/empty-state";
+import { Page } from "~/ui/page";
+import { SearchField } from "~/ui/search-field";
+import { Skeleton } from "~/ui/skeleton";
+import { Time, useNow } from "~/ui/time";
+import { useUrlState } from "~/ui/url-state";
+import { JudgeOff } from "~/widgets/judge-off";
+import { ProgressBar } from "~/widgets/progress-bar";
+import { counted } from "~/words/counted";
+import { faultOf } from "./rule-words";
+import styles from "./cards.module.css";
+import { type Card, type Client, cardsOf, clientsOf, titleOf } from "./clients";
+import { Dated } from "./dated";
+import { type Figure, Figures } from "./figures";
+import { begun, countsOf, sentenceOf } from "./sentences";
+import { FirstRequest, Welcome, useFirst } from "./welcome";
+
+// more are a click away: a public server has had thousands of clients
+const SHOWN = 60;
+
+/** Every client with what the judge says of it, the newest first; how to connect one while there is none. */
+export function ClientCards() {
+  const waiting = useFeed(({ hello }) => hello === null);
+  const rows = useFeed(({ tables }) => tables.sessions);
+  const { subjects, state, error } = useJudged();
+  const file = useServer().data?.file ?? null;
+  const [text, setText] = useUrlState("text");
+  const clients = useMemo(() => clientsOf(rows, subjects), [rows, subjects]);
+  const cards = useMemo(() => cardsOf(clients.filter((client) => wordsOf(client).includes(text.toLowerCase()))), [clients, text]);
+  const first = useFirst(clients, waiting);
+  const tools = clients.length > 1 && <SearchField label="Search clients" value={text} onChange={setText} />;
+  return (
+    <Page title="Clients" tools={tools} scroll>
+      {waiting && <Skeleton label="Waiting for the server" />}
+      {!waiting && clients.length === 0 && (file === null ? <Welcome /> : <EmptyState title="The file has no client" />)}
+      {first !== null && <FirstRequest client={first} />}
+      {clients.length > 0 && (
+        <div className={styles["view"]}>
+          {state === "off" && <JudgeOff />}
+          {error !== null && <p role="alert">The verdicts could not be loaded: {error.message}</p>}
+          {cards.length === 0 && <EmptyState title={`No client matches “${text}”`} />}
+          <Cards cards={cards} />
+        </div>
+      )}
+    </Page>
+  );
+}
+
+const wordsOf = (client: Client) => `${client.name} ${titleOf(client).title} ${titleOf(client).aside}`.toLowerCase();
+
+function Cards({ cards }: { cards: readonly Card[] }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? cards : cards.slice(0, SHOWN);
+  return (
+    <>
+      <ul className={styles["cards"]} aria-label="Clients">
+        {shown.map((card) => (
+          <li key={card.client.name} className={styles["card"]}>
+            <Content {...card} />
+          </li>
+        ))}
+      </ul>
+      {shown.length < cards.length && <Button onClick={() => setAll(true)}>Show all {cards.length}</Button>}
+    </>
+  );
+}
+
+function Content({ client, earlier }: Card) {
+  const { subject } = client;
+  const { title, aside } = titleOf(client);
+  return (
+    <>
+      <header>
+        <h2>
+          <Link href={clientHref(client.name)} className={styles["whole"] ?? ""}>
+            {title}
+          </Link>{" "}
+          <span className={styles["quiet"]}>{aside}</span>
+        </h2>
+        {client.lastAt > 0 && <Activity at={client.lastAt} />}
+      </header>
+      {subject === null ? <Unjudged client={client} /> : <Judged subject={subject} />}
+      {earlier.length > 0 && <Earlier clients={earlier} />}
+    </>
+  );
+}
+
+// as long as a person looks for what has just been done
+const ACTIVE_S = 10;
+
+/** When its latest message came, with a mark while it works. */
+function Activity({ at }: { at: number }) {
+  const active = useNow() - at < ACTIVE_S;
+  return (
+    <span className={`${styles["quiet"]} ${active ? styles["active"] : ""}`}>
+      <Time at={at} look="ago" />
+    </span>
+  );
+}
+
+function Judged({ subject }: { subject: JudgedSubject }) {
+  const { mood, text } = sentenceOf(subject);
+  const { failed, warned, passed, exercised, all } = countsOf(subject);
+  const figures: readonly Figure[] = [
+    { name: "broken", value: failed, mood: "bad" },
+    { name: "warnings", value: warned, mood: "warn" },
+    { name: "passed", value: passed, mood: "good" },
+  ];
+  return (
+    <>
+      <p className={`${styles["sentence"]} ${styles[mood]}`}>
+        <Dated text={begun(text)} />
+      </p>
+      <Figures label="Rules" figures={figures.filter(({ name, value }) => value > 0 || name === "passed")} />
+      <ProgressBar label="rules exercised" done={exercised} total={all} text={`${exercised} of ${counted(all, "rule")} exercised`} status={mood === "bad" ? "failed" : "completed"} />
+      <Worst subject={subject} />
+    </>
+  );
+}
+
+const NAMED = 3;
+
+/** What is worst, by name. */
+function Worst({ subject: { label, verdicts } }: { subject: JudgedSubject }) {
+  if (verdicts.length === 0) return null;
+  const sorted = verdicts.toSorted((a, b) => Number(b.verdict === "FAIL") - Number(a.verdict === "FAIL"));
+  return (
+    <ul className={styles["worst"]} aria-label="Findings">
+      {sorted.slice(0, NAMED).map((rule) => (
+        <li key={rule.rule}>
+          <Link href={clientHref(label, rule.rule)} className={styles[looksOf(rule.verdict).tone] ?? ""}>
+            {looksOf(rule.verdict).sign} {faultOf(rule)}
+          </Link>
+        </li>
+      ))}
+      {sorted.length > NAMED && <li className={styles["quiet"]}>and {sorted.length - NAMED} more</li>}
+    </ul>
+  );
+}
+
+/** What is known without a judge. */
+function Unjudged({ client: { rows } }: { client: Client }) {
+  const { state } = useJudged();
+  const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + of(row), 0);
+  return (
+    <>
+      <p className={styles["sentence"]}>{state === "off" ? "Not judged" : "No verdict yet"}</p>
+      <Figures
+        label="Traffic"
+        figures={[
+          { name: "requests", value: sum(({ requests }) => requests) },
+          { name: "refused", value: sum(({ refused }) => refused), mood: "bad" },
+          { name: "violations noted", value: sum(({ misuse }) => misuse), mood: "bad" },
+        ]}
+      />
+    </>
+  );
+}
+
+// as many as a line has room for
+const EARLIER = 6;
+
+/** Earlier sessions of a client with the same name, each with its own verdicts. */
+function Earlier({ clients }: { clients: readonly Client[] }) {
+  return (
+    <p className={styles["earlier"]}>
+      {counted(clients.length, "earlier session")}:{" "}
+      {clients.slice(0, EARLIER).map(({ name, subject }) => {
+        const { mood, text } = subject === null ? { mood: "neutral" as const, text: "not judged" } : sentenceOf(subject);
+        return (
+          <Link key={name} href={clientHref(name)} className={styles[mood] ?? ""} title={text}>
+            {name} {SIGNS[mood]}
+          </Link>
+        );
+      })}
+      {clients.length > EARLIER && "…"}
+    </p>
+  );
+}
+
+const SIGNS = { bad: "✗", warn: "!", good: "✓", neutral: "·" } as const;

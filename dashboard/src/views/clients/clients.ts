@@ -1,0 +1,72 @@
+import type { JudgedSubject, SessionRow } from "~/protocol/schema";
+import { UNATTRIBUTED } from "~/words/client-name";
+
+/** One client: what the judge takes for one, with the sessions that it had. */
+export interface Client {
+  /** The name under which the judge has it, and its page: a label, a session or a connection. */
+  name: string;
+  /** The newest first; none of a client whose rows have made room. */
+  rows: readonly SessionRow[];
+  /** Null while nothing is judged. */
+  subject: JudgedSubject | null;
+  /** When its latest message came, in seconds since the epoch; 0 where no row says so. */
+  lastAt: number;
+}
+
+/** Clients with the same name and version, which probably are runs of one program: the newest, and those before. */
+export interface Card {
+  client: Client;
+  earlier: readonly Client[];
+}
+
+/** All clients, the newest first. What is unattributed is the last. */
+export function clientsOf(rows: readonly SessionRow[], subjects: readonly JudgedSubject[]): readonly Client[] {
+  const own = Map.groupBy(rows, ({ subject }) => subject);
+  const judged = new Map(subjects.map((subject) => [subject.label, subject]));
+  const names = new Set([...own.keys(), ...judged.keys()]);
+  const clients = [...names].map((name): Client => {
+    const sessions = (own.get(name) ?? []).toSorted((a, b) => b.opened_at - a.opened_at);
+    return { name, rows: sessions, subject: judged.get(name) ?? null, lastAt: Math.max(0, ...sessions.map(({ last_at: at }) => at)) };
+  });
+  return clients.toSorted(byNewest);
+}
+
+// two clients that work at the same time do not change places with each message
+const PLACE_S = 60;
+
+function byNewest(a: Client, b: Client): number {
+  const unknown = Number(a.name === UNATTRIBUTED) - Number(b.name === UNATTRIBUTED);
+  return unknown || Math.floor(b.lastAt / PLACE_S) - Math.floor(a.lastAt / PLACE_S) || beganAt(b) - beganAt(a) || a.name.localeCompare(b.name);
+}
+
+const beganAt = ({ rows }: Client) => rows[0]?.opened_at ?? 0;
+
+/** A card for each client. Those without a label that give the same name and version share one. */
+export function cardsOf(clients: readonly Client[]): readonly Card[] {
+  const groups = Map.groupBy(clients, (client) => {
+    const self = selfNameOf(client);
+    return client.name === UNATTRIBUTED || self === "" || labelOf(client) !== null ? `client ${client.name}` : `program ${self}`;
+  });
+  return [...groups.values()].flatMap(([client, ...earlier]) => (client === undefined ? [] : [{ client, earlier }]));
+}
+
+/** The name that the client was given in its address or by the environment; null where it was given none. */
+export function labelOf({ name, rows, subject }: Client): string | null {
+  return subject?.kind === "label" || rows.some(({ label }) => label === name) ? name : null;
+}
+
+/** `agent 1.2`: the names and versions that the client gave itself; empty where it gave none. */
+export function selfNameOf({ rows, subject }: Pick<Client, "rows" | "subject">): string {
+  const names = subject?.names.map(({ name, version }) => `${name} ${version}`.trim()) ?? rows.map((row) => `${row.client_name} ${row.client_version}`.trim());
+  return [...new Set(names)].filter((name) => name !== "").join(", ");
+}
+
+/** What a client is called: by its label, else by its own name; `aside` is what stands beside it. */
+export function titleOf(client: Client): { title: string; aside: string } {
+  if (client.name === UNATTRIBUTED) return { title: "Unattributed traffic", aside: "no known client" };
+  const own = selfNameOf(client);
+  const label = labelOf(client);
+  if (label === null) return { title: own || client.name, aside: own === "" ? "gave no name" : client.name };
+  // a name that is that of the label says no more than its version
+  return { title: label, aside: own.startsWith(`${label} `) ? own.slice(label.length + 1) : own };
+}

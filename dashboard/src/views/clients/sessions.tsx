@@ -1,0 +1,142 @@
+import { useMemo } from "react";
+import type { SessionRow } from "~/protocol/schema";
+import { useFeed } from "~/trace/use-feed";
+import { Badge } from "~/ui/badge";
+import { Button } from "~/ui/button";
+import { Panel } from "~/ui/panel";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { Time } from "~/ui/time";
+import { useUrlState } from "~/ui/url-state";
+import { EraBadge, StatusBadge, TransportBadge } from "~/widgets/badges";
+import { ClientMark } from "~/widgets/client-mark";
+import { Capabilities } from "./capabilities";
+import { callsOf } from "./calls-of";
+import type { Client } from "./clients";
+import { useDeclared } from "./declared";
+import { Matrix } from "./feature-matrix";
+import { MisuseList } from "./misuse-list";
+import { RefusalList } from "./refusal-list";
+import styles from "./sessions.module.css";
+
+/** The sessions of a client, and everything that one of them has done: the newest, or that which the address names. */
+export function Sessions({ client: { rows } }: { client: Client }) {
+  const [wanted, choose] = useUrlState("session");
+  const row = rows.find(({ id }) => id === wanted) ?? rows[0];
+  if (row === undefined) return null;
+  return (
+    <>
+      {row.era !== null && <List rows={rows} chosen={row.id} onChoose={choose} />}
+      {row.era === null ? <Unattributed row={row} /> : <Session key={row.id} row={row} era={row.era} />}
+    </>
+  );
+}
+
+// a client that opens one for each call has hundreds
+const SHOWN = 20;
+
+function List({ rows, chosen, onChoose }: { rows: readonly SessionRow[]; chosen: string; onChoose: (id: string) => void }) {
+  const columns = [{ key: "id", head: "Session", cell: chooserOf(chosen, onChoose) }, ...COLUMNS];
+  const of = rows.length > SHOWN ? `, the newest ${SHOWN} of ${rows.length}` : `: ${rows.length}`;
+  return (
+    <Panel title={`Sessions${of}`}>
+      <PlainTable caption="Sessions" hidden columns={columns} rows={rows.slice(0, SHOWN)} rowKey={({ id }) => id} />
+    </Panel>
+  );
+}
+
+/** The cell that names a session, and shows it when it is pressed. */
+function chooserOf(chosen: string, onChoose: (id: string) => void) {
+  return ({ id }: SessionRow) => (
+    <Button look="quiet" small aria-pressed={id === chosen} onClick={() => onChoose(id)}>
+      <ClientMark label={id} />
+    </Button>
+  );
+}
+
+const COLUMNS: readonly PlainColumn<SessionRow>[] = [
+  { key: "protocol", head: "Protocol", cell: (row) => <EraBadge era={row.era ?? ""} revision={row.revision} /> },
+  { key: "transport", head: "Over", cell: (row) => row.transport !== null && <TransportBadge transport={row.transport} /> },
+  { key: "state", head: "State", cell: (row) => <SessionState row={row} /> },
+  { key: "opened", head: "First message", cell: (row) => <Time at={row.opened_at} /> },
+  { key: "last", head: "Last message", cell: (row) => <Time at={row.last_at} look="ago" /> },
+  { key: "requests", head: "Requests", align: "end", cell: (row) => row.requests },
+  { key: "calls", head: "Tool calls", align: "end", cell: callsOf },
+  { key: "refused", head: "Refused", align: "end", cell: (row) => <Bad count={row.refused} /> },
+  { key: "misuse", head: "Violations noted", align: "end", cell: (row) => <Bad count={row.misuse} /> },
+];
+
+/** Whether a session is open, or why it is not; a client of 2026-07-28 has none. */
+function SessionState({ row }: { row: SessionRow }) {
+  if (row.era === "modern") return <Badge title="2026-07-28 has no sessions">no session</Badge>;
+  if (row.closed === null) return <StatusBadge status="open" />;
+  return <Badge title={`why it ended: ${row.closed}`}>closed: {row.closed}</Badge>;
+}
+
+/** The badge of a count that is better 0. */
+function Bad({ count }: { count: number }) {
+  return count === 0 ? "0" : <Badge tone="bad">{count}</Badge>;
+}
+
+function Unattributed({ row }: { row: SessionRow }) {
+  return (
+    <>
+      <p className={styles["note"]}>
+        Refused or noted without a known client: bodies that are not JSON, requests that name no open session, and messages before a client has said its name.
+      </p>
+      <Panel title="Refused">
+        <RefusalList row={row} />
+      </Panel>
+      <Panel title="Noted">
+        <MisuseList row={row} />
+      </Panel>
+    </>
+  );
+}
+
+function Session({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era"]> }) {
+  const all = useFeed((snapshot) => snapshot.tables.calls);
+  const declared = useDeclared(row);
+  const calls = useMemo(() => all.filter((call) => call.session === row.id), [all, row.id]);
+  return (
+    <>
+      <Panel title={`What ${row.id} has exercised`}>
+        <Matrix row={declared === null || declared.requests === 0 ? row : { ...row, capabilities: declared.union }} calls={calls} />
+      </Panel>
+      <Panel title={`What ${row.id} declares`}>
+        <Capabilities capabilities={row.capabilities} era={era} declared={declared} />
+      </Panel>
+      <Panel title={`What the server refused and noted of ${row.id}`}>
+        <RefusalList row={row} />
+        <MisuseList row={row} />
+      </Panel>
+      <Panel title={`What ${row.id} has asked for`}>
+        <div className={styles["counts"]}>
+          <Counts caption="Methods" head="Method" counts={row.methods} />
+          <Counts caption="Tools" head="Tool" counts={row.tools} />
+          <Counts caption="Skills" head="SKILL.md" counts={row.skills} />
+        </div>
+      </Panel>
+    </>
+  );
+}
+
+interface CountsProps {
+  caption: string;
+  head: string;
+  counts: Readonly<Record<string, number>>;
+}
+
+type Line = [name: string, count: number];
+
+/** How often each name came, the most frequent first; nothing when there are none. */
+function Counts({ caption, head, counts }: CountsProps) {
+  const lines: Line[] = Object.entries(counts).toSorted((a, b) => b[1] - a[1]);
+  if (lines.length === 0) return null;
+  const columns: readonly PlainColumn<Line>[] = [
+    { key: "name", head, long: true, cell: name },
+    { key: "count", head: "Times", align: "end", cell: ([, count]) => count },
+  ];
+  return <PlainTable caption={caption} columns={columns} rows={lines} rowKey={([each]) => each} />;
+}
+
+const name = ([each]: Line) => <code>{each}</code>;
