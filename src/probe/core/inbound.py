@@ -14,9 +14,10 @@ The judge of clients uses the same functions, so a refusal and a finding cannot 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, TypeAlias
 
 from ..settings.validation import ANY_ADDRESS, HOST
 from ..wire.errors import Refusal, Rejection
@@ -25,23 +26,30 @@ from ..wire.revisions import LEGACY
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _JSON, _EVENTS = "application/json", "text/event-stream"
 
+Acceptance: TypeAlias = Literal["by name", "by range", "not"]
+"""How Accept lists a media type: `application/json`, or as a part of `*/*` or `application/*`."""
+
 
 class HttpHead:
-    """The head of an HTTP request; header names are lower case, values as received (latin-1)."""
+    """The head of an HTTP request; header names are lower case, values as received (latin-1).
 
-    __slots__ = ("_values", "headers", "method")
+    `values` are those of each header in their order, without the spaces and tabs around them.
+    """
+
+    __slots__ = ("headers", "method", "values")
 
     def __init__(self, method: str, headers: Sequence[tuple[str, str]]) -> None:
         self.method = method
         self.headers = headers
         # A dozen look-ups for each request. RFC 9110, section 5.5: whitespace around a value is no part of it.
-        self._values: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for name, value in headers:
-            self._values.setdefault(name, []).append(value.strip(" \t"))
+            values.setdefault(name, []).append(value.strip(" \t"))
+        self.values: Mapping[str, Sequence[str]] = values
 
     def get(self, name: str) -> str | None:
         """The value of a header. Raises `Rejection` if it stands twice with different values."""
-        values = self._values.get(name)
+        values = self.values.get(name)
         if values is None:
             return None
         if len(values) > 1 and len(different := set(values)) > 1:
@@ -50,11 +58,11 @@ class HttpHead:
 
     def each(self, name: str) -> Sequence[str]:
         """The values of all headers of this name, in order."""
-        return self._values.get(name, ())
+        return self.values.get(name, ())
 
     def all(self, name: str) -> str:
         """All values of a list header, joined as RFC 9110 section 5.3 allows."""
-        return ", ".join(self._values.get(name, ()))
+        return ", ".join(self.values.get(name, ()))
 
 
 @dataclass(frozen=True)
@@ -106,12 +114,17 @@ def is_local_name(authority: str) -> bool:
 
 def check_post(head: HttpHead) -> None:
     """Rungs 4 and 5 for POST. Raises `Rejection`."""
-    if not _is_json(head.get("content-type") or ""):
+    if not is_json(head):
         why = f"Unsupported Media Type: Content-Type must be {_JSON} in UTF-8"
         raise Rejection(Refusal.UNSUPPORTED_MEDIA_TYPE, why)
     _check_encoding(head)
     if not (accepts(head, _JSON) and accepts(head, _EVENTS)):
         raise Rejection(Refusal.NOT_ACCEPTABLE, f"Not Acceptable: Accept must list both {_JSON} and {_EVENTS}")
+
+
+def is_json(head: HttpHead) -> bool:
+    """True if Content-Type is that of JSON in UTF-8. Raises `Rejection` where there are two that differ."""
+    return _is_json(head.get("content-type") or "")
 
 
 @lru_cache(maxsize=64)
@@ -140,13 +153,18 @@ def check_get(head: HttpHead) -> None:
 
 
 def accepts(head: HttpHead, media: str) -> bool:
-    """Whether Accept lists a media type, by name or by range, with a weight above zero (RFC 9110, section 12.5.1)."""
-    return _accepts(head.all("accept").lower(), media)
+    """True if Accept lists a media type, by name or by range, with a weight above zero (RFC 9110, section 12.5.1)."""
+    return acceptance(head, media) != "not"
+
+
+def acceptance(head: HttpHead, media: str) -> Acceptance:
+    """How Accept lists a media type; a weight that is no number counts as zero."""
+    return _acceptance(head.all("accept").lower(), media)
 
 
 # Each client sends one Accept header with every request.
 @lru_cache(maxsize=64)
-def _accepts(accept: str, media: str) -> bool:
+def _acceptance(accept: str, media: str) -> Acceptance:
     ranges = {media, f"{media.partition('/')[0]}/*", "*/*"}
     weights: dict[str, float] = {}
     for part in accept.split(","):
@@ -154,7 +172,9 @@ def _accepts(accept: str, media: str) -> bool:
         if name in ranges:
             weights[name] = _weight(parameters)
     most_specific = min(weights, key=lambda name: name.count("*"), default=None)
-    return most_specific is not None and weights[most_specific] > 0
+    if most_specific is None or not weights[most_specific] > 0:
+        return "not"
+    return "by name" if most_specific == media else "by range"
 
 
 def _weight(parameters: Iterable[str]) -> float:

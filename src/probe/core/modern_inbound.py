@@ -164,12 +164,24 @@ def _find_row(request: Request) -> ModernMethod:
         raise _refused(request, Refusal.METHOD_NOT_FOUND, error.message) from None
 
 
-def _header(head: HttpHead, request: Request, name: str) -> str | None:
-    """The only header of this name. Readers differ in what they make of two: the first, the last, or both joined."""
+def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = False) -> bool:
+    """True if a header stands once and says what the body says: as it is, or else as `header_values` encodes it.
+
+    Readers differ in what they make of two: the first, the last, or both joined. Raises `HeaderValueError` where the one
+    or the other breaks the encoding.
+    """
+    sent = head.each(name.lower())
+    if len(sent) != 1:
+        return False
+    return same(sent[0], value) if encoded else sent[0] == value
+
+
+def _said(head: HttpHead, request: Request, name: str) -> str:
+    """What a header says, in words. Raises `Rejection` where there are several."""
     values = head.each(name.lower())
     if len(values) > 1:
         raise _mismatch(request, f"there are {len(values)} {name} headers")
-    return values[0] if values else None
+    return f"{name} is {clip(values[0])!r}" if values else f"{name} is missing"
 
 
 def _mismatch(request: Request, why: str) -> Rejection:
@@ -178,28 +190,26 @@ def _mismatch(request: Request, why: str) -> Rejection:
 
 def _check_mirrored(head: HttpHead, request: Request, name: str, expected: str, source: str) -> None:
     """Method and version have no encoding: they are compared byte by byte, and case counts."""
-    sent = _header(head, request, name)
-    if sent != expected:
-        said = "is missing" if sent is None else f"is {clip(sent)!r}"
-        raise _mismatch(request, f"{name} {said}, {source} is {clip(expected)!r}")
+    if not repeats(head, name, expected):
+        raise _mismatch(request, f"{_said(head, request, name)}, {source} is {clip(expected)!r}")
 
 
 def _check_name(head: HttpHead, request: Request, row: ModernMethod) -> None:
     value = None if row.name_member is None else (request.params or {}).get(row.name_member)
     # A name that is missing or no string is left to check 9, whose message is better.
     if isinstance(value, str):
-        _check_value(request, "Mcp-Name", _header(head, request, "Mcp-Name"), value, f"params.{row.name_member}")
+        _check_value(head, request, "Mcp-Name", value, f"params.{row.name_member}")
 
 
-def _check_value(request: Request, name: str, sent: str | None, value: str | float, source: str) -> None:
+def _check_value(head: HttpHead, request: Request, name: str, value: str | float, source: str) -> None:
     try:
-        if sent is not None and same(sent, value):
+        if repeats(head, name, value, encoded=True):
             return
+        said = _said(head, request, name)
         expected = clip(encode(value))
     except HeaderValueError as error:
         raise _mismatch(request, f"{name} {error}") from None
-    said = "is missing" if sent is None else f"is {clip(sent)!r}"
-    raise _mismatch(request, f"{name} {said}, {source} makes it {expected!r}")
+    raise _mismatch(request, f"{said}, {source} makes it {expected!r}")
 
 
 def _check_arguments(head: HttpHead, request: Request, header_params: Callable[[str], Iterable[HeaderParam]]) -> None:
@@ -209,18 +219,19 @@ def _check_arguments(head: HttpHead, request: Request, header_params: Callable[[
     if request.method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, dict):
         return
     for param in header_params(name):
-        _check_argument(request, param, _header(head, request, param.header), _value_at(arguments, param.path))
+        _check_argument(head, request, param, _value_at(arguments, param.path))
 
 
-def _check_argument(request: Request, param: HeaderParam, sent: str | None, value: Any) -> None:
+def _check_argument(head: HttpHead, request: Request, param: HeaderParam, value: Any) -> None:
     source = f"params.arguments.{'.'.join(param.path)}"
     if isinstance(value, str | int) or (isinstance(value, float) and value.is_integer()):
-        _check_value(request, param.header, sent, value, source)
+        _check_value(head, request, param.header, value, source)
     # "Parameter value is null" and "not in arguments": "Server MUST NOT expect the header". Fractions, objects and
     # arrays have no header value, and the tool reports them as wrong arguments. A header beside one of these
     # contradicts the body.
-    elif sent is not None:
-        raise _mismatch(request, f"{param.header} is {clip(sent)!r}, but {source} is nothing that a header can mirror")
+    elif head.each(param.header.lower()):
+        said = _said(head, request, param.header)
+        raise _mismatch(request, f"{said}, but {source} is nothing that a header can mirror")
 
 
 def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
