@@ -260,7 +260,9 @@ class Views:
             if exchange.head is not None:
                 self._heads.pop(exchange.head.seq, None)
             exchange.head, exchange.connection = entry, self._place(entry.context)
-            exchange.session = self._session(entry) or self.sessions.get(fact.named or "")
+            exchange.session = session = self._session(entry) or self.sessions.get(fact.named or "")
+            if fact.method == "DELETE" and session is not None and session.asked_to_end is None:
+                session.asked_to_end = exchange
             self._heads[entry.seq] = exchange
 
     def _responded(self, entry: Entry, fact: events.HttpResponse, exchange: Exchange | None, call: Any) -> None:

@@ -226,6 +226,8 @@ class Messages:
             return
         message.delivered = entry
         request = message.request
+        if request is not None and request.opened is not None and request.answer is message:
+            request.opened.answered = entry
         scope = None if request is None or request.answer is not message else request.scope
         if request is not None and scope is not None and scope.running.pop(request.entry.seq, None) is not None:
             scope.answered[request.entry.seq] = request

@@ -12,11 +12,12 @@ later; `answered_by(at)` and its like say what was so before a time (the monoton
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct, field, structs
 
+from ..core.inbound import HttpHead
 from ..log import events
 from ..log.event_log import Entry
 from ..wire.jsonrpc import ProgressToken, RequestId, Rpc
@@ -104,7 +105,7 @@ class Session(Struct, eq=False):
     """A legacy session (`s7`), or a modern client as this server labels it (`m7`).
 
     `opened` is `session.opened` or `client.seen`; `declared` all of its `client.seen`. `initialize` is the request and
-    `initialized` the first such notification.
+    `answered` the delivery of its answer, `initialized` the first such notification, `asked_to_end` the first DELETE.
     """
 
     label: str
@@ -113,7 +114,9 @@ class Session(Struct, eq=False):
     client: Client | None = None
     connection: Connection | None = None
     initialize: Message | None = None
+    answered: Entry | None = None
     initialized: Message | None = None
+    asked_to_end: Exchange | None = None
     closed: Entry | None = None
     declared: list[Entry] = field(default_factory=list)
     streams: OrderedDict[str, Stream] = field(default_factory=OrderedDict)
@@ -169,7 +172,7 @@ class Exchange(Struct, eq=False):
     messages: list[Message] = field(default_factory=list)
     calls: dict[str, Call] = field(default_factory=dict)
     stream: Stream | None = None
-    _headers: dict[str, tuple[str, ...]] | None = None
+    _fields: HttpHead | None = None
 
     @property
     def seq(self) -> int:
@@ -177,18 +180,21 @@ class Exchange(Struct, eq=False):
         return self.began.seq
 
     @property
-    def headers(self) -> Mapping[str, tuple[str, ...]]:
-        """The values of each header of the request, in their order; names are lower case. Empty without a head."""
-        if self._headers is None:
-            self._headers = {}
-            for name, value in () if self.head is None else self.request.headers:
-                self._headers[name] = (*self._headers.get(name, ()), value)
-        return self._headers
+    def fields(self) -> HttpHead:
+        """The head of the request as the server reads it, the secrets hidden; without headers where there is none."""
+        if self._fields is None:
+            fact = None if self.head is None else self.request
+            self._fields = HttpHead("", ()) if fact is None else HttpHead(fact.method, fact.headers)
+        return self._fields
+
+    @property
+    def headers(self) -> Mapping[str, Sequence[str]]:
+        """The values of each header of the request, as `HttpHead.values`."""
+        return self.fields.values
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, without the spaces and tabs around it; None where it is not there."""
-        values = self.headers.get(name)
-        return values[0].strip(" \t") if values else None
+        """The first value of a header; None where it is not there."""
+        return next(iter(self.headers.get(name, ())), None)
 
     def is_hidden(self, name: str) -> bool:
         """True if the value of a header, or of a query parameter with `?` before its name, is hidden in the log."""
