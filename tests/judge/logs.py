@@ -633,6 +633,13 @@ BETTER: Mapping[str, str] = {
     "elicit.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
     "roots.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
     "ping.answered": "an answer that came counts, also where a limit of the server was reached before it",
+    "http.content-type": "the server refuses two values that differ, and not only the first",
+    "http.session-header": "a request that the log has behind an answer came after it, also at the same time",
+    "http.version-header": "a request that the log has behind an answer came after it, also at the same time",
+    "http.version-header-negotiated": "the same; and the server refuses two equal values: they name no revision",
+    "resume.no-second-call": "a second call before the client comes back counts; it is no excuse that it does so later",
+    "resume.position-true": "the stream that Last-Event-ID names is the one that is resumed",
+    "session.not-churned": "a gap leaves nothing open where there are fewer than five sessions",
 }
 """Rules that as functions do not always say what their classes did, each with the reason."""
 

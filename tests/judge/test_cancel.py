@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from probe.judge.verdicts import Verdict
 
@@ -239,12 +238,7 @@ def test_a_client_that_comes_back_for_the_stream_has_not_cancelled():
     stream = session.client.stream(asked, event_ids=True)
     stream.close("client")
     log.after(1)
-    head = session.client.request_head(
-        "GET", session.context, headers=session._headers({"last-event-id": "1-0"}), named=session.label
-    )
-    session.client.respond(head, content_type="text/event-stream")
-    stream.context = structs.replace(stream.context, exchange=head.exchange)
-    stream.tell("notifications/message", {"level": "info", "data": "x"})
+    session.resume(stream).tell("notifications/message", {"level": "info", "data": "x"})
     log.after(9)
     session.request("ping")
     log.idle(31)

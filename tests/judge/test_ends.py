@@ -142,7 +142,11 @@ def test_what_was_decided_at_the_end_is_what_waiting_decides(rule: str, story: S
     assert lives[rule] is verdict or verdict is UNCLEAR
 
 
-@pytest.mark.parametrize(("rule", "story", "verdict"), [each for each in CROSSING if each[2] >= WARN])
+@pytest.mark.parametrize(
+    # nothing that may yet come excuses a second call
+    ("rule", "story", "verdict"),
+    [each for each in CROSSING if each[2] >= WARN and each[1] is not called_again],
+)
 def test_a_log_that_was_cut_off_decides_nothing(rule: str, story: Story, verdict: Any):
     log = Log()
     story(log)

@@ -208,7 +208,7 @@ def test_a_stream_that_cannot_be_resumed(
         (lambda revision: Story(revision).calls_again(2), WARN),
         (lambda revision: Story(revision).calls_again(2, {"other": 1}), PASS),
         (lambda revision: Story(revision).calls_again(10), UNCLEAR),  # a person may ask again
-        (lambda revision: Story(revision).calls_again(0.1).comes_back(1), PASS),  # both
+        (lambda revision: Story(revision).calls_again(0.1).comes_back(1), WARN),  # both
         (lambda revision: Story(revision).cancels().calls_again(1), PASS),
         (lambda revision: Story(revision, "client").calls_again(1), SILENT),
         (Story, SILENT),

@@ -167,8 +167,8 @@ def _find_row(request: Request) -> ModernMethod:
 def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = False) -> bool:
     """True if a header stands once and says what the body says: as it is, or else as `header_values` encodes it.
 
-    Readers differ in what they make of two: the first, the last, or both joined. Raises `HeaderValueError` where the one
-    or the other breaks the encoding.
+    Readers differ in what they make of two: the first, the last, or both joined. Raises `HeaderValueError` where one
+    of the two breaks the encoding.
     """
     sent = head.each(name.lower())
     if len(sent) != 1:

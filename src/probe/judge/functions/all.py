@@ -29,11 +29,15 @@ from . import (
     tools,
     version,
 )
+from .transports import http, http_answers, http_modern, resume, session, stdio, websocket
 
 _GROUPS: Final = (
     cache,
     cancel,
     elicit,
+    http,
+    http_answers,
+    http_modern,
     ids,
     jsonrpc,
     lifecycle,
@@ -47,12 +51,16 @@ _GROUPS: Final = (
     ping,
     polite,
     progress,
+    resume,
     roots,
     sampling,
     security,
+    session,
     skills,
+    stdio,
     tools,
     version,
+    websocket,
 )
 
 FUNCTIONS: Final = registered()

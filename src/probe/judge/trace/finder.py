@@ -101,7 +101,9 @@ class Finder:
                 self._takers[type(each_held.fact)](subject, each_held, each_held.fact, exchange)
         if taker is None:
             return
-        client = self.views.client_of(entry) if exchange is None else exchange.client
+        # Nothing may say whose the request was that became a WebSocket: its connection has a client all the same.
+        in_exchange = exchange is not None and entry.context.pipe is None
+        client = exchange.client if exchange is not None and in_exchange else self.views.client_of(entry)
         if client is not None:
             taker(self._subject_of(client), entry, entry.fact, exchange)
         elif number is not None:
@@ -124,19 +126,21 @@ class Finder:
         subject.count_exchange(exchange)
         session = exchange.session if exchange.session is not None and exchange.session.is_legacy else None
         subject.act(entry.mono, entry.seq, session)
-        self._note(subject, each.EXCHANGE, exchange, entry)
+        # Few are anything else than a POST, and those are looked for.
+        self._note(subject, each.EXCHANGE, exchange, entry, None if fact.method == "POST" else fact.method)
         if "/interaction/" in fact.path:
             given = self._pages.get(fact.path.rpartition("/")[2])
             if given is not None:
                 question, asked = given
                 self._note(asked, each.PAGE, PageVisit(question, exchange), entry)
 
-    def _responded(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+    def _responded(self, subject: Subject, entry: Entry, fact: events.HttpResponse, exchange: Exchange | None) -> None:
         if exchange is None or exchange.head is None:
             return
         subject.alike.refuse(exchange, entry.mono)
-        self._note(subject, each.RESPONSE, exchange, entry)
-        if exchange.request.method == "POST" and not exchange.messages and fact.status >= _REFUSED:
+        is_refused = fact.status >= _REFUSED
+        self._note(subject, each.RESPONSE, exchange, entry, str(fact.status) if is_refused else None)
+        if exchange.request.method == "POST" and not exchange.messages and is_refused:
             self._note(subject, each.UNREAD, exchange, entry)
 
     def _left(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
@@ -149,27 +153,27 @@ class Finder:
         pipe = self.views.connections.get(entry.context.pipe or "")
         if pipe is None:
             return
-        if pipe.transport == "stdio":
-            if subject.open_pipes:
-                subject.has_several("two processes on standard streams at the same time have this name", entry.mono)
-            subject.open_pipes += 1
         subject.transports.add(pipe.transport)
         self._note(subject, each.PIPE, pipe, entry)
 
     def _pipe_closed(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         pipe = self.views.connections.get(entry.context.pipe or "")
         if pipe is not None and pipe.opened is not None:
-            subject.open_pipes -= pipe.transport == "stdio"
+            subject.busy.discard(pipe)
+            subject.lines.close(pipe, entry.mono)
             self._note(subject, each.PIPE_END, pipe, entry)
 
-    def _frame(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+    def _frame(self, subject: Subject, entry: Entry, fact: events.WebSocketFrame, exchange: Exchange | None) -> None:
         pipe = self.views.connections.get(entry.context.pipe or "")
         if pipe is not None:
-            self._note(subject, each.FRAME, Frame(entry, pipe), entry)
+            self._note(subject, each.FRAME, Frame(entry, pipe), entry, f"{fact.direction} {fact.opcode}")
 
     def _process(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         pipe = self.views.connections.get(entry.context.pipe or "")
         of = "server" if isinstance(fact, events.StdioChanged) else "client"
+        if pipe is not None and fact.what == "no_final_newline":
+            # It comes before the line that has no end.
+            subject.lines.end(pipe, entry.mono, is_cut=True)
         self._note(subject, each.PROCESS, ProcessChange(entry, of, pipe), entry)  # type: ignore[arg-type]
 
     def _control(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
@@ -226,6 +230,8 @@ class Finder:
         subject.count_message(message)
         if message.token is not None:
             subject.tokens.add(message, self._grace_s)
+        if message.pipe is not None and message.transport == "stdio":
+            subject.says_line(message, message.pipe, is_bad=fact.rpc == "invalid")
         # Before the message itself, so that what is found in an answer is known to the general rules.
         self._note_all(subject, entry, subject.dialogue.received(message))
         self._note(subject, each.MESSAGE, message, entry)
@@ -242,7 +248,10 @@ class Finder:
         pipe = self.views.connections.get(entry.context.pipe or "")
         over_http = exchange if pipe is None else None
         subject.act(entry.mono, entry.seq, None if over_http is None else over_http.session, pipe)
-        self._note(subject, each.UNREADABLE, Unreadable(entry, over_http, pipe), entry)
+        unreadable = Unreadable(entry, over_http, pipe)
+        if pipe is not None and pipe.transport == "stdio":
+            subject.says_line(unreadable, pipe, is_bad=unreadable.fault in ("syntax", "encoding"))
+        self._note(subject, each.UNREADABLE, unreadable, entry)
 
     def _refused(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         message = None if entry.cause is None else self.views.messages.get(entry.cause)

@@ -18,7 +18,8 @@ from .alike import Alike
 from .dialogue import Dialogue
 from .kind import Kind
 from .known import Known
-from .moments import ClientEnd
+from .lines import Lines
+from .moments import ClientEnd, Unreadable
 from .series import Series
 from .speech import Era
 from .tokens import Tokens
@@ -69,9 +70,10 @@ class Subject:
     `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
     missing, `limits` the times at which a limit of the server disturbed it, `draining` when the server began to end.
     `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
-    nothing more can come. `known` is what it was told in answers, `alike` what it asked again. `marks` are what rules
-    found about the views of entries; `kept`, `counts` and `newest` are what queries remember for rules, `own` what some
-    rules keep themselves.
+    nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams on
+    which it asked for more than `server/discover`. `known` is what it was told in answers, `alike` what it asked again.
+    `marks` are what rules found about the views of entries; `kept`, `counts` and `newest` are what queries remember for
+    rules, `own` what some rules keep themselves.
     """
 
     label: str
@@ -88,16 +90,17 @@ class Subject:
     agents: dict[str, int] = field(default_factory=dict)
     revisions: set[str] = field(default_factory=set)
     transports: set[str] = field(default_factory=set)
-    eras: set[Era] = field(default_factory=set)
+    eras: dict[Era, float] = field(default_factory=dict)
     capabilities: dict[str, int] = field(default_factory=dict)
     requests: int = 0
     listings: int = 0
     uses: int = 0
     exchanges: int = 0
-    open_pipes: int = 0
+    busy: set[Connection] = field(default_factory=set)
     known: Known = field(default_factory=Known)
     alike: Alike = field(default_factory=Alike)
     dialogue: Dialogue = field(default_factory=Dialogue)
+    lines: Lines = field(default_factory=Lines)
     tokens: Tokens = field(init=False)
     tallies: dict[str, RuleTally] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
@@ -157,7 +160,7 @@ class Subject:
     def count_message(self, message: Message) -> None:
         """One more message of the client."""
         if message.era is not None:
-            self.eras.add(message.era)
+            self.eras.setdefault(message.era, message.at)
         if message.revision is not None:
             self.revisions.add(message.revision)
         if message.rpc == "request":
@@ -167,6 +170,14 @@ class Subject:
             session = message.in_session
             if session is not None and message.method not in FREE and session not in self.firsts:
                 self.firsts.store(session, message)
+
+    def says_line(self, line: Message | Unreadable, pipe: Connection, *, is_bad: bool) -> None:
+        """A line came on standard streams. A process that only asks what the server is may run beside another."""
+        if not (isinstance(line, Message) and line.method == "server/discover") and pipe not in self.busy:
+            if self.busy:
+                self.has_several("two processes on standard streams at the same time have this name", line.at)
+            self.busy.add(pipe)
+        self.lines.add(line, pipe, is_bad=is_bad)
 
     # -- what it did
 

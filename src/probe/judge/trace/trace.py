@@ -28,6 +28,7 @@ from .alike import Place as AlikePlace
 from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
 from .kind import Kind
 from .known import FirstPage
+from .lines import Line, Run
 from .listings import ListPage, Lists
 from .series import ALWAYS, NEVER, Series
 from .skills import SkillEntry
@@ -207,6 +208,10 @@ class SeenQueries:
         """The same, with those that the server refused or could not take."""
         return [reply for reply in self._trace.subject.dialogue.answers.get(question, ()) if reply.at < until]
 
+    def run(self, line: Line) -> Run | None:
+        """The lines of standard streams around one that is no message, which are none either."""
+        return self._trace.subject.lines.run_of(line)
+
     def limited(self, since: float, until: float) -> bool:
         """True if a limit of the server, or its end, disturbed the client in a window."""
         return self._trace.disturbance(since, until) is not None
@@ -272,6 +277,17 @@ class SureQueries:
             return
         if self._trace.several() is not None or not _is_one_connection(one, other):
             raise Undecided(f"{why}; two clients may have this name", *shown_by)
+
+    def whole_run(self, run: Run, line: Line) -> Run:
+        """No more lines belong to a run, and none is missing from a line of it on."""
+        if run.over is None and self._trace.subject.end is None:
+            raise TooEarly(None, run.pipe)
+        if run.is_cut:
+            raise Undecided("the last line has no end, and may be cut off")
+        over = self._trace.now if run.over is None else run.over
+        if self._trace.gap_in(run.before[run.lines.index(line)], over):
+            raise Undecided("entries are missing around the line, which may be a part of a message")
+        return run
 
     def ended(self, view: Session | Connection | Exchange) -> float:
         """A session, a connection or an exchange is over, or its client has ended; when that was."""

@@ -1,0 +1,253 @@
+"""Rules `http.*` about what a client does with an answer, and with what stands beside messages in an event stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from ....log import events
+from ....log.event_log import Entry
+from ....views.values import Exchange, Message
+from ....wire.jsonrpc import is_id
+from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
+from ...trace.opportunities import ANSWERED, EXCHANGE, LEFT, NOTIFICATION, REQUEST
+from ...trace.rules import rule
+from ...trace.series import NEVER
+from ...trace.trace import Trace
+
+_CANCELLED: Final = "notifications/cancelled"
+_EVENTS: Final = "text/event-stream"
+_FORMS: Final = frozenset({"application/json", _EVENTS})
+# A client that cannot read a form gives up all its answers from the first one on: more of them say nothing new.
+_MOST_MISSED: Final = 10
+_AFTER_EMPTY: Final = "after the answer on a stream with an empty event"
+_UNKNOWN: Final = "an answer before it may have been understood"
+
+
+def form_of(request: Message) -> str | None:
+    """How a request was answered by a result; None where that came on another exchange, as a resumed stream does."""
+    exchange, answer = request.exchange, request.answer
+    if exchange is None or exchange.response is None or answer is None or answer.delivered is None:
+        return None
+    if answer.rpc != "response" or answer.delivered.context.exchange != exchange.number:
+        return None
+    kind = str(getattr(exchange.response.fact, "content_type", "")).partition(";")[0]
+    return kind if kind in _FORMS else None
+
+
+def is_missed(request: Message, at: float, trace: Trace) -> bool:
+    """True if a request was first cancelled by then, and long after its answer came: its sender still waited."""
+    asked, answered = request.asked_to_cancel, request.answered
+    if asked is None or answered is None or asked.at > at:
+        return False
+    return asked.at - answered > trace.allowances.end_after_s
+
+
+def missed_by(message: Message, trace: Trace) -> Message | None:
+    """The request whose answer the sender of a cancellation has missed."""
+    id = message.params.get("requestId")
+    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    if request is None or request.asked_to_cancel is not message:
+        return None
+    return request if is_missed(request, message.at, trace) else None
+
+
+@dataclass(slots=True)
+class _Forms:
+    """By form: the first request after an answer that repeats nothing, and how many answers were missed."""
+
+    went_on: dict[str, Message] = field(default_factory=dict)
+    missed: dict[str, int] = field(default_factory=dict)
+
+
+@rule("http.both-answer-forms", each=REQUEST)
+def goes_on(message: Message, trace: Trace) -> Finding | None:
+    """Understands JSON answers and event streams. People, models and scripts repeat calls, so that says nothing."""
+    known = trace.kept(_Forms)
+    if len(known.went_on) == len(_FORMS):
+        return None
+    request = trace.seen.last(ANSWERED, until=message.at)
+    form = None if request is None else form_of(request)
+    if request is None or form is None or form in known.went_on or is_repetition(message, request):
+        return None
+    known.went_on[form] = message
+    return PASS(*known.went_on.values()) if len(known.went_on) == len(_FORMS) and not known.missed else None
+
+
+def is_repetition(message: Message, request: Message) -> bool:
+    """True for the same method and params again."""
+    return message.method == request.method and {**message.params, "_meta": 0} == {**request.params, "_meta": 0}
+
+
+@rule("http.both-answer-forms", each=NOTIFICATION, methods={_CANCELLED})
+def misses_a_form(message: Message, trace: Trace) -> Finding | None:
+    """A client that cannot read a form understands none of its answers: one that was left alone shows that it can."""
+    request, known = missed_by(message, trace), trace.kept(_Forms)
+    form = None if request is None else form_of(request)
+    if request is None or request.answered is None or form is None:
+        return None
+    known.missed[form] = count = known.missed.get(form, 0) + 1
+    (other,) = _FORMS - {form}
+    if not 1 < count <= _MOST_MISSED or other not in known.went_on or other in known.missed:
+        return None
+    before = [each for each in trace.seen.all(ANSWERED, until=request.answered) if form_of(each) == form]
+    if len(before) + 1 != count:
+        return None
+    trace.sure.knows_all(ANSWERED, None, NEVER, _UNKNOWN)
+    waited = message.at - request.answered
+    remark = f"cancelled a request {waited:.1f} s after its answer as {form}, and so all that had such an answer"
+    return FAIL(remark, *(each.asked_to_cancel or each for each in before))
+
+
+@rule("http.sse-empty-data", each=REQUEST)
+def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
+    """Takes an event without data for what it is.
+
+    The fault shows only later: the request is cancelled although its answer came, or the session is begun anew on the
+    same connection. A new process begins a session as well, and has a connection of its own.
+    """
+    request = primed_before(message.at, trace)
+    if request is None:
+        return None
+    if message.method != "initialize":
+        return PASS(message, at=request)
+    if message.place is None or message.place is not request.place:
+        return None
+    return _missed_empty(request, message, f"began a new session {_AFTER_EMPTY}", trace)
+
+
+@rule("http.sse-empty-data", each=EXCHANGE)
+def ends_after_empty(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Likewise where it ends its session next."""
+    request = primed_before(trace.at, trace) if exchange.fields.method == "DELETE" else None
+    return None if request is None else PASS(exchange, at=request)
+
+
+@rule("http.sse-empty-data", each=NOTIFICATION, methods={_CANCELLED})
+def misses_after_empty(message: Message, trace: Trace) -> Finding | None:
+    """Likewise where it gives the request up."""
+    request = missed_by(message, trace)
+    if request is None or not is_primed(request):
+        return None
+    return _missed_empty(request, message, f"cancelled a request {_AFTER_EMPTY}", trace)
+
+
+def is_primed(request: Message) -> bool:
+    """True if the answer came on an event stream that had an event without data."""
+    stream = None if request.answer is None else request.answer.stream
+    if stream is None or form_of(request) != _EVENTS or request.answered is None:
+        return False
+    return any(each.mono < request.answered and what(each) == "priming" for each in stream.controls)
+
+
+def primed_before(at: float, trace: Trace) -> Message | None:
+    """The request that was answered on such a stream, where its client has asked for nothing since then."""
+    request = trace.seen.last(ANSWERED, until=at)
+    last = trace.seen.last(REQUEST, until=at)
+    if request is None or request.answered is None or not is_primed(request) or is_missed(request, at, trace):
+        return None
+    return None if last is not None and last.at > request.answered else request
+
+
+def _missed_empty(request: Message, by: Message, remark: str, trace: Trace) -> Finding | None:
+    count = trace.nth()
+    if count == 1:
+        return UNCLEAR(f"{remark}, once", by, at=request)
+    before = trace.seen.all(ANSWERED, until=request.answered or 0) if count <= _MOST_MISSED else ()
+    primed = [each for each in before if is_primed(each)]
+    if len(primed) + 1 != count:
+        return None
+    trace.sure.knows_all(ANSWERED, None, NEVER, _UNKNOWN)
+    return FAIL(remark, by, *primed, at=request)
+
+
+# How soon a client that fails on a comment ends its stream.
+_AT_ONCE_S: Final = 0.2
+# Timers of clients and proxies are set to multiples of this, and then end a stream whatever it carried.
+_TIMER_S: Final = 5.0
+# So near to each other, two times are the same.
+_NEAR_S: Final = 0.3
+
+
+@dataclass(slots=True)
+class _Comments:
+    """Streams that ended at their first comment, with its time after the request; or one that outlived a comment."""
+
+    ends: list[tuple[float, Exchange]] = field(default_factory=list)
+    survived: bool = False
+
+
+@rule("http.sse-comments", each=ANSWERED)
+def outlives_comments(request: Message, trace: Trace) -> Finding | None:
+    """Ignores comments on event streams."""
+    exchange = request.exchange
+    if exchange is None or first_comment(exchange, trace.at) is None:
+        return None
+    trace.kept(_Comments).survived = True
+    return PASS()
+
+
+@rule("http.sse-comments", each=LEFT)
+def leaves_at_comment(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Likewise where the client hangs up.
+
+    A client's timer ends streams at the time when a comment comes, as both follow a silence. And the server asks a peer
+    that seems to have gone by a comment whether it still reads: that comment comes because the stream ends. So only the
+    comment counts that follows a silence of `keep_alive_s`, which must be no multiple of five seconds.
+    """
+    return _ended(exchange, trace.at, trace) if exchange.ended_by == "client" else None
+
+
+@rule("http.sse-comments", each=NOTIFICATION, methods={_CANCELLED})
+def cancels_at_comment(message: Message, trace: Trace) -> Finding | None:
+    """Likewise where it cancels."""
+    id = message.params.get("requestId")
+    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    exchange = None if request is None else request.exchange
+    return None if exchange is None else _ended(exchange, message.at, trace)
+
+
+def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
+    comment, known = first_comment(exchange, at), trace.kept(_Comments)
+    place = next((each for each in exchange.messages if each.rpc == "request" and each.received), exchange.session)
+    if comment is None or place is None or at - comment > _AT_ONCE_S or not is_meaningful(exchange, comment, trace):
+        return None
+    after = comment - exchange.began.mono
+    if all(abs(after - each) > _NEAR_S for each, _ in known.ends):
+        known.ends = [*known.ends[-9:], (after, exchange)]
+    if known.survived:
+        return None
+    if len(known.ends) < trace.allowances.survival_tries:
+        return UNCLEAR(f"ended {(at - comment) * 1000:.0f} ms after the first comment", exchange, at=place)
+    remark = f"ended {len(known.ends)} streams within {_AT_ONCE_S * 1000:.0f} ms of the first comment"
+    return FAIL(remark, *(each for _, each in known.ends), at=place)
+
+
+def first_comment(exchange: Exchange, at: float) -> float | None:
+    """When the first comment came that the response to an exchange carried before a time."""
+    controls = () if exchange.stream is None else exchange.stream.controls
+    comments = (each for each in controls if each.context.exchange == exchange.number and what(each) == "comment")
+    return next((each.mono for each in comments if each.mono < at), None)
+
+
+def is_meaningful(exchange: Exchange, comment: float, trace: Trace) -> bool:
+    """True if a comment came after `keep_alive_s` of silence, and at no time at which timers end streams."""
+    keep_alive_s, stream = trace.settings.get("keep_alive_s"), exchange.stream
+    if not isinstance(keep_alive_s, (int, float)) or stream is None:
+        return False
+    began = exchange.began if exchange.response is None else exchange.response
+    times = [began.mono, *(each.had for each in stream.sent.values() if each.had is not None)]
+    times += [each.mono for each in stream.controls]
+    silence = comment - max(each for each in times if each < comment)
+    return silence >= keep_alive_s - 0.05 and not is_timer(silence) and not is_timer(comment - exchange.began.mono)
+
+
+def is_timer(seconds: float) -> bool:
+    """True for a time at which a timer may have fired."""
+    rest = seconds % _TIMER_S
+    return min(rest, _TIMER_S - rest) <= _NEAR_S
+
+
+def what(control: Entry) -> str:
+    """What a control event of a stream was."""
+    return cast("events.StreamControl", control.fact).what

@@ -1,0 +1,145 @@
+"""Rules `stdio.*`: standard streams."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pydantic_core import from_json
+
+from ....views.contents import members
+from ....views.values import Connection, Message, Session
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.lines import Run
+from ...trace.moments import ProcessChange, Unreadable
+from ...trace.opportunities import MESSAGE, PIPE, PROCESS, REQUEST, SESSION, UNREADABLE
+from ...trace.rules import rule
+from ...trace.series import NEVER
+from ...trace.trace import Trace
+from .processes import was_killed
+
+# Bytes of lines that are tried as one message.
+_MOST_BYTES: Final = 100_000
+_ESCAPED: Final = re.compile(r"\\x([0-9a-f]{2})", re.IGNORECASE)
+_SIGNALS: Final = frozenset({"SIGTERM", "SIGINT", "SIGHUP"})
+
+
+@rule("stdio.one-line-each", each=MESSAGE)
+def one_line(message: Message, trace: Trace) -> Finding | None:
+    """Writes each message on one line."""
+    return None if message.rpc == "invalid" else PASS()
+
+
+@rule("stdio.one-line-each", each=UNREADABLE)
+def several_lines(unreadable: Unreadable, trace: Trace) -> Finding | None:
+    """Likewise: lines that are one message together."""
+    run = trace.seen.run(unreadable)
+    if run is None or run.lines[0] is not unreadable or not is_one_message(trace.sure.whole_run(run, unreadable)):
+        return None
+    return FAIL(f"one message on {len(run.lines)} lines", *run.lines)
+
+
+@rule("stdio.one-line-each", each=PROCESS)
+def line_ends(change: ProcessChange, trace: Trace) -> Finding | None:
+    """A carriage return before the line end is white space in JSON, and changes no message."""
+    return Finding("nothing", measured={"line_ends": "CRLF"}) if change.fact.what == "crlf" else None
+
+
+def is_one_message(run: Run) -> bool:
+    """True if several lines are one message together. The log may have only the beginning of one."""
+    texts = []
+    for line in run.lines if len(run.lines) > 1 else ():
+        if isinstance(line, Message):
+            texts.append(line.raw)
+        elif line.fault == "syntax" and line.fact.size <= len(line.fact.head):
+            texts.append(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), line.fact.head).encode("latin-1"))
+        else:
+            return False
+    try:
+        value = from_json(b"\n".join(texts)[:_MOST_BYTES])
+    except ValueError:
+        return False
+    return bool({"method", "result", "error"} & members(value).keys())
+
+
+@rule("stdio.closes-input-first", each=PROCESS)
+def closes_input(change: ProcessChange, trace: Trace) -> Finding | None:
+    """Ends the server by closing its input."""
+    pipe = change.pipe
+    if change.fact.what != "end_of_input" or pipe is None:
+        return None
+    if was_killed(change.at, trace):
+        return UNCLEAR("the client was killed, which closes its end as well")
+    signal = next((each for each in pipe.changes if getattr(each.fact, "what", "") in _SIGNALS), None)
+    if signal is None or signal.seq > change.seq:
+        return PASS()
+    return UNCLEAR(f"{getattr(signal.fact, 'what', '')} came just before the end of input", signal)
+
+
+@rule("stdio.closes-input-first", each=PROCESS)
+def sends_signal(change: ProcessChange, trace: Trace) -> Finding | None:
+    """Likewise: a signal came while the input was open.
+
+    A terminal, a supervisor or a wrapper may send the signal in place of the client, and a client that is killed closes
+    everything at once. Where both come at the same time, nothing says which was first.
+    """
+    pipe, what = change.pipe, change.fact.what
+    if pipe is None or what not in _SIGNALS:
+        return None
+    if any(each.seq < change.seq and getattr(each.fact, "what", "") in _SIGNALS for each in pipe.changes):
+        return None
+    ended = trace.sure.ended(pipe)
+    if pipe.input_ended is not None:
+        return None
+    if what == "SIGTERM" and not was_killed(ended, trace):
+        return FAIL("SIGTERM came while standard input was open (client, supervisor or wrapper)")
+    return UNCLEAR(f"{what} came while standard input was open, perhaps to a whole group")
+
+
+@rule("stdio.no-responses", each=MESSAGE)
+def answers_nothing(message: Message, trace: Trace) -> Finding | None:
+    """Writes no responses.
+
+    Inside a session on the same pipe answers are legal. The rules of a WebSocket are this server's own choice.
+    """
+    pipe = message.pipe
+    session = None if pipe is None else pipe.session
+    if pipe is None or message.rpc == "invalid" or (session is not None and session.opened.mono < message.at):
+        return None
+    if message.rpc not in ("response", "error"):
+        return PASS()
+    if pipe.transport == "stdio":
+        return FAIL("a response was written, and no session is open")
+    return WARN("a response was sent, and no session is open")
+
+
+@rule("stdio.probes-with-discover", each=REQUEST)
+def modern_request(request: Message, trace: Trace) -> Finding | None:
+    """Probes with server/discover when it speaks both eras."""
+    return _probes(request.at, request.pipe, trace)
+
+
+@rule("stdio.probes-with-discover", each=SESSION)
+def legacy_session(session: Session, trace: Trace) -> Finding | None:
+    """Likewise where a session shows the second era."""
+    return _probes(session.opened.mono, session.connection, trace)
+
+
+def _probes(at: float, place: Connection | None, trace: Trace) -> Finding | None:
+    """Only a process that used both is surely of a client that speaks both, and only the first of a client.
+
+    Another one may have been told its era by its configuration. A later process may know the era from an earlier one,
+    such as a short one that only asks for `server/discover`.
+    """
+    if len([since for since in trace.subject.eras.values() if since <= at]) < 2 or trace.nth() > 1:
+        return None
+    pipe = next((each for each in trace.seen.all(PIPE, until=at) if each.transport == "stdio"), None)
+    first = None if pipe is None else pipe.first
+    if pipe is None or first is None or pipe.opened is None or trace.gap_in(NEVER, pipe.opened.mono):
+        return None
+    if first.method == "server/discover":
+        return PASS(at=first)
+    in_session = pipe.session is not None and pipe.session.opened.mono < at
+    if place is pipe and (in_session or first.era == "modern"):
+        return FAIL(f"speaks both eras, and its first message is {first.method}", at=first)
+    return UNCLEAR(f"spoke both eras in several processes; its first message was {first.method}", at=first)
