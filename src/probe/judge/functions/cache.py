@@ -77,7 +77,7 @@ def has_reason(request: Message, since: float, until: float, trace: Trace) -> bo
         or (method != "server/discover" and seen.has(REQUEST, "server/discover", since=since, until=until))
         or seen.has(SESSION, since=since, until=until)
         or seen.has(PIPE, since=since, until=until)
-        or any(seen.error_of(each) is not None for each in seen.all(ANSWERED, since=since, until=until))
+        or any(seen.error_of(each) not in (None, 0) for each in seen.all(ANSWERED, since=since, until=until))
     )
 
 

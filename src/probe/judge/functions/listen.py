@@ -32,7 +32,7 @@ _FLAGS: Final = frozenset({"toolsListChanged", "promptsListChanged", "resourcesL
 _NAMES: Final = frozenset({"resourceSubscriptions", "taskIds"})
 _ABOUT_LISTS: Final = re.compile(r"tool|prompt|resource|listchanged")
 _REPEATS: Final = 3
-# Equal subscriptions that are looked at.
+# Equal subscriptions, and changes of a list, that are looked at.
 _MOST: Final = 50
 
 
@@ -40,10 +40,12 @@ _MOST: Final = 50
 def relists(request: Message, trace: Trace) -> Finding | None:
     """Lists again when a list has changed; one with several sessions needs to ask in one of them."""
     method = str(request.method)
-    told = trace.seen.last(TOLD, _CHANGE_OF[method], until=request.at)
-    if told is None or told.had is None or method not in awaited(told, told.had, request.at, trace):
-        return None
-    return PASS(request, at=told)
+    for told in trace.seen.newest(TOLD, _CHANGE_OF[method], _MOST):
+        if told.had is None or trace.seen.has(REQUEST, method, since=told.had, until=request.at):
+            return None
+        if trace.seen.has(REQUEST, method, until=told.had, scope=told.scope):
+            return PASS(request, at=told)
+    return None
 
 
 @rule("listen.relists", each=REQUEST, methods=_USES, one_process=True)

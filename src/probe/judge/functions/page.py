@@ -143,8 +143,9 @@ def stops(request: Message, trace: Trace) -> Finding | None:
     again = [each for each in trace.seen.equal(request, request.scope).between(had, until, _MOST) if each.began > had]
     if len(again) > _REFRESHES:
         return WARN(f"asked for the last page of {request.method} again and again", request, at=again[_REFRESHES])
-    if not any(place is not None and place.closed_by(until) for place in (request.in_session, request.pipe)):
-        trace.sure.crossed(had, "settle_s")
+    places = (request.in_session, request.pipe)
+    ends = [place.closed.mono for place in places if place is not None and place.closed is not None]
+    trace.sure.crossed(had, min([until, *ends]) - had)
     return UNCLEAR(f"asked for the last page {len(again)} times more; a person may have") if again else PASS()
 
 

@@ -150,7 +150,9 @@ def attempt(trace: Trace) -> Finding | None:
     """Backs off when it reconnects."""
     attempts, now = trace.kept(Attempts), trace.at
     failed, attempts.failed, times = attempts.failed, None, attempts.times
-    if failed is None or trace.gap_in(times[0] if times else failed, now):
+    if failed is None:
+        return None
+    if trace.gap_in(times[0] if times else failed, now):
         times.clear()
         return None
     times.append(now)

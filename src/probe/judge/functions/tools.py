@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -250,25 +250,34 @@ def begins_anew(call: Message, trace: Trace) -> Finding | None:
     """
     if call.answer is None or not is_large(call):
         return None
-    had, anew = trace.at, begun_anew(call, trace)
-    if anew is None:
-        trace.passed(had, _ANEW_S)
+    had, anew = trace.at, initialized_after(call, trace)
+    if anew is None or went_on(call, trace) != "anew":
         return None
-    if trace.seen.has(MESSAGE, since=had, until=anew.at + trace.allowances.person_s, scope=call.scope):
+    due = anew.at + trace.allowances.person_s
+    if trace.seen.has(MESSAGE, since=had, until=due, scope=call.scope):
         return None
     trace.sure.had_time(anew.at, "person_s", anew)
-    before = trace.seen.last(ANSWERED, "tools/call", until=had, scope=call.scope)
-    has_gone_on = before is not None and before.answered is not None and before.answered < call.at
-    fates = trace.fates(ANSWERED, begun_anew, "tools/call", before=call)
-    if has_gone_on and all(other is None for _, other in fates):
+    newest = trace.seen.last(MESSAGE, until=due) or call
+    fates = trace.fates(ANSWERED, went_on, "tools/call", before=newest)
+    others = {fate for other, fate in fates if other is not call and not is_large(other)}
+    if "on" in others and "anew" not in others:
         return FAIL(f"the client or a gateway initialized anew after a result of {call.answer.size} bytes", anew)
     return UNCLEAR("initialized anew after a large result; it may do so after each", anew)
 
 
-def begun_anew(call: Message, trace: Trace) -> Message | None:
-    """The `initialize` that came soon after a result, where the client did not go on in the session that had it."""
+def initialized_after(call: Message, trace: Trace) -> Message | None:
+    """The `initialize` that came soon after the result of a call."""
+    had = call.answered or 0.0
+    trace.passed(had, _ANEW_S)
+    return next(iter(trace.seen.all(REQUEST, "initialize", since=had, until=had + _ANEW_S)), None)
+
+
+def went_on(call: Message, trace: Trace) -> Literal["on", "anew", "nothing"]:
+    """What came first after a result: something where that was delivered, or an `initialize`."""
     had, scope = call.answered, call.scope
     if had is None or scope is None or scope.kind == "client":
-        return None
-    anew = next(iter(trace.seen.all(REQUEST, "initialize", since=had, until=had + _ANEW_S)), None)
-    return None if anew is None or trace.seen.has(MESSAGE, since=had, until=anew.at, scope=scope) else anew
+        return "nothing"
+    anew = initialized_after(call, trace)
+    if trace.seen.has(MESSAGE, since=had, until=had + _ANEW_S if anew is None else anew.at, scope=scope):
+        return "on"
+    return "nothing" if anew is None else "anew"
