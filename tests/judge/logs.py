@@ -630,6 +630,10 @@ def judged(
 
 
 BETTER: Mapping[str, str] = {
+    "tasks.input-required": "a task that the client has cancelled needs no input",
+    "tasks.polls-to-end": "a look at a task counts, also where entries were missing before it",
+    "tasksx.polls-to-end": "a look at a task counts, also where entries were missing before it",
+    "tasksx.polymorphic": "a look at a task counts, also where entries were missing before it",
     "elicit.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
     "roots.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
     "ping.answered": "an answer that came counts, also where a limit of the server was reached before it",

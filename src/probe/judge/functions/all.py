@@ -26,18 +26,16 @@ from . import (
     sampling,
     security,
     skills,
+    tasks,
+    tasksx,
     tools,
     version,
 )
-from .transports import http, http_answers, http_modern, resume, session, stdio, websocket
 
 _GROUPS: Final = (
     cache,
     cancel,
     elicit,
-    http,
-    http_answers,
-    http_modern,
     ids,
     jsonrpc,
     lifecycle,
@@ -51,16 +49,14 @@ _GROUPS: Final = (
     ping,
     polite,
     progress,
-    resume,
     roots,
     sampling,
     security,
-    session,
     skills,
-    stdio,
+    tasks,
+    tasksx,
     tools,
     version,
-    websocket,
 )
 
 FUNCTIONS: Final = registered()

@@ -20,7 +20,7 @@ from .asked import AskedQuestions
 from .moments import TaskNews, declared_in
 from .questions import METHODS, Question, Reply
 from .rounds import Retry, SubjectRounds
-from .tasks import NOTIFICATIONS, Tasks, Told, describes_tasks
+from .tasks import ABOUT_TASKS, NOTIFICATIONS, Tasks, Told, describes_tasks
 
 NEWS: Final = frozenset({"notifications/cancelled", *NOTIFICATIONS})
 """The notifications of the server that are about a question or a task."""
@@ -80,11 +80,9 @@ class Dialogue:
     def received(self, message: Message) -> Iterator[Question | Reply | Retry | Told]:
         """The client sent a message: the opportunities that come of it."""
         if message.rpc == "request":
-            if message.method == "tasks/cancel":
-                self.tasks.cancelled(message)
-                return
-            if message.method == "tasks/update":
-                replies = self.tasks.updated(message)
+            if message.method in ABOUT_TASKS:
+                self.tasks.requested(message)
+                replies = self.tasks.updated(message) if message.method == "tasks/update" else ()
             else:
                 retry = self.rounds.retried(message)
                 if retry is None:

@@ -209,8 +209,9 @@ class Finder:
             subject.named(fact.client_name, fact.client_version, members(from_json(fact.capabilities)), entry.mono)
 
     def _task_changed(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
-        if entry.context.task is not None:
-            news = TaskNews(entry)
+        task = self.views.tasks.get(entry.context.task or "")
+        if task is not None:
+            news = TaskNews(entry, task)
             subject.dialogue.changed(news)
             self._note(subject, each.TASK_NEWS, news, entry)
 

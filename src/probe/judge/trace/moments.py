@@ -13,7 +13,7 @@ from ...log.event_log import Entry
 from ...log.events.messages import UnreadableFault
 from ...views.contents import members
 from ...views.values import Connection, Exchange, Session
-from ...views.work import Stream
+from ...views.work import Stream, Task
 
 
 class Moment(Struct, eq=False):
@@ -102,10 +102,12 @@ class ProcessChange(Moment, eq=False):
 class TaskNews(Moment, eq=False):
     """A status of a task at the server; the client need not know it yet."""
 
+    task: Task
+
     @property
     def id(self) -> str:
         """The task."""
-        return self.entry.context.task or ""
+        return self.task.id
 
     @property
     def status(self) -> str:

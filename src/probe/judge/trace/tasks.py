@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...log.bounded import Newest
 from ...views.contents import members
 from ...views.values import Message, Session
+from ...views.work import Task
 from ...wire.revisions import V2025_11_25, V2026_07_28
 from ...wire.v2026.meta import CLIENT_CAPABILITIES
 from ..values import pointer
 from .moments import TaskNews
 from .questions import Question, Reply, input_questions
+from .series import ALWAYS, Series
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
@@ -22,7 +24,8 @@ TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 # Tasks of one subject, and questions of one task, that are remembered.
 _MOST_TASKS: Final = 1_000
 _MOST_QUESTIONS: Final = 200
-_MOST_TOLD: Final = 1_000
+ABOUT_TASKS: Final = frozenset({"tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "subscriptions/listen"})
+_ASKING: Final = frozenset({"tasks/get", "notifications/tasks"})
 # Requests and notifications that tell how a task stands.
 _REQUESTS: Final = frozenset({"tasks/get", "tasks/cancel", "tasks/list"})
 NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
@@ -33,43 +36,51 @@ NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/t
 class TaskView:
     """A task. `created` is when its handle was delivered, which `handle` is; `request` is the call that became it.
 
-    `status` and `poll_s`, the poll interval in seconds, are those that were delivered last. `over` is when a terminal
-    status was first delivered, `ended` when the task had one at the server. `cancelled` is the first `tasks/cancel`.
-    `questions` are those of the extension by their keys, also those that were emitted only. `told` is what the client
-    was told of it, in the order of the deliveries, the newest 1,000: a rule that decides as of a moment looks there.
+    `work` is the task as `views/` has it. `status` is the one that was delivered last, `ended` is when the task had a
+    terminal one at the server. `questions` are those of the extension by their keys, also those that were emitted only.
+    `told` is what the client was told of it, in the order of the deliveries. `over` is what first told a client that it
+    has ended, in answer to `tasks/get` or as it listens, by legacy session. `requests` are all that name it, by method.
     """
 
     id: str
+    work: Task | None = None
     revision: str | None = None
-    session: Session | None = None
     request: Message | None = None
     handle: Message | None = None
     created: float | None = None
     status: str = ""
-    poll_s: float | None = None
-    over: float | None = None
     ended: float | None = None
-    cancelled: Message | None = None
     questions: Newest[str, Question] = field(default_factory=lambda: Newest(_MOST_QUESTIONS))
-    told: deque[Told] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
+    told: Series[Told] = field(default_factory=Series)
+    over: dict[Session | None, Told] = field(default_factory=dict)
+    requests: defaultdict[str, Series[Message]] = field(default_factory=lambda: defaultdict(Series))
 
     @property
     def is_over(self) -> bool:
         """Whether it has ended at the server."""
         return self.ended is not None
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all that it asked is remembered."""
-        return self.handle is not None and len(self.questions) < _MOST_QUESTIONS
+    def first_request(self, since: float, until: float) -> Message | None:
+        """The first request about it in a window."""
+        found = (series.between(since, until)[:1] for series in self.requests.values())
+        return min((each for some in found for each in some), key=lambda each: each.at, default=None)
+
+    def is_whole(self, at: float) -> bool:
+        """True if all that it had asked before a time is known."""
+        return self.handle is not None and self.handle.at < at and len(self.questions) < _MOST_QUESTIONS
+
+    def asked_by(self, key: str, at: float) -> bool:
+        """True if it had asked a question of this key before a time, whether the client had that or not."""
+        question = self.questions.get(key)
+        return question is not None and question.sent.at < at
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Told:
     """The client was told how a task stands. `method` is that of the request or notification that told it.
 
     `request` is the client's request, None for a notification. `before` is the status that the client knew, `poll_s`
-    the poll interval that it was told now, in seconds.
+    the poll interval that it was told now, in seconds. `asks` are the keys of the questions that the task has.
     """
 
     task: TaskView
@@ -79,6 +90,12 @@ class Told:
     status: str
     before: str
     poll_s: float | None
+    asks: Collection[str]
+
+    @property
+    def session(self) -> Session | None:
+        """The legacy session in which it was told."""
+        return self.sent.in_session if self.request is None else self.request.in_session
 
     @property
     def revision(self) -> str | None:
@@ -103,8 +120,14 @@ class Told:
 
 @dataclass(slots=True)
 class Tasks:
-    """The tasks of one subject."""
+    """The tasks of one subject: those that it was told of, and those of its requests.
 
+    `used` is when it first made a request about one that it was told of. `forgot` says that there were more than are
+    remembered.
+    """
+
+    used: float = ALWAYS
+    forgot: bool = False
     _known: Newest[str, TaskView] = field(default_factory=lambda: Newest(_MOST_TASKS))
 
     def find(self, id: Any) -> TaskView | None:
@@ -121,7 +144,6 @@ class Tasks:
         for body, place in _described(sent):
             task = self._task(str(body["taskId"]))
             task.revision = task.revision or _revision(body)
-            task.session = task.session or sent.session
             if _is_handle(sent):
                 task.handle, task.request = sent, sent.request
             if "inputRequests" not in body:
@@ -142,21 +164,31 @@ class Tasks:
             task = self._task(str(body["taskId"]))
             status, before = str(body.get("status")), task.status
             task.status = status
-            interval = body.get("pollInterval", body.get("pollIntervalMs"))
-            task.poll_s = interval / 1000 if isinstance(interval, (int, float)) else None
             if _is_handle(sent):
                 task.created = sent.had
-            if status in TERMINAL and task.over is None:
-                task.over = sent.had
             keys = members(body.get("inputRequests"))
             new = [each for key, each in task.questions.items() if key in keys and each.delivered is None]
             for question in new:
                 question.delivered = sent.had
             request = sent.request if sent.rpc == "response" else None
-            method = sent.method if request is None else request.method
-            told = Told(task, sent, str(method), request, status, before, task.poll_s)
-            task.told.append(told)
+            method = str(sent.method if request is None else request.method)
+            interval = body.get("pollInterval", body.get("pollIntervalMs"))
+            poll_s = interval / 1000 if isinstance(interval, int | float) else None
+            told = Told(task, sent, method, request, status, before, poll_s, tuple(keys))
+            task.told.add(told.at, told)
+            if status in TERMINAL and method in _ASKING:
+                task.over.setdefault(told.session, told)
             yield told, new
+
+    def requested(self, message: Message) -> None:
+        """The client sent a request about a task, or about several with `subscriptions/listen`."""
+        listed = members(message.params.get("notifications")).get("taskIds")
+        named = [message.params.get("taskId"), *(listed[:_MOST_TASKS] if isinstance(listed, list) else ())]
+        for id in {each for each in named if isinstance(each, str)}:
+            task = self._task(id)
+            task.requests[str(message.method)].add(message.at, message)
+            if task.revision is not None or task.work is not None:
+                self.used = min(self.used, message.at)
 
     def updated(self, message: Message) -> Iterator[Reply]:
         """The client sent `tasks/update`: its answers to questions that are known."""
@@ -166,15 +198,10 @@ class Tasks:
             if question is not None:
                 yield Reply(question, message, value, None, pointer("params", "inputResponses", key))
 
-    def cancelled(self, message: Message) -> None:
-        """The client sent `tasks/cancel`."""
-        task = self.named_by(message)
-        if task is not None and task.cancelled is None:
-            task.cancelled = message
-
     def changed(self, news: TaskNews) -> None:
         """A task has a new status at the server, which may come before its handle."""
         task = self._task(news.id)
+        task.work = news.task
         if news.status in TERMINAL and task.ended is None:
             task.ended = news.at
 
@@ -182,7 +209,8 @@ class Tasks:
         task = self._known.get(id)
         if task is None:
             task = TaskView(id)
-            self._known.store(id, task)
+            if self._known.store(id, task) is not None:
+                self.forgot = True
         return task
 
 

@@ -33,6 +33,7 @@ from .listings import ListPage, Lists
 from .series import ALWAYS, NEVER, Series
 from .skills import SkillEntry
 from .subject import Place, Subject
+from .tasks import TaskView
 from .tokens import Beside
 
 View = TypeVar("View")
@@ -212,6 +213,10 @@ class SeenQueries:
         """The lines of standard streams around one that is no message, which are none either."""
         return self._trace.subject.lines.run_of(line)
 
+    def task(self, request: Message) -> TaskView | None:
+        """The task that a request such as `tasks/get` names, whether the log has told of it or not."""
+        return self._trace.subject.dialogue.tasks.named_by(request)
+
     def limited(self, since: float, until: float) -> bool:
         """True if a limit of the server, or its end, disturbed the client in a window."""
         return self._trace.disturbance(since, until) is not None
@@ -232,16 +237,21 @@ class SureQueries:
         """What was on its way has come: the window is over, or the client has ended and had sent all by then."""
         return self._passed(since, seconds, shown_by, crossing=True)
 
-    def had_time(self, since: float, seconds: str | float, *shown_by: Seen | int) -> float:
-        """The client had time to act. An end inside of the window is INCONCLUSIVE, and never outweighs a PASS."""
-        return self._passed(since, seconds, shown_by, crossing=False)
+    def had_time(self, since: float, seconds: str | float, *shown_by: Seen | int, on: Any = None) -> float:
+        """The client had time to act. An end inside of the window is INCONCLUSIVE, and never outweighs a PASS.
 
-    def _passed(self, since: float, seconds: str | float, shown_by: Sequence[Seen | int], *, crossing: bool) -> float:
+        `on` is a view that may show sooner that it has acted.
+        """
+        return self._passed(since, seconds, shown_by, crossing=False, on=on)
+
+    def _passed(
+        self, since: float, seconds: str | float, shown_by: Sequence[Seen | int], *, crossing: bool, on: Any = None
+    ) -> float:
         trace = self._trace
         until = since + trace.allowance(seconds)
         end, is_over = trace.subject.end, trace.now >= until
         if not is_over and end is None:
-            raise TooEarly(until)
+            raise TooEarly(until, *(() if on is None else (on,)))
         last = until if is_over else trace.now
         why = trace.disturbance(since, last) if trace.rule.kind in _DISTURBED else None
         why = _MISSING if trace.gap_in(since, last) else why
