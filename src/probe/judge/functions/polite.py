@@ -79,20 +79,7 @@ class Attempts(Struct):
     """The newest attempts to connect without a success, and when the last one failed."""
 
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_MANY_ATTEMPTS + 1))
-    failed: float | None = None
-
-    def succeed(self) -> None:
-        """Begin anew."""
-        self.times.clear()
-        self.failed = None
-
-
-@rule("polite.reconnect-rate", each=ANSWERED)
-@rule("polite.reconnect-rate", each=TOLD)
-def succeeds(message: Message, trace: Trace) -> Finding | None:
-    """An answer is a success, whatever it answers."""
-    trace.kept(Attempts).succeed()
-    return None
+    failed: float = NEVER
 
 
 @rule("polite.reconnect-rate", each=CONTROL)
@@ -107,7 +94,9 @@ def is_told_to_wait(control: Control, trace: Trace) -> Finding | None:
 def is_refused(exchange: Exchange, trace: Trace) -> Finding | None:
     """What was refused for good is judged by `polite.refused-not-hammered`."""
     if exchange.status in FOR_GOOD or exchange.limited_by(ALWAYS):
-        trace.kept(Attempts).succeed()
+        attempts = trace.kept(Attempts)
+        attempts.times.clear()
+        attempts.failed = NEVER
     elif exchange.status is not None and exchange.status >= 400:
         trace.kept(Attempts).failed = trace.at
     return None
@@ -149,8 +138,11 @@ def connects(pipe: Connection, trace: Trace) -> Finding | None:
 def attempt(trace: Trace) -> Finding | None:
     """Backs off when it reconnects."""
     attempts, now = trace.kept(Attempts), trace.at
-    failed, attempts.failed, times = attempts.failed, None, attempts.times
-    if failed is None:
+    failed, attempts.failed, times = attempts.failed, NEVER, attempts.times
+    since = times[-1] if times else NEVER
+    if has_succeeded(since, now, trace):
+        times.clear()
+    if failed == NEVER or has_succeeded(failed, now, trace):
         return None
     if trace.gap_in(times[0] if times else failed, now):
         times.clear()
@@ -164,6 +156,11 @@ def attempt(trace: Trace) -> Finding | None:
         return None
     grow = gaps == sorted(gaps) and gaps[-1] >= _GROWTH * gaps[0]
     return PASS() if grow or sum(gaps) / len(gaps) >= _CALM_S else None
+
+
+def has_succeeded(since: float, until: float, trace: Trace) -> bool:
+    """True if an answer or a notification was delivered in a window."""
+    return trace.seen.has(ANSWERED, since=since, until=until) or trace.seen.has(TOLD, since=since, until=until)
 
 
 def _is_stream(exchange: Exchange) -> bool:
