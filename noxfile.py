@@ -472,6 +472,9 @@ def dashboard(session: nox.Session) -> None:
 def dashboard_tests(session: nox.Session) -> None:
     """The dashboard: types (made of those of the API), lint, dead code; its parts, and all of it, in a browser."""
     npm_ci(session, DASHBOARD)
+    # what the pages give to be copied is run
+    npm_ci(session, NODE)
+    install_programs(session, {"curl": "curl", "zsh": "zsh"})
     site(session)
     for script in ("tsc", "lint", "knip"):
         npm(session, DASHBOARD, "run", "--silent", script)

@@ -6,6 +6,7 @@ export function judgedRule(more: Partial<JudgedRule> = {}): JudgedRule {
   return {
     rule: "ping.answered",
     title: "Answers ping",
+    fault: "Ping is not answered",
     kind: "absence",
     level: "must",
     verdict,
@@ -26,6 +27,7 @@ export function judgedSubject(verdicts: readonly JudgedRule[], more: Partial<Jud
   return {
     label: "acme",
     kind: "label",
+    conclusion: "breaks 1 MUST rule of 2025-11-25; 4 of 5 rules exercised",
     names: [{ name: "agent", version: "1.2" }],
     revisions: ["2025-11-25"],
     transports: ["http"],
@@ -63,6 +65,7 @@ export function ruleInfo(more: Partial<RuleInfo> = {}): RuleInfo {
   return {
     rule: "ping.answered",
     title: "Answers ping",
+    fault: "Ping is not answered",
     revisions: ["2025-03-26", "2025-06-18", "2025-11-25"],
     transports: ["http", "stdio", "websocket"],
     level: "must",

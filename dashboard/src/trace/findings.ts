@@ -48,6 +48,11 @@ export function findingsOf({ subjects }: Pick<JudgeReport, "subjects">): readonl
   return subjects.flatMap((subject) => subject.verdicts.filter(isFinding).map((rule) => ({ client: subject.label, rule })));
 }
 
+/** What is wrong where a rule was broken; the rule itself of a report whose catalogue has no words for that. */
+export function faultOf({ fault, title }: Pick<JudgedRule, "fault" | "title">): string {
+  return fault || title;
+}
+
 /** The findings by the numbers of the entries that they rest on. */
 export function byEntry(findings: readonly Finding[]): ReadonlyMap<number, readonly Finding[]> {
   const found = new Map<number, Finding[]>();

@@ -9,6 +9,8 @@ interface TextFieldProps {
   onChange: (value: string) => void;
   type?: "text" | "datetime-local";
   placeholder?: string;
+  /** As wide as there is room, for an address. */
+  wide?: boolean;
   /** Offered while typing. */
   suggestions?: readonly string[];
   /** What is wrong with the value. */
@@ -16,7 +18,7 @@ interface TextFieldProps {
 }
 
 /** One line of text. */
-export function TextField({ label, value, onChange, type = "text", placeholder, suggestions, error }: TextFieldProps) {
+export function TextField({ label, value, onChange, type = "text", placeholder, wide = false, suggestions, error }: TextFieldProps) {
   const id = useId();
   const [text, set] = useDraft(value);
   const commit = () => {
@@ -28,7 +30,7 @@ export function TextField({ label, value, onChange, type = "text", placeholder, 
         <span className={styles["label"]}>{label}</span>
         <input
           type={type}
-          className={`${styles["input"]} ${styles["text"]}`}
+          className={`${styles["input"]} ${styles[wide ? "wide" : "text"]}`}
           placeholder={placeholder}
           step={type === "text" ? undefined : 1}
           list={suggestions && `${id}-suggestions`}

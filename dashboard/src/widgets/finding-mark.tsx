@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { type Finding, looksOf, clientHref } from "~/trace/findings";
+import { type Finding, faultOf, looksOf, clientHref } from "~/trace/findings";
 import { useJudged } from "~/trace/use-judged";
 import { Badge } from "~/ui/badge";
 import styles from "./judged.module.css";
@@ -19,7 +19,7 @@ export function FindingMarks({ findings, reachable = true }: FindingMarksProps) 
         key={`${client} ${rule.rule}`}
         href={clientHref(client, rule.rule)}
         className={`${styles["mark"]} ${reachable ? "" : styles["inRow"]}`}
-        title={`${word}: ${rule.title}. ${rule.remark}`}
+        title={`${word}: ${faultOf(rule)}. ${rule.remark}`}
         {...(!reachable && { tabIndex: -1 })}
         onClick={(event) => event.stopPropagation()}
       >

@@ -11,18 +11,16 @@ interface ProgressBarProps {
   total: JsonNumber | null;
   /** Colours the bar, as words/states.ts has it. */
   status?: string;
-  /** In place of `4/20` beside the bar. */
-  text?: string;
 }
 
 const RUNNING = new Set(["running", "working", "queued", "input_required"]);
 
 /** How far something got, as a bar and in words. */
-export function ProgressBar({ label, done, total, status = "running", text: given }: ProgressBarProps) {
+export function ProgressBar({ label, done, total, status = "running" }: ProgressBarProps) {
   const share = done !== null && total !== null && total > 0 ? Math.min(1, Math.max(0, Number(done) / Number(total))) : null;
   const tone = styles[stateOf(status).tone];
   const moving = share === null && RUNNING.has(status);
-  const text = given ?? (done === null ? "" : shareText(done, total));
+  const text = done === null ? "" : shareText(done, total);
   return (
     <span className={styles["bar"]}>
       <span

@@ -8,9 +8,10 @@ import { JudgedProvider } from "~/trace/use-judged";
 import ClientsView from "./clients-view";
 
 const BROKEN = judgedSubject([judgedRule(), judgedRule({ rule: "http.post-accept", title: "Accepts both types", verdict: "WARN" })], {
+  conclusion: "breaks 1 MUST rule of 2025-11-25; 1 warning; 22 of 30 rules exercised",
   summary: { FAIL: 1, WARN: 1, INCONCLUSIVE: 0, PASS: 20, NOT_OBSERVED: 8 },
 });
-const CLEAN = judgedSubject([], { label: "s9", kind: "session", names: [{ name: "editor", version: "1.2" }], summary: { FAIL: 0, WARN: 0, INCONCLUSIVE: 1, PASS: 24, NOT_OBSERVED: 71 } });
+const CLEAN = judgedSubject([], { label: "s9", kind: "session", names: [{ name: "editor", version: "1.2" }], conclusion: "no fault seen; 25 of 96 rules exercised", summary: { FAIL: 0, WARN: 0, INCONCLUSIVE: 1, PASS: 24, NOT_OBSERVED: 71 } });
 
 async function opened({ judges = true, server = {}, judged = [BROKEN, CLEAN] } = {}) {
   answerApi((at) => {
@@ -32,10 +33,10 @@ test("each client is a card with a sentence, its figures and what is worst, the 
   come([sessionRow({ id: "s1", label: "acme", opened_at: 10, last_at: 20 }), sessionRow({ id: "s9", client_name: "editor", opened_at: 100, last_at: 110 })]);
   await expect.poll(() => cards().getByRole("heading").elements().map(({ textContent }) => textContent)).toEqual(["editor 1.2 s9", "acme agent 1.2"]);
   const [editor, acme] = [cards().getByRole("listitem").first(), cards().getByRole("listitem").filter({ hasText: "acme" })];
-  await expect.element(editor).toMatchTextContent(/Shows no fault.*24.*25 of 96 rules exercised/);
-  await expect.element(acme).toMatchTextContent(/Breaks 1 MUST rule of 2025-11-25broken1warnings1passed20.*22 of 30 rules exercised/);
+  await expect.element(editor).toMatchTextContent(/No fault seen; 25 of 96 rules exercisedpassed24.*25\/96/);
+  await expect.element(acme).toMatchTextContent(/Breaks 1 MUST rule of 2025-11-25; 1 warning; 22 of 30 rules exercisedbroken1warnings1passed20.*22\/30/);
   await expect.element(acme.getByRole("link", { name: "acme" })).toHaveAttribute("href", "/dashboard/clients/acme");
-  await expect.element(acme.getByRole("link", { name: "✗ Answers ping" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
+  await expect.element(acme.getByRole("link", { name: "✗ Ping is not answered" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   await inBothThemes(() => expectAccessible());
 });
 

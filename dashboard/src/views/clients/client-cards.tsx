@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { JudgedSubject } from "~/protocol/schema";
 import { useServer } from "~/protocol/use-server";
-import { clientHref, looksOf } from "~/trace/findings";
+import { clientHref, faultOf, looksOf } from "~/trace/findings";
 import { useFeed } from "~/trace/use-feed";
 import { useJudged } from "~/trace/use-judged";
 import { Button } from "~/ui/button";
@@ -15,12 +15,11 @@ import { useUrlState } from "~/ui/url-state";
 import { JudgeOff } from "~/widgets/judge-off";
 import { ProgressBar } from "~/widgets/progress-bar";
 import { counted } from "~/words/counted";
-import { faultOf } from "./rule-words";
 import styles from "./cards.module.css";
 import { type Card, type Client, cardsOf, clientsOf, titleOf } from "./clients";
 import { Dated } from "./dated";
 import { type Figure, Figures } from "./figures";
-import { begun, countsOf, sentenceOf } from "./sentences";
+import { begun, conclusionOf, countsOf, moodOf } from "./sentences";
 import { FirstRequest, Welcome, useFirst } from "./welcome";
 
 // more are a click away: a public server has had thousands of clients
@@ -107,7 +106,7 @@ function Activity({ at }: { at: number }) {
 }
 
 function Judged({ subject }: { subject: JudgedSubject }) {
-  const { mood, text } = sentenceOf(subject);
+  const mood = moodOf(subject);
   const { failed, warned, passed, exercised, all } = countsOf(subject);
   const figures: readonly Figure[] = [
     { name: "broken", value: failed, mood: "bad" },
@@ -117,10 +116,10 @@ function Judged({ subject }: { subject: JudgedSubject }) {
   return (
     <>
       <p className={`${styles["sentence"]} ${styles[mood]}`}>
-        <Dated text={begun(text)} />
+        <Dated text={begun(conclusionOf(subject))} />
       </p>
       <Figures label="Rules" figures={figures.filter(({ name, value }) => value > 0 || name === "passed")} />
-      <ProgressBar label="rules exercised" done={exercised} total={all} text={`${exercised} of ${counted(all, "rule")} exercised`} status={mood === "bad" ? "failed" : "completed"} />
+      <ProgressBar label="Rules exercised" done={exercised} total={all} status={mood === "bad" ? "failed" : "completed"} />
       <Worst subject={subject} />
     </>
   );
@@ -174,9 +173,9 @@ function Earlier({ clients }: { clients: readonly Client[] }) {
     <p className={styles["earlier"]}>
       {counted(clients.length, "earlier session")}:{" "}
       {clients.slice(0, EARLIER).map(({ name, subject }) => {
-        const { mood, text } = subject === null ? { mood: "neutral" as const, text: "not judged" } : sentenceOf(subject);
+        const mood = subject === null ? "neutral" : moodOf(subject);
         return (
-          <Link key={name} href={clientHref(name)} className={styles[mood] ?? ""} title={text}>
+          <Link key={name} href={clientHref(name)} className={styles[mood] ?? ""} title={subject === null ? "not judged" : conclusionOf(subject)}>
             {name} {SIGNS[mood]}
           </Link>
         );

@@ -53,7 +53,7 @@ async function opened(path = "/acme", rows: readonly object[] = [sessionRow({ la
 test("the page begins with the verdict in a sentence and its figures", async () => {
   await opened();
   const conclusion = page.getByRole("region", { name: "Conclusion" });
-  await expect.element(conclusion).toMatchTextContent(/^acme breaks 1 MUST rule of 2025-11-25\.agent 1\.2; 2025-11-25 over http; 12 requests, 1 session; last message .*broken1warnings1inconclusive1passed1exercised4 of 5/);
+  await expect.element(conclusion).toMatchTextContent(/^acme breaks 1 MUST rule of 2025-11-25; 4 of 5 rules exercised\.agent 1\.2; 2025-11-25 over http; 12 requests, 1 session; last message .*broken1warnings1inconclusive1passed1exercised4 of 5/);
   await expect.poll(() => document.title).toBe("acme · MCP Probe");
   await inBothThemes(() => expectAccessible());
 });
@@ -79,7 +79,7 @@ test("on paper all findings are open, and no more behind it", async () => {
 test("a finding has what was found and expected, how often, its sentence at the revision spoken, its evidence, and who had it", async () => {
   await opened();
   const finding = page.getByRole("listitem").filter({ hasText: "ping.answered" }).first();
-  await expect.element(finding).toMatchTextContent(/✗Answers pingMUST, 1 of 2 timesFoundtwo pings without an answerExpectedan answer to its idRuleAnswers ping ping\.answered/);
+  await expect.element(finding).toMatchTextContent(/✗Ping is not answeredMUST, 1 of 2 timesFoundtwo pings without an answerExpectedan answer to its idRuleAnswers ping ping\.answered/);
   await expect.element(page.getByRole("link", { name: "2025-11-25/basic/utilities/ping.md" }).first()).toHaveAttribute("href", "https://spec.example/2025-11-25");
   expect(document.body.textContent).not.toMatch(/The older sentence/);
   await expect.element(page.getByRole("link", { name: "#7" }).first()).toHaveAttribute("href", "/dashboard/live?at=run-7");

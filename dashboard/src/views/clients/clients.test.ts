@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { judgedRule, judgedSubject } from "~/testing/judged";
+import { judgedSubject } from "~/testing/judged";
 import { sessionRow } from "~/testing/rows";
 import { cardsOf, clientsOf, titleOf } from "./clients";
-import { sentenceOf } from "./sentences";
+import { conclusionOf, moodOf } from "./sentences";
 
 const at = (id: string, opened: number, more: object = {}) => sessionRow({ id, opened_at: opened, last_at: opened + 5, ...more });
 
@@ -38,15 +38,15 @@ test.each([
   expect(clientsOf([row], []).map(titleOf)).toEqual([title]);
 });
 
-const rule = (verdict: "FAIL" | "WARN" | "PASS" | "NOT_OBSERVED", id: string, at2026 = false) =>
-  judgedRule({ rule: id, verdict, at: { "2025-11-25": verdict, ...(at2026 && { "2026-07-28": verdict }) } });
-
 test.each([
-  [[rule("FAIL", "a", true), rule("FAIL", "b"), rule("WARN", "c")], "breaks 2 MUST rules of 2025-11-25 and 2026-07-28"],
-  [[rule("FAIL", "a")], "breaks 1 MUST rule of 2025-11-25"],
-  [[rule("WARN", "a"), rule("PASS", "b")], "breaks no MUST rule, and has 1 warning"],
-  [[rule("PASS", "a")], "shows no fault"],
-  [[rule("NOT_OBSERVED", "a")], "has exercised no rule yet"],
-])("the verdicts come to one sentence", (verdicts, text) => {
-  expect(sentenceOf(judgedSubject(verdicts)).text).toBe(text);
+  [{ FAIL: 1, WARN: 1 }, "bad"],
+  [{ WARN: 1, PASS: 3 }, "warn"],
+  [{ PASS: 1, NOT_OBSERVED: 9 }, "good"],
+  [{ NOT_OBSERVED: 9 }, "neutral"],
+])("only what was exercised is good", (summary, mood) => {
+  expect(moodOf({ summary })).toBe(mood);
+});
+
+test("a report of an earlier version has no conclusion, and its counts stand there", () => {
+  expect(conclusionOf({ summary: { FAIL: 1, NOT_OBSERVED: 2 }, conclusion: undefined as never })).toBe("1 failed, 2 not observed");
 });

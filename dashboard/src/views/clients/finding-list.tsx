@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "react";
 import type { JudgedRule, RuleInfo } from "~/protocol/schema";
-import { isFinding, looksOf } from "~/trace/findings";
+import { faultOf, isFinding, looksOf } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
 import { Fact, Facts } from "~/ui/key-values";
 import { usePrinting } from "~/ui/use-printing";
 import { Evidence } from "./finding-evidence";
 import styles from "./report.module.css";
-import { byWorst, faultOf, LEVELS, sentencesOf, shareOf } from "./rule-words";
+import { byWorst, LEVELS, sentencesOf, shareOf } from "./rule-words";
 
 interface Around {
   run: string;

@@ -1,5 +1,5 @@
 import type { JudgeReport, JudgedSubject } from "~/protocol/schema";
-import { looksOf } from "~/trace/findings";
+import { faultOf, looksOf } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
 import { Time } from "~/ui/time";
 import { counted } from "~/words/counted";
@@ -7,8 +7,8 @@ import { type Client, titleOf } from "./clients";
 import { Dated } from "./dated";
 import { Figures } from "./figures";
 import styles from "./report.module.css";
-import { faultOf, placeOf } from "./rule-words";
-import { countsOf, sentenceOf } from "./sentences";
+import { placeOf } from "./rule-words";
+import { conclusionOf, countsOf, moodOf } from "./sentences";
 
 interface HeadlineProps {
   client: Client;
@@ -23,12 +23,11 @@ const NOTHING: ReadonlySet<string> = new Set();
 /** The verdict in one sentence, and what it rests on in numbers. */
 export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineProps) {
   const { title, aside } = titleOf(client);
-  const { mood, text } = sentenceOf(subject);
   const { failed, warned, unclear, passed, exercised, all } = countsOf(subject);
   return (
-    <section className={`${styles["headline"]} ${styles[mood]}`} aria-label="Conclusion">
+    <section className={`${styles["headline"]} ${styles[moodOf(subject)]}`} aria-label="Conclusion">
       <p className={styles["answer"]}>
-        {title} <Dated text={text} />.
+        {title} <Dated text={conclusionOf(subject)} />.
       </p>
       <p className={styles["quiet"]}>
         {[aside, placeOf(subject)].filter((part) => part !== "").join("; ")}

@@ -2,11 +2,6 @@ import type { JudgedRule, JudgedSubject, RuleInfo, RuleSentence } from "~/protoc
 import { type Verdict, VERDICTS } from "~/trace/findings";
 import { counted } from "~/words/counted";
 
-/** What is wrong where a rule was broken; the rule itself where the catalogue has no words for that. */
-export function faultOf(rule: Pick<JudgedRule, "title"> & { fault?: string }): string {
-  return rule.fault || rule.title;
-}
-
 /** How strongly the specification obliges. */
 export const LEVELS: Readonly<Record<JudgedRule["level"], string>> = { must: "MUST", should: "SHOULD", may: "MAY", practice: "good practice" };
 

@@ -1,14 +1,18 @@
+import { useState } from "react";
 import { Link } from "wouter";
 import type { GatewayFinding, GatewayReport } from "~/protocol/schema";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/copy-button";
 import { Time } from "~/ui/time";
+import { usePrinting } from "~/ui/use-printing";
 import styles from "./gateway.module.css";
 import { type Pair, pairsOf } from "./pairs";
 import { VERDICTS, countsOf, forMaker, harmOf, sentenceOf } from "./words";
 
-/** What a run says of the gateway: a sentence, then each check, the worst first. */
+/** What a run says of the gateway: a sentence, then each check, the worst first and open. */
 export function Findings({ report }: { report: GatewayReport }) {
+  const sorted = report.findings.toSorted((a, b) => a.severity.localeCompare(b.severity));
+  const worst = VERDICTS.filter(({ open }) => open).flatMap(({ verdict }) => sorted.filter((each) => each.verdict === verdict && !each.allowed))[0];
   return (
     <div className={styles["run"]}>
       <section aria-label="Conclusion">
@@ -24,17 +28,17 @@ export function Findings({ report }: { report: GatewayReport }) {
         </p>
       </section>
       {VERDICTS.map((looks) => {
-        const findings = report.findings.filter(({ verdict }) => verdict === looks.verdict);
-        return findings.length > 0 && <Group key={looks.verdict} {...looks} findings={findings} report={report} />;
+        const findings = sorted.filter(({ verdict }) => verdict === looks.verdict);
+        return findings.length > 0 && <Group key={looks.verdict} {...looks} findings={findings} worst={worst} report={report} />;
       })}
     </div>
   );
 }
 
-type GroupProps = (typeof VERDICTS)[number] & { findings: readonly GatewayFinding[]; report: GatewayReport };
+type GroupProps = (typeof VERDICTS)[number] & { findings: readonly GatewayFinding[]; worst: GatewayFinding | undefined; report: GatewayReport };
 
 /** The checks of one verdict. */
-function Group({ verdict, tone, meaning, open, findings, report }: GroupProps) {
+function Group({ verdict, tone, meaning, open, findings, worst, report }: GroupProps) {
   return (
     <details className={styles["group"]} open={open}>
       <summary>
@@ -46,7 +50,7 @@ function Group({ verdict, tone, meaning, open, findings, report }: GroupProps) {
       <ul>
         {findings.map((finding) => (
           <li key={finding.name}>
-            <Finding finding={finding} report={report} open={open} />
+            <Finding finding={finding} report={report} opened={finding === worst} />
           </li>
         ))}
       </ul>
@@ -55,11 +59,20 @@ function Group({ verdict, tone, meaning, open, findings, report }: GroupProps) {
 }
 
 /** One check: what was measured on both ways in its line, and behind it the evidence and what to set. */
-function Finding({ finding, report, open }: { finding: GatewayFinding; report: GatewayReport; open: boolean }) {
+function Finding({ finding, report, opened }: { finding: GatewayFinding; report: GatewayReport; opened: boolean }) {
+  const [open, setOpen] = useState(opened);
+  const printing = usePrinting();
   const { name, title, direct, through, evidence, hints, allowed, verdict } = finding;
   const pairs = pairsOf(finding, report);
   return (
-    <details className={styles["finding"]} id={name} open={open && !allowed}>
+    <details
+      className={styles["finding"]}
+      id={name}
+      open={open || printing}
+      onToggle={(event) => {
+        if (!printing) setOpen(event.currentTarget.open);
+      }}
+    >
       <summary>
         <code className={styles["name"]}>{name}</code>
         <span className={styles["title"]}>
@@ -109,11 +122,11 @@ function Hints({ hints }: { hints: GatewayFinding["hints"] }) {
   );
 }
 
-/** The exchanges that a finding rests on. */
+/** The requests that a finding rests on, made on both ways. */
 function Pairs({ pairs }: { pairs: readonly Pair[] }) {
   return (
     <p className={styles["pairs"]}>
-      <span className={styles["quiet"]}>Both exchanges side by side:</span>
+      <span className={styles["quiet"]}>Both requests side by side:</span>
       {pairs.map(({ step, turn, direct, through }) => (
         <Link key={`${step} ${turn}`} href={`/gateway?step=${encodeURIComponent(step)}&turn=${turn}`}>
           {step}

@@ -1,12 +1,11 @@
 import { type DragEvent, type ReactNode, useState, useSyncExternalStore } from "react";
 import { Button } from "~/ui/button";
-import { CodeBlock } from "~/ui/code-block";
-import { EmptyState } from "~/ui/empty-state";
 import { FileButton } from "~/ui/file-button";
 import { Page } from "~/ui/page";
 import { useUrlState } from "~/ui/url-state";
 import { Findings } from "./findings";
 import styles from "./gateway.module.css";
+import { NoRun } from "./no-run";
 import { type OpenedRun, readRun, UnreadableRun } from "./read-run";
 import { SideBySide } from "./side-by-side";
 
@@ -49,7 +48,7 @@ export default function GatewayView() {
         <p role="alert" className={styles["problem"]}>
           {problem}
         </p>
-        {opened === null ? <Empty /> : <Run opened={opened} step={step} />}
+        {opened === null ? <NoRun /> : <Run opened={opened} step={step} />}
       </Page>
     </DropTarget>
   );
@@ -91,24 +90,5 @@ function DropTarget({ onFile, children }: { onFile: (file: File) => void; childr
     <div role="presentation" className={`${styles["target"]} ${over ? styles["over"] : ""}`} onDragOver={drag} onDragLeave={drag} onDrop={drag}>
       {children}
     </div>
-  );
-}
-
-const LISTEN = "mcp-probe gateway --listen 8000 --through http://127.0.0.1:8080/mcp --format json --out run.json";
-const PROBE = "mcp-probe gateway --probe http://127.0.0.1:8000 --through http://127.0.0.1:8080/mcp --format json --out run.json";
-
-/** What stands here before a run is opened: how to make one. */
-function Empty() {
-  return (
-    <EmptyState title="No run of the gateway check is open">
-      <p>
-        <code>mcp-probe gateway</code> makes the same exchanges with and without a gateway and says what the gateway changes, delays or
-        loses. Drop its file here, or open it with the button above. The file stays in your browser.
-      </p>
-      <br />
-      <CodeBlock title="The check starts a probe; point the gateway at port 8000" code={LISTEN} wrap />
-      <br />
-      <CodeBlock title="A probe runs behind the gateway already; the evidence leads into its log" code={PROBE} wrap />
-    </EmptyState>
   );
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { withOwnProbe, withThisProbe } from "./commands";
 import { gatewayEntry, gatewayExchange, gatewayFinding, gatewayReport, gatewayTrial } from "~/testing/gateway";
 import { exchangesOf, pairOf, pairsOf, traceOf } from "./pairs";
 import { parseRun } from "./read-run";
@@ -89,4 +90,13 @@ test("a difference is marked, another time is none, and an exchange of one way a
   expect(lines.find((line) => line.name === "First message after")?.through).toBe("300 ms");
   expect(name).toBe("more");
   expect(alone[0]).toEqual({ name: "Status", direct: "not made", through: "200", differs: true });
+});
+
+test("the check gets a port that the server itself does not use, and words of the shell", () => {
+  expect(withOwnProbe("http://127.0.0.1:8100", "http://127.0.0.1:8080/mcp")).toEqual({
+    port: 8101,
+    command: "mcp-probe gateway --listen 8101 --through http://127.0.0.1:8080/mcp --format json --out run.json",
+  });
+  expect(withOwnProbe("https://probe.example", "http://a/mcp?x=1&y=2").command).toContain("--listen 8001 --through 'http://a/mcp?x=1&y=2' ");
+  expect(withThisProbe("http://127.0.0.1:8100", "http://127.0.0.1:8080/mcp")).toContain("--probe http://127.0.0.1:8100 --through");
 });

@@ -38,7 +38,7 @@ afterEach(async () => {
 
 test("without a run the page says how to make one, and is accessible in light and dark", async () => {
   await opened();
-  await expect.element(page.getByText(/mcp-probe gateway --listen 8000/)).toBeVisible();
+  await expect.element(page.getByText(/mcp-probe gateway --listen \d+ --through http:..127.0.0.1:8080.mcp/)).toBeVisible();
   await inBothThemes(() => expectAccessible());
 });
 
@@ -49,12 +49,14 @@ test("a run that is chosen begins with its conclusion; the worst is unfolded, wh
   await expect.element(page.getByText(/stopped by a signal: 9 of 40 steps were done/)).toBeVisible();
   await expect.element(page.getByText("HAProxy breaks 1 part of the protocol and limits 1.")).toBeVisible();
   await expect.element(page.getByText("lost: silent")).toBeVisible();
+  await expect.element(page.getByText("option http-no-delay")).not.toBeVisible();
+  await page.getByText("each message is late").click();
   await expect.element(page.getByText("option http-no-delay")).toBeVisible();
   await expect.element(page.getByText("stream.held", { exact: true })).not.toBeVisible();
   await inBothThemes(() => expectAccessible());
 });
 
-test("evidence leads to both exchanges side by side, and back", async () => {
+test("evidence leads to both requests side by side, and back", async () => {
   await withRun(gatewayReport([LATE]));
   await page.getByRole("link", { name: "progress.legacy" }).click();
   await expect.element(page.getByRole("heading", { name: "Through the gateway" }).first()).toBeVisible();
@@ -69,7 +71,7 @@ test("evidence leads to both exchanges side by side, and back", async () => {
 test("entries and calls lead into the log where this server has the run, and are numbers where it has not", async () => {
   const { show } = await withRun(gatewayReport([LATE]));
   await page.getByRole("link", { name: "progress.legacy" }).click();
-  await expect.element(page.getByText("The log of this run is not on this server, so its entries are only numbers.").first()).toBeVisible();
+  await expect.element(page.getByText("The log of this run is not on this server, so its entries are numbers and no links.").first()).toBeVisible();
   expect(page.getByRole("link", { name: "#34" }).query()).toBeNull();
   show({}, "abc");
   await expect.element(page.getByRole("link", { name: "#34" })).toHaveAttribute("href", "/dashboard/live?at=abc-34");

@@ -58,7 +58,7 @@ function Both({ pair, report }: { pair: Pair; report: GatewayReport }) {
       <div className={styles["both"]}>
         {traces.map(([way, trace]) => (
           <Panel key={way} title={WAY_NAMES[way]}>
-            {trace === undefined ? <p>It was not done on this way.</p> : <OneWay trial={pair[way]} trace={trace} way={way} run={report.log.run} />}
+            {trace === undefined ? <p>Not run on this path.</p> : <OneWay trial={pair[way]} trace={trace} way={way} run={report.log.run} />}
           </Panel>
         ))}
       </div>
@@ -74,14 +74,14 @@ const COMPARED: readonly PlainColumn<Line>[] = [
   { key: "through", head: WAY_NAMES.through, cell: (line) => (line.differs ? <Badge tone="warn">{line.through}</Badge> : line.through) },
 ];
 
-/** One exchange of both ways; it is unfolded where both differ. */
+/** One request on both ways; it is unfolded where both differ. */
 function Exchange({ name, lines }: { name: string; lines: readonly Line[] }) {
   const different = lines.filter(({ differs }) => differs);
   return (
     <details className={styles["group"]} open={different.length > 0}>
       <summary>
         <h2>
-          Exchange <code>{name}</code>
+          Request <code>{name}</code>
         </h2>
         <span className={styles["quiet"]}>
           {different.length === 0 ? "the same, but for times" : `differs: ${different.map((line) => line.name).join(", ")}`}
@@ -109,11 +109,11 @@ function OneWay({ trial, trace, way, run }: OneWayProps) {
   const { skipped, exchanges, exchanges_made: made, entries, entries_seen: seen, calls } = trial;
   return (
     <>
-      {skipped !== "" && <p>It was skipped: {skipped}.</p>}
-      {!trace.oneClock && <p>The clocks of both ends differ. The times of the probe count from its first entry.</p>}
-      {made > exchanges.length && <p>The first {exchanges.length} of {made} exchanges.</p>}
+      {skipped !== "" && <p>Skipped: {skipped}.</p>}
+      {!trace.oneClock && <p>The clocks of both ends differ, so the times of the probe count from its first entry.</p>}
+      {made > exchanges.length && <p>The first {exchanges.length} of {made} requests.</p>}
       {seen > entries.length && <p>The first {entries.length} of {seen} entries of the probe's log.</p>}
-      {entries.length > 0 && known === null && <p className={styles["quiet"]}>The log of this run is not on this server, so its entries are only numbers.</p>}
+      {entries.length > 0 && known === null && <p className={styles["quiet"]}>The log of this run is not on this server, so its entries are numbers and no links.</p>}
       {known !== null && calls.length > 0 && (
         <p className={styles["pairs"]}>
           <span className={styles["quiet"]}>Calls at the probe:</span>

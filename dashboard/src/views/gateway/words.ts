@@ -18,8 +18,8 @@ export const VERDICTS: readonly Looks[] = [
   { verdict: "broken", tone: "bad", meaning: "Wrong results, double effects, or a part of the protocol that is lost", open: true },
   { verdict: "degraded", tone: "warn", meaning: "Late, or limited", open: true },
   { verdict: "changed", tone: "info", meaning: "A difference that a gateway is allowed", open: true },
-  { verdict: "unclear", tone: "neutral", meaning: "Nothing can be said: the direct way itself was late, or a call was not found at the probe", open: true },
-  { verdict: "same", tone: "good", meaning: "Both ways do the same", open: false },
+  { verdict: "unclear", tone: "neutral", meaning: "Not decided: the direct path itself was late, or a call was not found at the probe", open: true },
+  { verdict: "same", tone: "good", meaning: "The same on both paths", open: false },
   { verdict: "n/a", tone: "neutral", meaning: "The gateway does not offer what the check is about, or another fault hides it", open: false },
 ];
 
@@ -27,7 +27,7 @@ const SEVERITIES: Readonly<Record<GatewayFinding["severity"], string>> = {
   A: "wrong results or double effects",
   B: "a part of the protocol is lost",
   C: "late or limited",
-  D: "told only",
+  D: "for information",
 };
 
 /** How much harm a fault does, in words. */

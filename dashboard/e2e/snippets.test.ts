@@ -1,0 +1,88 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { withOwnProbe, withThisProbe } from "~/views/gateway/commands";
+import { connectSnippets } from "~/widgets/connect-snippets";
+import { startLateProxy } from "./late-proxy.ts";
+import { freePort } from "./server.ts";
+import { visiting } from "./visiting.ts";
+
+// What the pages give to be copied, run as it stands in the shells of Linux and of macOS.
+
+const SHELLS = ["bash", "zsh"] as const;
+const PROGRAMS = dirname(process.env["PROBE_PYTHON"] ?? "python");
+const NODE = process.execPath;
+const MODULES = join(import.meta.dirname, "../../tests/node/node_modules");
+
+const probe = visiting("--judge");
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "mcp-probe-"));
+  await symlink(MODULES, join(folder, "node_modules"));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Runs a command where `python`, `node` and `mcp-probe` are those of the tests; its output, and its status behind that. */
+async function run(shell: string, command: string): Promise<string> {
+  const PATH = [PROGRAMS, dirname(NODE), process.env["PATH"]].join(delimiter);
+  const child = spawn(shell, ["-c", command], { cwd: folder, env: { ...process.env, PATH }, stdio: ["ignore", "pipe", "pipe"] });
+  const pieces: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => pieces.push(String(piece)));
+  const status = await new Promise((resolve) => child.once("close", resolve));
+  return `${pieces.join("")}\nstatus ${String(status)}`;
+}
+
+function snippet(value: string): { title: string; code: string } {
+  const found = connectSnippets(`${probe.server.url}/mcp`).find((each) => each.value === value);
+  if (found === undefined) throw new Error(`there is no snippet ${value}`);
+  return found;
+}
+
+/** How many tool calls the server has had that came to their end. */
+async function completed(): Promise<number> {
+  const { calls } = (await (await fetch(`${probe.server.url}/api/calls?outcome=completed`)).json()) as { calls: unknown[] };
+  return calls.length;
+}
+
+test.each(SHELLS)("the commands with curl call a tool, in %s", async (shell) => {
+  const before = await completed();
+  for (const value of ["curl", "curl-legacy"]) expect(await run(shell, snippet(value).code)).toMatch(/"structuredContent":\{"steps":[^]*status 0$/);
+  expect(await completed()).toBe(before + 2);
+});
+
+test.each([
+  ["python", "python my_client.py"],
+  ["typescript", "node my_client.mjs"],
+])("the client in %s calls a tool of this server, and of another one that it is given", async (value, command) => {
+  const { title, code } = snippet(value);
+  await writeFile(join(folder, title), code);
+  const before = await completed();
+  expect(await run("sh", command)).toMatch(/step 3\/3 \(3 of 3\)[^]*status 0$/);
+  expect(await completed()).toBe(before + 1);
+  expect(await run("sh", `${command} ${probe.server.url}/mcp?client=${value}`)).toMatch(/status 0$/);
+  expect((await (await fetch(`${probe.server.url}/api/calls?label=${value}`)).json()) as object).toMatchObject({ calls: [{ tool: "progress" }] });
+});
+
+test("the judge runs the client that stands beside it", async () => {
+  await writeFile(join(folder, "my_client.py"), snippet("python").code);
+  expect(await run("zsh", snippet("judge").code)).toMatch(/rules exercised[^]*status 0$/);
+});
+
+test("the commands of the gateway check find the gateway, with a probe of their own and with this server", async () => {
+  const gateway = await startLateProxy(probe.server.url, 1);
+  const only = "--only errors.tool --wait 20";
+  expect(await run("sh", `${withThisProbe(probe.server.url, `${gateway.url}/mcp`)} ${only}`)).toMatch(/status 0$/);
+  gateway.stop();
+  const { port, command } = withOwnProbe(`http://127.0.0.1:${(await freePort()) - 1}`, "http://127.0.0.1:9/mcp");
+  const before = await startLateProxy(`http://127.0.0.1:${port}`, 1);
+  expect(await run("sh", `${command.replace("http://127.0.0.1:9", before.url)} ${only}`)).toMatch(/status 0$/);
+  before.stop();
+});
+
+test("the settings of an editor are JSON with this server's address", () => {
+  expect(JSON.parse(snippet("vscode").code)).toEqual({ servers: { probe: { type: "http", url: `${probe.server.url}/mcp` } } });
+});
