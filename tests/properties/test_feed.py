@@ -19,7 +19,6 @@ from probe.web.feed.feed_pieces import Pieces
 from probe.web.feed.feed_query import place
 from probe.web.feed.position import PIECE, FeedCursor, Missed
 
-from ..support.views import Rows
 from ..wire.event_source import EventSource
 from . import steps
 
@@ -51,7 +50,7 @@ class Feed(RuleBasedStateMachine):
         self.now = 0.0
         self.per_second, self.burst = per_second, burst
         self.log = EventLog(lambda: (1000.0 + self.now, self.now), max_events=kept, max_bytes=10**9)
-        self.pieces = Pieces(RUN, self.log, Tables(Rows(RUN, 1), 1), EntryViews(self.log.entry, Views))
+        self.pieces = Pieces(RUN, self.log, Tables(Views(RUN), self.log), EntryViews(self.log.entry, Views))
         self.readers: list[Reader] = []
 
     @rule(count=st.integers(1, 200), session=st.sampled_from(["s1", "s2"]), size=st.sampled_from([0, 10, 3000, 70_000]))

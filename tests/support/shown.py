@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from probe.views.call_filter import CallFilter
 from probe.views.records import CallRecord, Records
-from probe.views.tables.tables import Tables
 
 EVERY_CALL = CallFilter()
 
@@ -26,8 +25,3 @@ def as_value(thing: _Shown | None) -> dict[str, Any]:
 def newest(records: Records, most: int) -> list[CallRecord]:
     """At most so many records, the newest first."""
     return list(islice(records.newest_first(), most))
-
-
-def version_of(tables: Tables) -> int:
-    """Grows with every change of any row but that of `counts`, which changes with every entry."""
-    return sum(changes.version for name, changes in tables.changes.items() if name != "counts")

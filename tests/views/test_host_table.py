@@ -21,26 +21,27 @@ from probe.log.events import (
     HostRegistered,
     HostUpdated,
 )
-from probe.views.tables import host_table
+from probe.views.fold import Views
+from probe.views.retention import Retention
 from probe.views.tables.tables import Tables
 
 from ..support.facts import Placed, at, record_all
-from ..support.views import Rows
 
 TOOLS = ("demo__export", "demo__slow")
+MOST = 50
 
 
 class Told:
     """Tables that are told of single facts, one a second from 1001 on."""
 
     def __init__(self) -> None:
-        self.rows = Rows("run", 50)
-        self.tables = Tables(self.rows, 50)
+        self.views = Views("run", Retention(dispatches=MOST))
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
+        self.tables = Tables(self.views, self.log)
 
     def tell(self, *facts: Event | Placed) -> None:
         for entry in record_all(self.log, *facts):
-            self.tables.take(entry, self.rows.take(entry))
+            self.views.take(entry)
 
     def row(self, id: str = "h3") -> dict[str, Any]:
         (row,) = self.tables.rows("hosts", [id])
@@ -235,7 +236,6 @@ def test_what_comes_late_is_counted_once() -> None:
 def test_a_row_changes_with_each_of_its_entries() -> None:
     it = Told()
     it.register()
-    changes = it.tables.changes["hosts"]
     facts = (
         at(HostMessage("sent", "response", None, 1, b"{}"), connection="h3"),
         at(DispatchSent("demo__export", 1, 2, "demo", "d1"), session="s1", call="c1"),
@@ -249,9 +249,9 @@ def test_a_row_changes_with_each_of_its_entries() -> None:
         at(HostClosed("demo", 1000, "client", 0, 0), connection="h3"),
     )
     for fact in facts:
-        before = changes.version
+        before = it.log.last
         it.tell(fact)
-        assert [id for id, _ in changes.since(before)] == ["h3"], fact.kind
+        assert [id for id, _ in it.tables.changed("hosts", before)] == ["h3"], fact
 
 
 def test_what_is_of_no_known_connection_changes_nothing() -> None:
@@ -281,21 +281,12 @@ def test_a_host_that_comes_and_goes_does_not_push_out_one_that_stays() -> None:
     assert it.counts("h1") == (1, 1, 0, 0, 0, 0)
 
 
-def test_names_are_forgotten_with_their_rows() -> None:
-    it = Told()
-    for number in range(2200):
-        it.register(number, f"n{number}")
-        it.tell(at(HostClosed(f"n{number}", 1006, "client", 0, 0), connection=f"h{number}"))
-    assert len(it.tables._hosts._named) == 2000
-
-
 def test_dispatches_whose_end_was_missed_do_not_pile_up() -> None:
     it = Told()
     it.register()
-    most = host_table._MOST_FOLLOWED
-    for number in range(most + 5):
+    for number in range(MOST + 5):
         it.send(number)
-    assert len(it.tables._hosts._followed) == it.row()["in_flight"] == most
-    for number in range(most + 5):
+    assert it.row()["in_flight"] == MOST
+    for number in range(MOST + 5):
         it.settle(number)
-    assert (it.tables._hosts._followed, it.row()["in_flight"]) == ({}, 0)
+    assert it.row()["in_flight"] == 0

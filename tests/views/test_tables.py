@@ -11,14 +11,13 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.log import events
 from probe.log.event_log import Entry, EventLog
+from probe.views.fold import Views
 from probe.views.tables.tables import TABLES, TableName, Tables
 
 from ..judge.logs import Log, judged
 from ..support.facts import Placed, at, emitted, received, record_all, settled, started
 from ..support.legacy import RpcError
 from ..support.probe import EPOCH, Probe, running
-from ..support.shown import version_of
-from ..support.views import Rows
 
 PROGRESS: dict[str, Any] = {"name": "progress", "arguments": {"steps": 4, "step_ms": 1000}}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -41,14 +40,14 @@ class Told:
     """Tables that are told of single facts."""
 
     def __init__(self) -> None:
-        self.records = Rows("run", 50)
-        self.tables = Tables(self.records, 50)
+        self.views = Views("run")
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
+        self.tables = Tables(self.views, self.log)
 
     def tell(self, *facts: events.Event | Placed) -> int:
         """Returns the number of the last entry."""
         for entry in record_all(self.log, *facts):
-            self.tables.take(entry, self.records.take(entry))
+            self.views.take(entry)
         return self.log.last
 
     def row(self, table: TableName) -> dict[str, Any]:
@@ -148,7 +147,7 @@ def test_a_row_names_the_subject_that_the_judge_makes_of_it() -> None:
     it = Told()
     for item in log.items:
         if isinstance(item, Entry):
-            it.tables.take(item, ())
+            it.views.take(item)
     subjects = [row["subject"] for row in shown(it.tables, "sessions")]
     assert len(subjects) == 4
     assert set(subjects) == set(judged(log))
@@ -190,9 +189,9 @@ def test_the_progress_of_a_task_changes_its_row() -> None:
     it = Told()
     it.tell(at(started(1, "tool"), exchange=1, session="s1", call="c1", task="t1"))
     it.tell(at(events.TaskChanged("tool", "working", None, 1000), session="s1", call="c1", task="t1"))
-    before = it.tables.changes["tasks"].version
-    it.tell(at(events.CallProgressed(3, 7, None), session="s1", call="c1", task="t1"))
-    assert it.tables.changes["tasks"].since(before) == [("t1", before + 1)]
+    before = it.log.last
+    progressed = it.tell(at(events.CallProgressed(3, 7, None), session="s1", call="c1", task="t1"))
+    assert it.tables.changed("tasks", before) == [("t1", progressed)]
     assert (it.row("tasks")["progress"], it.row("tasks")["total"]) == (3, 7)
 
 
@@ -207,11 +206,10 @@ async def test_calls_are_their_records_and_change_with_each_of_their_entries(
         await trio.sleep(2.5)
         (row,) = rows(probe, "calls")
         assert (row["call"], row["outcome"], row["steps_done"]) == ("c1", None, 2)
-        changes = tables(probe).changes["calls"]
-        version = changes.version
-        assert changes.since(version) == []
+        before = tables(probe).last
+        assert tables(probe).changed("calls", before) == []
         await trio.sleep(1)
-        assert tables(probe).changes["calls"].since(version)[-1][0] == "c1", "progress without a token is seen, too"
+        assert tables(probe).changed("calls", before)[-1][0] == "c1", "progress without a token is seen, too"
         await client.read(answer)
     assert rows(probe, "calls")[0]["outcome"] == "completed"
     assert tables(probe).all("calls") == ["c1"]
@@ -226,7 +224,7 @@ async def test_only_tool_calls_are_calls(probe: Probe, autojump_clock: MockClock
         await ear.first(1)
         ear.hang_up()
         await wait_all_tasks_blocked()
-    assert (tables(probe).all("calls"), tables(probe).changes["calls"].version) == ([], 0)
+    assert tables(probe).all("calls") == []
 
 
 # Streams.
@@ -358,7 +356,7 @@ class Piped(Told):
     def __init__(self) -> None:
         super().__init__()
         self.connect(1)
-        self.ask(2)
+        self.request = self.ask(2)
         opened = events.SessionOpened("id", "2025-11-25", "n", "v", b"{}", "websocket")
         self.tell(at(opened, connection="w1", exchange=2, session="s1"))
 
@@ -373,7 +371,11 @@ class Piped(Told):
 
     def open(self, stream: str, exchange: int | None, purpose: str = "resumable") -> None:
         place = {"connection": "w1", "exchange": exchange, "session": "s1", "stream": stream}
-        self.tell(at(events.StreamOpened(purpose), **place))
+        self.tell(at(events.StreamOpened(purpose), self.request, **place))
+
+    def start(self, call: str, request: int, exchange: int = 2) -> None:
+        place = {"connection": "w1", "exchange": exchange, "session": "s1", "call": call}
+        self.tell(at(started(7), request, **place))
 
     def emit(self, stream: str, position: int) -> None:
         self.tell(at(emitted(PING, position), connection="w1", exchange=2, session="s1", stream=stream))
@@ -451,6 +453,7 @@ def test_the_stream_of_a_call_that_was_cancelled_without_an_answer_is_read_no_mo
     it = Piped()
     it.open("p1", 2, "response")
     it.emit("p1", 1)
+    it.start("c2", it.request)
     it.settle("c2", outcome="cancelled", answered=False, cancelled_by="notification")
     it.tell(at(events.StreamEnded(1), connection="w1", exchange=2, session="s1", stream="p1"))
     assert it.reader() == (False, None, None, "cancelled by notification")
@@ -459,6 +462,7 @@ def test_the_stream_of_a_call_that_was_cancelled_without_an_answer_is_read_no_mo
 def test_the_answer_of_a_call_that_was_stopped_is_still_read() -> None:
     it = Piped()
     it.open("p1", 2, "response")
+    it.start("c2", it.request)
     it.settle("c2", outcome="timed_out", cancelled_by="deadline")
     assert it.reader() == (True, 1, "w1", None)
 
@@ -466,6 +470,7 @@ def test_the_answer_of_a_call_that_was_stopped_is_still_read() -> None:
 def test_a_call_without_an_answer_releases_no_stream_of_another_request() -> None:
     it = Piped()
     it.open("p1", 2, "response")
+    it.start("c3", it.ask(3), exchange=3)
     it.settle("c3", exchange=3, outcome="cancelled", answered=False)
     assert it.reader() == (True, 1, "w1", None)
 
@@ -503,7 +508,6 @@ def test_a_resume_that_is_cancelled_releases_the_stream() -> None:
     assert it.reader() == (True, 9, "w9", None), "which was taken over before"
     it.settle("c3", connection="w9", exchange=10, **gone)
     assert it.reader() == (False, None, None, "the resume was cancelled")
-    assert it.tables._streams._resumes == {}
 
 
 def test_a_lost_stream_says_why_and_nothing_waits() -> None:
@@ -560,22 +564,6 @@ def test_one_response_may_carry_several_streams() -> None:
     assert [row["closed_by"] for row in shown(it.tables, "streams")] == ["client", "client"]
 
 
-def test_what_is_known_of_connections_is_bounded() -> None:
-    it = Told()
-    for number in range(5000):
-        it.tell(at(events.ConnectionOpened("websocket", "::1:5"), connection=f"w{number}", exchange=number))
-        it.tell(at(received(PING), connection=f"w{number}", exchange=10_000 + number, session="s1"))
-        place = {"exchange": 10_000 + number, "session": "s1", "stream": f"p{number}"}
-        it.tell(at(events.StreamOpened("resumable"), connection=f"w{number}", **place))
-        if number % 2:
-            it.tell(at(events.ConnectionClosed(None, "client", 0), connection=f"w{number}", session="s1"))
-    streams = it.tables._streams
-    assert len(streams._reads) <= 1000, "only what rows are there for"
-    for number in range(0, 5000, 2):
-        it.tell(at(events.ConnectionClosed(None, "client", 0), connection=f"w{number}", session="s1"))
-    assert (streams._reads, streams._pipes) == ({}, {})
-
-
 # All of them.
 
 
@@ -592,36 +580,52 @@ def test_the_oldest_rows_make_room() -> None:
         ids = it.tables.all(table)  # type: ignore[arg-type]
         assert len(ids) == 2000
         assert ids[-1] == newest
-        assert len(it.tables.changes[table].since(0)) <= 2000  # type: ignore[index]
-    for number in range(2100):
-        it.tell(at(events.HttpClosed("client", 0), exchange=number, session=f"s{number}", stream="g"))
-    assert it.tables._streams._reads == {}, "also of those whose rows are gone"
-    assert list(it.tables.rows("streams", ["s0/g", "s2099/g"])) == [*it.tables.rows("streams", ["s2099/g"])]
 
 
-def test_every_change_is_a_new_version() -> None:
+def test_a_stream_outlives_its_entries_in_the_log_by_its_row() -> None:
     it = Told()
-    seen = {version_of(it.tables)}
-    facts: list[events.Event] = [
-        at(events.SessionOpened("id", "2025-11-25", "n", "v", b"{}"), session="s1"),
-        at(received(PING), exchange=1, session="s1"),
-        at(events.ClientMisuse("what", "clause", ""), session="s1"),
-        at(events.StreamOpened("response"), exchange=1, session="s1", stream="p1"),
-        at(emitted(PING, 1), exchange=1, session="s1", stream="p1"),
-        at(events.StreamEnded(1), session="s1", stream="p1"),
-        at(events.SessionClosed("idle"), session="s1"),
+    it.tell(at(events.StreamOpened("standalone"), session="s1", stream="g1"))
+    it.tell(at(events.HttpResponse(200, "text/event-stream", None), exchange=1, session="s1", stream="g1"))
+    it.tell(at(events.HttpClosed("client", 0), exchange=1, session="s1", stream="g1"))
+    it.tell(at(events.StreamEnded(0), session="s1", stream="g1"))
+    row = it.row("streams")
+    it.views.forget_before(it.log.last + 1)
+    assert ("s1", "g1") not in it.views.streams
+    assert it.row("streams") == row
+    assert row["closed_by"] == "client"
+
+
+def test_a_table_names_the_rows_that_changed_after_an_entry() -> None:
+    it = Told()
+    facts: list[tuple[TableName, str, events.Event | Placed]] = [
+        ("sessions", "s1", at(events.SessionOpened("id", "2025-11-25", "n", "v", b"{}"), session="s1")),
+        ("sessions", "s1", at(received(PING), exchange=1, session="s1")),
+        ("sessions", "s1", at(events.ClientMisuse("what", "clause", ""), session="s1")),
+        ("streams", "s1/p1", at(events.StreamOpened("response"), exchange=1, session="s1", stream="p1")),
+        ("streams", "s1/p1", at(emitted(PING, 1), exchange=1, session="s1", stream="p1")),
+        ("streams", "s1/p1", at(events.MessagesDelivered(1, 1), exchange=1, session="s1", stream="p1")),
+        ("streams", "s1/p1", at(events.StreamEnded(1), session="s1", stream="p1")),
+        ("sessions", "s1", at(events.SessionClosed("idle"), session="s1")),
+        ("sessions", "unattributed", at(events.ClientMisuse("what", "clause", ""))),
     ]
-    for fact in facts:
-        it.tell(fact)
-        assert version_of(it.tables) not in seen, fact.kind
-        seen.add(version_of(it.tables))
-    before = version_of(it.tables)
-    it.tell(
+    for table, id, fact in facts:
+        seq = it.tell(fact)
+        changed = {name: it.tables.changed(name, seq - 1) for name in TABLES if name != "counts"}
+        assert {name: rows for name, rows in changed.items() if rows} == {table: [(id, seq)]}, fact
+    before = it.tell(
         events.ServerState("ready"),
         at(received(PING), exchange=2, session="s9"),
         at(events.StreamEnded(1), session="s9", stream="p1"),
     )
-    assert version_of(it.tables) == before
+    assert [it.tables.changed(name, before - 3) for name in TABLES if name != "counts"] == [[]] * 6
+
+
+def test_the_earliest_change_comes_first_and_each_row_once() -> None:
+    it = Told()
+    for session in ("s1", "s2", "s3", "s1"):
+        it.tell(at(events.SessionOpened("id", "2025-11-25", "n", "v", b"{}"), session=session))
+    assert it.tables.changed("sessions", 0) == [("s2", 2), ("s3", 3), ("s1", 4)]
+    assert it.tables.changed("sessions", 3) == [("s1", 4)]
 
 
 async def test_all_tables_of_a_server_that_has_done_nothing_are_empty(autojump_clock: MockClock) -> None:

@@ -20,7 +20,7 @@ from ..views.work import Call
 class CallFollower(Protocol):
     """Is told of the tool calls that entries belong to."""
 
-    def take(self, calls: Sequence[str], entry: Entry) -> None:
+    def take(self, calls: Sequence[Call], entry: Entry) -> None:
         """An entry, and its calls."""
 
     def missed(self) -> None:
@@ -37,7 +37,7 @@ class Observer:
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
         self._followers: list[CallFollower] = []
         self._views = Views(run, Retention(calls=limits.call_records))
-        self._tables = Tables(self._views.calls, limits.call_records)
+        self._tables = Tables(self._views, log)
         self._log = log
         self._log_follower = LogFollower(log, self._take, self._missed, begin=self._forget)
 
@@ -85,12 +85,10 @@ class Observer:
 
     def _forget(self) -> None:
         self._views.forget_before(self._log.first)
-        self._tables.forget_before(self._log.first)
 
     def _take(self, entry: Entry) -> None:
-        calls = [call.name for call in self._views.take(entry)]
-        self._tables.take(entry, calls)
-        if calls:
+        calls = self._views.take(entry)
+        if calls and self._followers:
             for follower in self._followers:
                 follower.take(calls, entry)
 

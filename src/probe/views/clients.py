@@ -1,17 +1,24 @@
-"""Clients, and where their ids count."""
+"""Clients: their connections, processes and sessions, where their ids count, and what they did in numbers."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from msgspec import Struct, field
+from pydantic_core import from_json
 
+from ..log import events
 from ..log.event_log import Entry
-from ..wire.jsonrpc import RequestId
+from ..wire.jsonrpc import RequestId, clip
 
 if TYPE_CHECKING:
-    from .values import Connection, Message, Session
+    from .values import Exchange, Message
+    from .work import Call, Stream
+
+# Different names that are counted for one client; beyond it they count as one.
+_MOST_NAMES: Final = 100
+_OTHERS: Final = "(others)"
 
 
 class Scope(Struct, eq=False):
@@ -55,3 +62,159 @@ class Process(Struct, eq=False):
     def ended(self) -> Entry | None:
         """Its exit."""
         return next((each for each in self.changes if getattr(each.fact, "what", "") in ("exited", "exit")), None)
+
+
+class Connection(Struct, eq=False):
+    """A socket for HTTP, a WebSocket, the standard streams of a process, or the connection of a tool host.
+
+    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest revision without sessions that a
+    message on a pipe named, which the judge reads in contents. `opened` and `closed` are None where the log does not
+    have them. `upgraded` is the HTTP request that became a WebSocket. Of a pipe: `scope` is that of its ids outside of
+    sessions, `first` the first message on it, `session` the legacy session, `reads` the calls whose stream of the draft
+    extension it reads, `left` the calls that were cancelled because it went. `frames` are control and refused frames,
+    `changes` those of standard streams, `messages` the numbers of its first messages both ways.
+    """
+
+    label: str
+    client: Client | None = None
+    opened: Entry | None = None
+    closed: Entry | None = None
+    upgraded: Exchange | None = None
+    session: Session | None = None
+    modern: str | None = None
+    first: Message | None = None
+    scope: Scope | None = None
+    reads: dict[str, Call] = field(default_factory=dict)
+    left: list[Call] = field(default_factory=list)
+    frames: list[Entry] = field(default_factory=list)
+    changes: list[Entry] = field(default_factory=list)
+    messages: list[int] = field(default_factory=list)
+
+    @property
+    def ended_by(self) -> str | None:
+        """`client`, or why the server closed it; None while it lasts."""
+        return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
+
+    def closed_by(self, at: float) -> bool:
+        """True if it had been closed before a time."""
+        return self.closed is not None and self.closed.mono < at
+
+    @property
+    def transport(self) -> Literal["http", "websocket", "stdio"]:
+        """The transport of its messages."""
+        if self.scope is None:
+            return "http"
+        return "websocket" if self.label.startswith("w") else "stdio"
+
+    @property
+    def revision(self) -> str | None:
+        """That of the session of a pipe, else the newest without sessions that was named on it."""
+        return self.modern if self.session is None else self.session.fact.revision
+
+    @property
+    def seq(self) -> int:
+        """The number of the entry that opened it; 0 where the log does not have that."""
+        return 0 if self.opened is None else self.opened.seq
+
+    @property
+    def input_ended(self) -> Entry | None:
+        """The end of the input of standard streams."""
+        return next((each for each in self.changes if getattr(each.fact, "what", "") == "end_of_input"), None)
+
+
+class Acts(Struct, eq=False):
+    """What was done in a session, or by clients that are not known, in numbers: for the whole life of the server.
+
+    `began` and `newest` are the numbers of the entries that began and changed it, `opened_at` and `last_at` their
+    times; `refused` and `misuse` are its mistakes. `methods`, `tools` and `skills` count by name: of each 100 names,
+    such as `tools/call`, and the others together.
+    """
+
+    began: int
+    opened_at: float
+    last_at: float
+    newest: int
+    requests: int = 0
+    methods: dict[str, int] = field(default_factory=dict)
+    tools: dict[str, int] = field(default_factory=dict)
+    skills: dict[str, int] = field(default_factory=dict)
+    misuse: int = 0
+    refused: int = 0
+
+    def received(self, entry: Entry, fact: events.MessageReceived) -> None:
+        """A message of the client."""
+        self.newest, self.last_at = entry.seq, entry.at
+        if fact.rpc == "request":
+            self.requests += 1
+        method = fact.method
+        if method is not None:
+            _count(self.methods, method)
+            if method == "resources/read" and b"/SKILL.md" in fact.message:
+                self._read(fact.message)
+
+    def _read(self, message: bytes) -> None:
+        params = from_json(message).get("params")
+        uri = params.get("uri") if isinstance(params, dict) else None
+        if isinstance(uri, str) and uri.endswith("/SKILL.md"):
+            _count(self.skills, clip(uri))
+
+    def called(self, entry: Entry, tool: str) -> None:
+        """A call of a tool."""
+        self.newest = entry.seq
+        _count(self.tools, tool)
+
+
+class Session(Struct, eq=False):
+    """A legacy session (`s7`), or a modern client as this server labels it (`m7`).
+
+    `opened` is `session.opened` or `client.seen`; `declared` all of its `client.seen`. `initialize` is the request and
+    `answered` the delivery of its answer, `initialized` the first such notification, `asked_to_end` the first DELETE.
+    `acts` counts what was done in it.
+    """
+
+    label: str
+    opened: Entry
+    is_legacy: bool
+    acts: Acts
+    client: Client | None = None
+    connection: Connection | None = None
+    initialize: Message | None = None
+    answered: Entry | None = None
+    initialized: Message | None = None
+    asked_to_end: Exchange | None = None
+    closed: Entry | None = None
+    declared: list[Entry] = field(default_factory=list)
+    streams: OrderedDict[str, Stream] = field(default_factory=OrderedDict)
+    scope: Scope = field(default_factory=lambda: Scope("session"))
+
+    @property
+    def fact(self) -> events.SessionOpened | events.ClientSeen:
+        """What opened it: revision, name, version, capabilities and transport."""
+        return cast("events.SessionOpened | events.ClientSeen", self.opened.fact)
+
+    @property
+    def seq(self) -> int:
+        """The number of the entry that opened it."""
+        return self.opened.seq
+
+    @property
+    def revision(self) -> str:
+        """Its revision of the protocol."""
+        return self.fact.revision
+
+    @property
+    def client_name(self) -> str:
+        """The name that its client gives itself, as it said last."""
+        return cast("events.SessionOpened | events.ClientSeen", self.declared[-1].fact).client_name
+
+    def closed_by(self, at: float) -> bool:
+        """True if it had ended before a time."""
+        return self.closed is not None and self.closed.mono < at
+
+
+def _count(counts: dict[str, int], name: str) -> None:
+    if name in counts:
+        counts[name] += 1
+    else:
+        known = name if len(counts) < _MOST_NAMES else _OTHERS
+        counts[known] = counts.get(known, 0) + 1

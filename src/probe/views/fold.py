@@ -12,20 +12,21 @@ not known here belongs to its exchange and its call all the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from ..log import events
 from ..log.bounded import Newest
-from ..log.context import Context
 from ..log.event_log import Entry
 from .call_row import ANSWERS
 from .calls import Calls, row_of
-from .clients import Client, Process, Scope
+from .clients import Client, Connection, Session
 from .evidence import NO_ROLE, ROLES, Evidence
 from .hosts import Hosts
-from .messages import EVENT_STREAM, Messages, leave
+from .messages import Messages, leave
+from .peers import Peers
+from .refusals import Refusals
 from .retention import Retention
-from .values import Connection, Exchange, Message, Session
+from .values import EVENT_STREAM, Exchange, Message
 from .work import Call, Host, Stream, Task
 
 _DISCONNECT: Final = "disconnect"
@@ -49,36 +50,36 @@ class Views:
         self.retention = keep = retention or Retention()
         self._run = run
         self._audited = audited
+        self.last = 0
+        self.gaps = 0
         self.calls = Calls(keep)
         self.exchanges: Newest[int, Exchange] = Newest(keep.exchanges)
-        self.connections: Newest[str, Connection] = Newest(keep.connections)
-        self.sessions: Newest[str, Session] = Newest(keep.sessions)
         self.tasks: Newest[str, Task] = Newest(keep.tasks)
-        self.clients: Newest[tuple[str, str], Client] = Newest(keep.clients)
-        self.gaps = 0
+        # The exchanges by the numbers of their heads, which a cause can name.
+        self._heads: dict[int, Exchange] = {}
+        self.peers = Peers(keep, self._initialized)
+        self.connections: Mapping[str, Connection] = self.peers.connections
+        self.sessions: Mapping[str, Session] = self.peers.sessions
+        self.clients: Mapping[tuple[str, str], Client] = self.peers.clients
+        self.refusals = Refusals(keep, self.tasks, self.peers.blamed)
+        self._messages = Messages(keep, self.peers, self.refusals.made)
+        self.messages: Mapping[int, Message] = self._messages.messages
+        self._streams = self._messages.streams
+        self.streams: Mapping[tuple[str | None, str], Stream] = self._streams.live
+        self.past_streams: Mapping[tuple[str | None, str], Stream] = self._streams.past
         self._evidence = Evidence(keep, self._asked_in)
         self._hosts = Hosts(keep)
         self.hosts: Mapping[str, Host] = self._hosts.hosts
-        self._messages = Messages(keep, self.sessions, self._place)
-        # The exchanges by the numbers of their heads, which a cause can name.
-        self._heads: dict[int, Exchange] = {}
         takers: Mapping[type, _Taker] = {
             **self._messages.takers,
+            **self._streams.takers,
             **self._hosts.takers,
+            **self.peers.takers,
             events.HttpRequest: self._requested,
             events.HttpResponse: self._responded,
             events.HttpClosed: self._closed,
-            events.SocketOpened: self._connected,
-            events.ConnectionOpened: self._connected,
             events.SocketClosed: self._disconnected,
             events.ConnectionClosed: self._disconnected,
-            events.WebSocketFrame: self._frame,
-            events.StdioChanged: self._stdio_changed,
-            events.ClientProcess: self._process,
-            events.ClientMisuse: self._misused,
-            events.SessionOpened: self._session_opened,
-            events.ClientSeen: self._session_opened,
-            events.SessionClosed: self._session_closed,
             events.CallStarted: self._started,
             events.CallProgressed: self._progressed,
             events.CallCancelled: self._cancelled,
@@ -90,20 +91,11 @@ class Views:
         }
         self._kinds = {kind: (takers.get(kind), ROLES.get(kind, NO_ROLE)) for kind in {*takers, *ROLES}}
 
-    @property
-    def messages(self) -> Mapping[int, Message]:
-        """The messages of both sides, by the numbers of their entries."""
-        return self._messages.messages
-
-    @property
-    def streams(self) -> Mapping[tuple[str | None, str], Stream]:
-        """The streams, by session and id."""
-        return self._messages.streams
-
     def take(self, entry: Entry) -> Sequence[Call]:
         """One more entry; returns the tool calls that it belongs to."""
         # Every entry of the log passes here.
         evidence, context, seq = self._evidence, entry.context, entry.seq
+        self.last = seq
         if evidence.in_all > self.retention.evidence:
             evidence.make_room()
         number, name = context.exchange, context.call
@@ -124,11 +116,13 @@ class Views:
             call = self.calls.named.get(name)
         owner = call if context.task is None else self._owner(call, context.task)
         if owner is not None and owner.row is not None and not owner.is_forgotten:
+            owner.newest = seq
             evidence.of_call(owner, entry, exchange, role)
             return (owner,)
         if call is None and name is not None:
             evidence.hold(name, seq)
         for each in ended or ():
+            each.newest = seq
             evidence.add(each, seq, None, ends=True)
         if exchange is None or role.follows is None or not self._audited:
             return ended or ()
@@ -143,7 +137,7 @@ class Views:
 
     def _asked_in(self, cause: int) -> Exchange | None:
         """The exchange of a request, by the number of its head or of its message."""
-        message = self._messages.messages.get(cause)
+        message = self.messages.get(cause)
         if message is not None:
             return message.exchange if message.received else None
         return self._heads.get(cause)
@@ -160,14 +154,10 @@ class Views:
         """
         # A message is found by its exchange, so messages go first.
         self._messages.forget_before(first)
+        self._streams.forget_before(first)
         for exchange in self.exchanges.sweep(lambda each: each.began.seq < first, lambda each: _is_over(each, first)):
             self._leave_exchange(exchange)
-        gone = self.connections.sweep(
-            lambda each: each.opened is not None and each.opened.seq < first,
-            lambda each: each.closed is not None and each.closed.seq < first and each.scope is None,
-        )
-        for connection in gone:
-            _leave_connection(connection)
+        self.peers.forget_before(first)
 
     def call(self, name: str) -> Call | None:
         """A call that is kept, listed or not."""
@@ -203,9 +193,9 @@ class Views:
 
     def _attribute(self, exchange: Exchange, entry: Entry) -> None:
         """Note the client of an exchange once an entry says it, and let its requests count there."""
-        client = self.client_of(entry)
+        client = self.peers.client_of(entry)
         if client is None and type(entry.fact) in (events.HttpResponse, events.HttpClosed):
-            client = self._named_client("nothing", "", entry)
+            client = self.peers.named("nothing", "", entry)
         if client is not None:
             exchange.client = client
             for message in exchange.messages:
@@ -213,54 +203,14 @@ class Views:
 
     def client_of(self, entry: Entry) -> Client | None:
         """The client that an entry names, which may begin with it; an exchange may know more (`Exchange.client`)."""
-        context = entry.context
-        if context.label is not None:
-            return self._named_client("label", context.label, entry)
-        if context.pipe is not None:
-            known = self.connections.get(context.pipe)
-            if known is not None and known.client is not None:
-                return known.client
-            return self._named_client("pipe", context.pipe, entry)
-        label = context.session
-        if label is None and type(entry.fact) is events.HttpRequest:
-            label = entry.fact.named
-        if label is None:
-            return None
-        session = self.sessions.get(label)
-        if session is not None and session.client is not None:
-            return session.client
-        return self._named_client("session" if events.is_session(label) else "client", label, entry)
-
-    def _named_client(self, kind: Any, label: str, entry: Entry) -> Client:
-        client = self.clients.get((kind, label))
-        if client is None:
-            client = Client(kind, label, entry)
-            gone = self.clients.store((kind, label), client)
-            if gone is not None:
-                gone.sessions.clear()
-                gone.connections.clear()
-                gone.scope.requests.clear()
-        return client
-
-    def _place(self, context: Context) -> Connection | None:
-        """The connection of an entry, which begins with the first entry that names it."""
-        label = context.connection
-        if label is None:
-            return None
-        connection = self.connections.get(label)
-        if connection is None:
-            connection = Connection(label, scope=Scope("pipe") if context.pipe is not None else None)
-            gone = self.connections.store(label, connection)
-            if gone is not None:
-                _leave_connection(gone)
-        return connection
+        return self.peers.client_of(entry)
 
     def _requested(self, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None, call: Any) -> None:
         if exchange is not None:
             if exchange.head is not None:
                 self._heads.pop(exchange.head.seq, None)
-            exchange.head, exchange.connection = entry, self._place(entry.context)
-            exchange.session = session = self._session(entry) or self.sessions.get(fact.named or "")
+            exchange.head, exchange.connection = entry, self.peers.place(entry.context)
+            exchange.session = session = self.peers.session(entry.context) or self.sessions.get(fact.named or "")
             if fact.method == "DELETE" and session is not None and session.asked_to_end is None:
                 session.asked_to_end = exchange
             self._heads[entry.seq] = exchange
@@ -268,25 +218,20 @@ class Views:
     def _responded(self, entry: Entry, fact: events.HttpResponse, exchange: Exchange | None, call: Any) -> None:
         if exchange is not None:
             exchange.response = entry
-            self._messages.responded(entry, fact, exchange)
+            if fact.content_type == EVENT_STREAM:
+                self._streams.responded(entry, exchange)
+            if exchange.refusals:
+                self.refusals.responded(entry, exchange)
 
     def _closed(self, entry: Entry, fact: events.HttpClosed, exchange: Exchange | None, call: Any) -> None:
         if exchange is not None:
             exchange.closed = entry
-
-    def _connected(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        place = self._place(entry.context)
-        if place is not None:
-            place.opened, place.upgraded = entry, exchange
-            client = self.client_of(entry) if entry.context.pipe is not None else None
-            if client is not None:
-                place.client = client
-                client.connections[place.label] = place
-                if len(client.connections) > self.retention.history:
-                    client.connections.popitem(last=False)
+            self._streams.closed(entry, fact)
+            if exchange.refusals:
+                self.refusals.responded(entry, exchange)
 
     def _disconnected(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> Sequence[Call]:
-        place = self._place(entry.context)
+        place = self.peers.place(entry.context)
         if place is None:
             return ()
         place.closed = entry
@@ -294,66 +239,9 @@ class Views:
         place.left.clear()
         return [call for call in dict.fromkeys(ended) if not call.is_forgotten]
 
-    def _frame(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        place = self._place(entry.context)
-        if place is not None and len(place.frames) < self.retention.of_exchange:
-            place.frames.append(entry)
-
-    def _stdio_changed(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        place = self._place(entry.context)
-        if place is not None and len(place.changes) < self.retention.history:
-            place.changes.append(entry)
-        self._process(entry, fact, exchange, call)
-
-    def _process(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        client = self.client_of(entry)
-        if client is None:
-            return
-        process = client.processes.get(fact.pid)
-        if process is None:
-            process = client.processes[fact.pid] = Process(fact.pid)
-            if len(client.processes) > self.retention.history:
-                client.processes.popitem(last=False)
-        if len(process.changes) < self.retention.history:
-            process.changes.append(entry)
-
-    def _misused(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        if exchange is not None and exchange.misuse is None:
-            exchange.misuse = entry
-
-    # -- sessions and tasks
-
-    def _session_opened(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        label, known = entry.context.session, self._session(entry)
-        if label is None:
-            return
-        if known is not None:
-            if len(known.declared) < self.retention.history:
-                known.declared.append(entry)
-            known.closed = None
-            return
-        client = self.client_of(entry) if exchange is None or exchange.client is None else exchange.client
-        place = self._place(entry.context) if entry.context.pipe is not None else None
-        session = Session(label, entry, events.is_session(label), client, place, declared=[entry])
-        gone = self.sessions.store(label, session)
-        if gone is not None:
-            gone.streams.clear()
-            gone.scope.requests.clear()
-            gone.client = gone.connection = None
-        if exchange is not None and exchange.session is None:
-            exchange.session = session
-        if client is not None:
-            client.sessions[label] = session
-            if len(client.sessions) > self.retention.history:
-                client.sessions.popitem(last=False)
-        if session.is_legacy:
-            self._initialized(session, place, entry.cause)
-
-    def _initialized(self, session: Session, place: Connection | None, cause: int | None) -> None:
+    def _initialized(self, session: Session, cause: int | None) -> None:
         """The request of a legacy session counts in it, although it came before there was one."""
-        if place is not None:
-            place.session = session
-        asked = None if cause is None else self._messages.messages.get(cause)
+        asked = None if cause is None else self.messages.get(cause)
         if asked is None:
             return
         before = asked.scope
@@ -363,13 +251,7 @@ class Views:
         session.initialize, asked.opened = asked, session
         self._messages.enter(asked)
 
-    def _session(self, entry: Entry) -> Session | None:
-        return None if entry.context.session is None else self.sessions.get(entry.context.session)
-
-    def _session_closed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
-        session = self._session(entry)
-        if session is not None:
-            session.closed = entry
+    # -- tasks
 
     def _task(self, entry: Entry) -> Task | None:
         id = entry.context.task
@@ -377,7 +259,7 @@ class Views:
             return None
         task = self.tasks.get(id)
         if task is None:
-            task = Task(id, session=self._session(entry))
+            task = Task(id, session=self.peers.session(entry.context))
             gone = self.tasks.store(id, task)
             if gone is not None:
                 gone.call = gone.session = None
@@ -387,7 +269,8 @@ class Views:
         task = self._task(entry)
         if task is not None:
             task.changes.append(entry)
-            del task.changes[: -self.retention.history]
+            if len(task.changes) > self.retention.history:
+                del task.changes[1]
 
     def _task_removed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
         task = self._task(entry)
@@ -400,15 +283,18 @@ class Views:
         name = entry.context.call
         if name is None:
             return
-        request = None if entry.cause is None else self._messages.messages.get(entry.cause)
+        request = None if entry.cause is None else self.messages.get(entry.cause)
         call = Call(name, entry, row_of(self._run, entry, fact) if self._audited else None, exchange, request)
         if request is not None:
             request.call = call
+        session = None if fact.tool is None else self.peers.session(entry.context)
+        if session is not None and fact.tool is not None:
+            session.acts.called(entry, fact.tool)
         if call.row is not None:
             call.task = self._task(entry)
             if call.task is not None:
                 call.task.call = call
-        own = self._messages.own_streams.get(name) if self._messages.own_streams else None
+        own = self._streams.own.get(name) if self._streams.own else None
         if own is not None:
             own.call = call
             self._reads(call, own)
@@ -428,6 +314,8 @@ class Views:
             call.request.call = None
         if call.task is not None and call.task.call is call:
             call.task.call = None
+            if call.record is not None:
+                call.task.steps = call.record.steps_done, call.record.steps_total
         call.progress.clear()
         call.exchange = call.request = call.task = None
 
@@ -445,7 +333,7 @@ class Views:
         # A call with a stream of its own is ended by the loss of the stream, not by its connection.
         if owner is None or owner.row is None or fact.by != _DISCONNECT or (call is not None and call.has_stream):
             return
-        place = self._place(context) if context.pipe is not None else None
+        place = self.peers.place(context) if context.pipe is not None else None
         if place is not None:
             if place.closed is not None:
                 self._evidence.add(owner, place.closed.seq, None, ends=True)
@@ -457,6 +345,8 @@ class Views:
             return
         call.ended = entry
         self._unread(call)
+        if call.request is not None:
+            self._streams.settled(call.request, entry, fact)
         if call.row is not None:
             call.row.settled(fact)
             self._evidence.settle(call)
@@ -467,10 +357,10 @@ class Views:
     # -- readers of calls' own streams
 
     def _stream_read(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Call | None) -> None:
-        self._messages.takers[type(fact)](entry, fact, exchange, call)
+        self._streams.takers[type(fact)](entry, fact, exchange, call)
         resumable = type(fact) is events.StreamResumed or fact.purpose == "resumable"
         if call is not None and resumable:
-            stream = self._messages.own_streams.get(call.name)
+            stream = self._streams.own.get(call.name)
             call.has_stream = True
             if stream is not None:
                 self._reads(call, stream)
@@ -479,7 +369,7 @@ class Views:
         """Note the pipe that reads the own stream of a call, None where that is an HTTP response."""
         call.has_stream = True
         self._unread(call)
-        place = stream.readings[-1].place if stream.readings else None
+        place = None if stream.reading is None else stream.reading.place
         if place is not None and call.ended is None:
             call.reader = place
             place.reads[call.name] = call
@@ -490,16 +380,9 @@ class Views:
             call.reader = None
 
 
-def _leave_connection(connection: Connection) -> None:
-    connection.reads.clear()
-    connection.left.clear()
-    connection.client = connection.session = connection.upgraded = connection.first = None
-
-
 def _is_over(exchange: Exchange, first: int) -> bool:
     """True if an exchange has no entry from `first` on, and gets none."""
     if exchange.messages or exchange.entries[-1] >= first:
         return False
-    response = exchange.response
-    in_one_piece = response is not None and cast("events.HttpResponse", response.fact).content_type != EVENT_STREAM
+    in_one_piece = exchange.response is not None and not exchange.is_event_stream
     return exchange.head is None or exchange.closed is not None or in_one_piece

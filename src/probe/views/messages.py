@@ -1,4 +1,4 @@
-"""Messages of both sides, and the streams that carry those of the server."""
+"""Messages of both sides."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..log import events
-from ..log.bounded import Newest
-from ..log.context import Context
 from ..log.event_log import Entry
 from .call_row import ANSWERS
 from .clients import Scope
 from .contents import Contents
+from .peers import Peers
 from .retention import Retention
-from .values import Connection, Exchange, Message, Session
-from .work import Call, Reading, Stream
+from .streams import Streams
+from .values import Exchange, Message
+from .work import Call
 
-EVENT_STREAM: Final = "text/event-stream"
 _CANCELLED: Final = "notifications/cancelled"
 _INITIALIZED: Final = "notifications/initialized"
 _PROGRESS: Final = "notifications/progress"
@@ -26,21 +25,17 @@ _MOST_SWEPT: Final = 120
 
 
 class Messages:
-    """`messages` are those of both sides by the numbers of their entries, `streams` by session and id."""
+    """`messages` are those of both sides by the numbers of their entries, `streams` are what carries them.
 
-    def __init__(
-        self,
-        retention: Retention,
-        sessions: Mapping[str, Session],
-        place_of: Callable[[Context], Connection | None],
-    ) -> None:
+    `failed` is called with each error that the server makes.
+    """
+
+    def __init__(self, retention: Retention, peers: Peers, failed: Callable[[Message], None]) -> None:
         self._keep = retention
-        self._sessions = sessions
-        self._place_of = place_of
+        self._peers = peers
+        self._failed = failed
         self.messages: dict[int, Message] = {}
-        self.streams: Newest[tuple[str | None, str], Stream] = Newest(retention.streams)
-        # The stream of the draft extension of a call, which is opened before the call starts.
-        self.own_streams: Newest[str, Stream] = Newest(retention.other_calls)
+        self.streams = Streams(retention, peers, self.messages)
         # In the order of the log: all messages, and those that have their content.
         self._kept: deque[Message] = deque()
         self._contents: deque[Message] = deque()
@@ -54,11 +49,6 @@ class Messages:
             events.MessageRefused: self._refused,
             events.RequestRepeated: self._repeated,
             events.MessageUnreadable: self._unreadable,
-            events.StreamOpened: self._opened,
-            events.StreamResumed: self._resumed,
-            events.StreamEnded: self._ended,
-            events.StreamLost: self._lost,
-            events.StreamControl: self._control,
         }
 
     # -- what is kept
@@ -95,18 +85,6 @@ class Messages:
         if len(self._contents) > 2 * len(kept) + _MOST_SWEPT:
             # One that lasts stands before many that have gone.
             self._contents = deque(each for each in self._contents if not each.is_forgotten)
-        for stream in self.streams.sweep(lambda each: each.opened.seq < first, _is_read):
-            self._leave_stream(stream)
-
-    def _leave_stream(self, stream: Stream) -> None:
-        session, call = stream.session, stream.call
-        if session is not None and session.streams.get(stream.id) is stream:
-            del session.streams[stream.id]
-        if call is not None and self.own_streams.get(call.name) is stream:
-            del self.own_streams[call.name]
-        stream.sent.clear()
-        stream.readings.clear()
-        stream.session = stream.request = stream.call = stream.exchange = None
 
     def _let_go(self, message: Message) -> None:
         """Leave no way to a message that makes room, nor from it: circles would wait for the garbage collector."""
@@ -127,7 +105,8 @@ class Messages:
             leave(scope, message)
         self._bytes -= message.forget(whole=True)
         message.replies = None
-        message.place = message.exchange = message.session = message.stream = message.opened = message.call = None
+        message.place = message.exchange = message.session = message.opened = message.call = None
+        message.stream = message.resumed = None
         message.same_id = None
         message.request = message.answer = message.asked_to_cancel = message.question = None
 
@@ -147,8 +126,7 @@ class Messages:
         self, entry: Entry, fact: events.MessageReceived, exchange: Exchange | None, call: Call | None
     ) -> None:
         context = entry.context
-        place = self._place_of(context)
-        session = None if context.session is None else self._sessions.get(context.session)
+        place, session = self._peers.place(context), self._peers.session(context)
         message = Message(entry, True, place, exchange, session, contents=self._parsed)
         question = None if entry.cause is None else self.messages.get(entry.cause)
         if question is not None and not question.received:
@@ -157,6 +135,8 @@ class Messages:
         self._store(message, len(fact.message))
         if place is not None and place.first is None and place.scope is not None:
             place.first = message
+        if session is not None:
+            session.acts.received(entry, fact)
         if fact.rpc == "request":
             self.enter(message)
         elif fact.method == _CANCELLED:
@@ -172,9 +152,8 @@ class Messages:
         asked = None if entry.cause is None else self.messages.get(entry.cause)
         if (asked is None or not asked.received) and call is not None:
             asked = call.request
-        session = None if context.session is None else self._sessions.get(context.session)
-        stream = None if context.stream is None else self.streams.get((context.session, context.stream))
-        place = self._place_of(context)
+        place, session = self._peers.place(context), self._peers.session(context)
+        stream = self.streams.find(context)
         return Message(entry, False, place, exchange, session, asked, call, stream, contents=self._parsed)
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted, exchange: Exchange | None, call: Call | None) -> None:
@@ -182,11 +161,13 @@ class Messages:
         request, stream = message.request, message.stream
         if request is not None and fact.rpc in ANSWERS and entry.cause == request.entry.seq:
             request.answer = message
-        if stream is not None and fact.position is not None:
-            stream.sent[fact.position] = message
-            gone = fact.position - self._keep.of_stream
-            if gone in stream.sent:
-                del stream.sent[gone]
+        if stream is not None:
+            stream.made, stream.newest = stream.made + 1, entry.seq
+            if fact.position is not None:
+                stream.sent[fact.position] = message
+                gone = fact.position - self._keep.of_stream
+                if gone in stream.sent:
+                    del stream.sent[gone]
         if call is not None:
             if call.row is not None:
                 call.row.emitted(entry.context, entry.cause, fact, self._keep.runs)
@@ -195,6 +176,8 @@ class Messages:
                 if len(call.progress) < self._keep.of_call:
                     call.progress.append(message)
         self._store(message, len(fact.message))
+        if fact.rpc == "error":
+            self._failed(message)
 
     def _dropped(self, entry: Entry, fact: events.MessageDropped, exchange: Exchange | None, call: Call | None) -> None:
         message = self._made(entry, exchange, call)
@@ -207,14 +190,13 @@ class Messages:
     ) -> None:
         if call is not None and call.row is not None:
             call.row.delivered(entry.context, fact)
-        stream = self._stream(entry.context)
+        stream = self.streams.find(entry.context)
         if stream is None:
             if entry.cause is not None:
                 self._had(entry, self.messages.get(entry.cause))
             return
+        self.streams.delivered(stream, entry, fact, exchange)
         first, last, sent = fact.first, fact.last, stream.sent
-        stream.taken = max(stream.taken, last)
-        self.read(stream, entry, exchange)
         # A stream remembers no more than its newest messages, however wide the range is.
         places = range(first, last + 1) if last - first < len(sent) else [at for at in sent if first <= at <= last]
         for place in places:
@@ -250,81 +232,6 @@ class Messages:
         if exchange is not None:
             exchange.unreadable = entry
 
-    # -- streams
-
-    def _stream(self, context: Context) -> Stream | None:
-        return None if context.stream is None else self.streams.get((context.session, context.stream))
-
-    def _opened(self, entry: Entry, fact: events.StreamOpened, exchange: Exchange | None, call: Call | None) -> None:
-        context = entry.context
-        if context.stream is None:
-            return
-        request = None if entry.cause is None else self.messages.get(entry.cause)
-        session = None if context.session is None else self._sessions.get(context.session)
-        stream = Stream(context.stream, entry, session, request, call, exchange)
-        if exchange is not None and exchange.stream is None:
-            exchange.stream = stream
-        if context.call is not None and fact.purpose == "resumable":
-            self.own_streams.store(context.call, stream)
-        if context.pipe is not None:
-            self.read(stream, entry, exchange)
-        gone = self.streams.store((context.session, context.stream), stream)
-        if gone is not None:
-            self._leave_stream(gone)
-        if session is not None:
-            session.streams[stream.id] = stream
-            if len(session.streams) > self._keep.history:
-                session.streams.popitem(last=False)
-
-    def read(self, stream: Stream, entry: Entry, exchange: Exchange | None) -> None:
-        """Note the reader of a stream, where it is another one than before."""
-        if exchange is not None and exchange.stream is None:
-            exchange.stream = stream
-        newest = stream.readings[-1] if stream.readings else None
-        if newest is not None and newest.exchange is exchange and exchange is not None:
-            return
-        place = self._place_of(entry.context)
-        # A pipe reads on whatever exchange it is in.
-        if place is not None and place.scope is not None:
-            if newest is None or newest.place is not place:
-                self._add(stream, Reading(None, place, entry))
-        elif exchange is not None:
-            self._add(stream, Reading(exchange, None, entry))
-
-    def _add(self, stream: Stream, reading: Reading) -> None:
-        if len(stream.readings) < self._keep.of_exchange:
-            stream.readings.append(reading)
-
-    def responded(self, entry: Entry, fact: events.HttpResponse, exchange: Exchange) -> None:
-        """A response has a head: it reads the stream that the entry names."""
-        stream = self._stream(entry.context) if fact.content_type == EVENT_STREAM else None
-        if stream is not None:
-            self.read(stream, entry, exchange)
-
-    def _resumed(self, entry: Entry, fact: events.StreamResumed, exchange: Exchange | None, call: Call | None) -> None:
-        stream = self._stream(entry.context)
-        if stream is not None:
-            self.read(stream, entry, exchange)
-
-    def _ended(self, entry: Entry, fact: events.StreamEnded, exchange: Exchange | None, call: Call | None) -> None:
-        stream = self._stream(entry.context)
-        if stream is not None:
-            stream.ended = entry
-
-    def _lost(self, entry: Entry, fact: events.StreamLost, exchange: Exchange | None, call: Call | None) -> None:
-        stream = self._stream(entry.context)
-        if stream is not None:
-            stream.lost = entry
-        if call is not None and call.row is not None:
-            call.row.stream_lost(entry.context)
-
-    def _control(self, entry: Entry, fact: events.StreamControl, exchange: Exchange | None, call: Call | None) -> None:
-        stream = self._stream(entry.context)
-        if stream is not None:
-            self.read(stream, entry, exchange)
-            if len(stream.controls) < self._keep.of_exchange:
-                stream.controls.append(entry)
-
 
 def _is_over(message: Message, first: int) -> bool:
     """True if nothing more becomes of a message, and no entry from `first` on is about it."""
@@ -343,11 +250,6 @@ def _is_over(message: Message, first: int) -> bool:
 
 def _was_before(entry: Entry | None, first: int) -> bool:
     return entry is not None and entry.seq < first
-
-
-def _is_read(stream: Stream) -> bool:
-    """True if a stream is over, and nothing waits on it."""
-    return stream.lost is not None or (stream.ended is not None and not stream.sent)
 
 
 def leave(scope: Scope, message: Message) -> None:

@@ -23,6 +23,9 @@ class Retention(Struct, frozen=True, kw_only=True):
     delivered. `other_calls`: requests that wait and are no tool calls, such as `tasks/result`.
     `exchanges`, `messages`, `streams`, `connections`, `sessions`, `tasks`, `clients`: the newest that a later entry can
     name. More of them are in flight nowhere. Of messages the content goes first, beyond `content_bytes`.
+    `rows`: rows of a table that a page can show and a person can scroll through; a refusal, and a stream that is over,
+    are nothing else any more. `dispatches`: calls at tool hosts, many times those that may run by default: more stay
+    behind only where entries were missed.
     `evidence`: entries of all tool calls together, about ten megabytes. The call that settled first gives up its own.
 
     Of one owner:
@@ -35,7 +38,7 @@ class Retention(Struct, frozen=True, kw_only=True):
     that a delivery can still name, its readers and control events. `of_pipe`: numbers of messages of a pipe.
     `runs`: ranges of neighbouring messages of a call that no socket has taken. Messages of several tasks that take
     turns on one stream need more than one; one more pushes out the oldest, whose messages never count as delivered.
-    `history`: changes of a task, a host or a process; sessions and connections of a client.
+    `history`: changes of a task or a process; sessions, declarations and connections of a client.
     """
 
     calls: int = 5_000
@@ -48,6 +51,8 @@ class Retention(Struct, frozen=True, kw_only=True):
     sessions: int = 20_000
     tasks: int = 20_000
     clients: int = 20_000
+    rows: int = 2_000
+    dispatches: int = 10_000
     evidence: int = 250_000
     of_call: int = 2_000
     visits: int = 1_000

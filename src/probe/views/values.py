@@ -11,7 +11,6 @@ later; `answered_by(at)` and its like say what was so before a time (the monoton
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
@@ -27,7 +26,8 @@ from .contents import Content, Contents, covers, members
 from .retention import ForgottenError
 
 if TYPE_CHECKING:
-    from .clients import Client
+    from .clients import Client, Connection, Session
+    from .tables.rows import RefusalRow
     from .work import Call, Stream
 
 MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events.MessageDropped
@@ -36,115 +36,12 @@ MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events
 LIMIT_STATUSES: Final = frozenset({408, 413, 429, 503})
 # Members of the params of a request that name what it is about.
 _TARGETS: Final = ("name", "uri", "taskId")
+EVENT_STREAM: Final = "text/event-stream"
 LIMIT_REFUSALS: Final = frozenset({"TOO_MANY_REQUESTS", "BUSY", "BODY_TOO_LARGE", "REQUEST_TIMEOUT"})
 
 
 def _before(entry: Entry | None, at: float) -> bool:
     return entry is not None and entry.mono < at
-
-
-class Connection(Struct, eq=False):
-    """A socket for HTTP, a WebSocket, the standard streams of a process, or the connection of a tool host.
-
-    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest revision without sessions that a
-    message on a pipe named, which the judge reads in contents. `opened` and `closed` are None where the log does not
-    have them. `upgraded` is the HTTP request that became a WebSocket. Of a pipe: `scope` is that of its ids outside of
-    sessions, `first` the first message on it, `session` the legacy session, `reads` the calls whose stream of the draft
-    extension it reads, `left` the calls that were cancelled because it went. `frames` are control and refused frames,
-    `changes` those of standard streams, `messages` the numbers of its first messages both ways.
-    """
-
-    label: str
-    client: Client | None = None
-    opened: Entry | None = None
-    closed: Entry | None = None
-    upgraded: Exchange | None = None
-    session: Session | None = None
-    modern: str | None = None
-    first: Message | None = None
-    scope: Scope | None = None
-    reads: dict[str, Call] = field(default_factory=dict)
-    left: list[Call] = field(default_factory=list)
-    frames: list[Entry] = field(default_factory=list)
-    changes: list[Entry] = field(default_factory=list)
-    messages: list[int] = field(default_factory=list)
-
-    @property
-    def ended_by(self) -> str | None:
-        """`client`, or why the server closed it; None while it lasts."""
-        return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
-
-    def closed_by(self, at: float) -> bool:
-        """True if it had been closed before a time."""
-        return _before(self.closed, at)
-
-    @property
-    def transport(self) -> Literal["http", "websocket", "stdio"]:
-        """The transport of its messages."""
-        if self.scope is None:
-            return "http"
-        return "websocket" if self.label.startswith("w") else "stdio"
-
-    @property
-    def revision(self) -> str | None:
-        """That of the session of a pipe, else the newest without sessions that was named on it."""
-        return self.modern if self.session is None else self.session.fact.revision
-
-    @property
-    def seq(self) -> int:
-        """The number of the entry that opened it; 0 where the log does not have that."""
-        return 0 if self.opened is None else self.opened.seq
-
-    @property
-    def input_ended(self) -> Entry | None:
-        """The end of the input of standard streams."""
-        return next((each for each in self.changes if getattr(each.fact, "what", "") == "end_of_input"), None)
-
-
-class Session(Struct, eq=False):
-    """A legacy session (`s7`), or a modern client as this server labels it (`m7`).
-
-    `opened` is `session.opened` or `client.seen`; `declared` all of its `client.seen`. `initialize` is the request and
-    `answered` the delivery of its answer, `initialized` the first such notification, `asked_to_end` the first DELETE.
-    """
-
-    label: str
-    opened: Entry
-    is_legacy: bool
-    client: Client | None = None
-    connection: Connection | None = None
-    initialize: Message | None = None
-    answered: Entry | None = None
-    initialized: Message | None = None
-    asked_to_end: Exchange | None = None
-    closed: Entry | None = None
-    declared: list[Entry] = field(default_factory=list)
-    streams: OrderedDict[str, Stream] = field(default_factory=OrderedDict)
-    scope: Scope = field(default_factory=lambda: Scope("session"))
-
-    @property
-    def fact(self) -> events.SessionOpened | events.ClientSeen:
-        """What opened it: revision, name, version, capabilities and transport."""
-        return cast("events.SessionOpened | events.ClientSeen", self.opened.fact)
-
-    @property
-    def seq(self) -> int:
-        """The number of the entry that opened it."""
-        return self.opened.seq
-
-    @property
-    def revision(self) -> str:
-        """Its revision of the protocol."""
-        return self.fact.revision
-
-    @property
-    def client_name(self) -> str:
-        """The name that its client gives itself, as it said last."""
-        return cast("events.SessionOpened | events.ClientSeen", self.declared[-1].fact).client_name
-
-    def closed_by(self, at: float) -> bool:
-        """True if it had ended before a time."""
-        return _before(self.closed, at)
 
 
 class Exchange(Struct, eq=False):
@@ -153,7 +50,8 @@ class Exchange(Struct, eq=False):
     `head` is the `http.request`, None on a pipe. `client` and `session` are None until an entry says whose it is.
     `response` and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries;
     `shared` those that belong to all `calls` that it is about. `unreadable` is a body that was not read, `misuse` the
-    first `client.misuse`, `stream` the first event stream that its response read.
+    first `client.misuse`, `stream` the first event stream that its response read. `refusals` are errors in it that wait
+    for the status of the response.
     """
 
     number: int
@@ -172,6 +70,7 @@ class Exchange(Struct, eq=False):
     messages: list[Message] = field(default_factory=list)
     calls: dict[str, Call] = field(default_factory=dict)
     stream: Stream | None = None
+    refusals: tuple[RefusalRow, ...] = ()
     _fields: HttpHead | None = None
 
     @property
@@ -231,6 +130,12 @@ class Exchange(Struct, eq=False):
         return None if self.response is None else cast("events.HttpResponse", self.response.fact).refusal
 
     @property
+    def is_event_stream(self) -> bool:
+        """True if its response is an event stream."""
+        response = None if self.response is None else cast("events.HttpResponse", self.response.fact)
+        return response is not None and response.content_type == EVENT_STREAM
+
+    @property
     def ended_by(self) -> str | None:
         """`client`, or why the server ended it; None while it lasts, and for an answer in one piece."""
         return None if self.closed is None else cast("events.HttpClosed", self.closed.fact).by
@@ -252,9 +157,10 @@ class Message(Struct, eq=False):
     """One JSON-RPC message, of either side. `received` says that it is the client's.
 
     `place` is its connection, `session` that of its context. For a client's request: `answer` is the final message,
-    `call` what it began, `opened` the session of an `initialize`, `refused` and `repeated` the entries that say so,
-    `asked_to_cancel` the client's first notification that names it. For a message of the server: `request` is the one
-    that it answers, or in whose call it was sent; `delivered` the entry of the delivery. `replies` are the client's
+    `call` what it began, `opened` the session of an `initialize`, `stream` the one that was opened for its answer,
+    `resumed` the one that it asked for again; `refused` and `repeated` are the entries that say so, `asked_to_cancel`
+    the client's first notification that names it. For a message of the server: `request` is the one that it answers, or
+    in whose call it was sent; `stream` carries it, `delivered` is the entry of the delivery. `replies` are the client's
     answers to a question, whose `question` that is. `same_id` is the request before it with the same typed id in its
     scope. The judge, which reads contents, sets `era` and `revision` of what the client sent, and the typed progress
     `token` of its requests.
@@ -268,6 +174,7 @@ class Message(Struct, eq=False):
     request: Message | None = None
     call: Call | None = None
     stream: Stream | None = None
+    resumed: Stream | None = None
     answer: Message | None = None
     delivered: Entry | None = None
     refused: Entry | None = None

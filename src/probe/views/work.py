@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from msgspec import Struct, field
 
@@ -12,7 +12,8 @@ from .call_row import CallRow
 from .records import CallRecord
 
 if TYPE_CHECKING:
-    from .values import Connection, Exchange, Message, Session
+    from .clients import Connection, Session
+    from .values import Exchange, Message
 
 
 class Call(Struct, eq=False):
@@ -21,7 +22,7 @@ class Call(Struct, eq=False):
     `request` is the message that began it, `cancelled` the cancellation that had an effect. `reports` counts the
     reports of progress that were made for the client, `progress` are those that are kept. `has_stream` says that it has
     a stream of the draft extension, `reader` is the pipe that reads it. `host` is the connection of the tool host that
-    has still to answer it.
+    has still to answer it. `newest` is the number of the entry that changed its row last.
 
     `entries` is its evidence in the order in which it was found, which does not change for a reader that has read some
     of it: the head of a request is older than the entry that joins it. `visiting` counts those of other exchanges;
@@ -43,6 +44,7 @@ class Call(Struct, eq=False):
     progress: list[Message] = field(default_factory=list)
     entries: dict[int, None] = field(default_factory=dict)
     visiting: int = 0
+    newest: int = 0
     cut: bool = False
     is_forgotten: bool = False
 
@@ -66,13 +68,17 @@ class Call(Struct, eq=False):
 
 
 class Task(Struct, eq=False):
-    """A task. `call` runs it, `changes` are its `task.changed`, the oldest first."""
+    """A task. `call` runs it, `changes` are its `task.changed`: the first, and the newest in order.
+
+    `steps` are what its call had done and had to do when that made room.
+    """
 
     id: str
     call: Call | None = None
     session: Session | None = None
     removed: Entry | None = None
     changes: list[Entry] = field(default_factory=list)
+    steps: tuple[float | None, float | None] = (None, None)
 
     @property
     def status(self) -> str | None:
@@ -80,37 +86,109 @@ class Task(Struct, eq=False):
         return getattr(self.changes[-1].fact, "status", None) if self.changes else None
 
 
-class Host(Struct, eq=False):
-    """A connection of a tool host. `waiting` are the calls that it has not answered, `history` what else it is about.
+class Dispatch(Struct, eq=False):
+    """One call at a tool host, from `dispatch.sent` on. It takes a place there while `is_there`.
 
-    `registered` has the newest list of its tools, `updated` those after it.
+    That is until it is settled; where the host was `told_to_stop`, until it has `stopped`, which may come long after
+    the call has its answer. `late` counts what its host said after the end.
+    """
+
+    host: Host
+    told_to_stop: bool = False
+    settled: bool = False
+    stopped: bool = False
+    late: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """True if its host owes nothing more for it."""
+        return self.settled and (self.stopped or not self.told_to_stop)
+
+
+class Host(Struct, eq=False):
+    """A connection of a tool host. `waiting` are the calls that it has not answered.
+
+    `registered` has its name, `offer` (that, or the newest `host.updated`) its tools. `newest` is the number of the
+    entry that changed it last, `last_at` the time of its latest sign of life. `in_flight` are the dispatches that take
+    a place there; of those that are settled, and were `dispatched`, `outcomes` counts how.
     """
 
     label: str
     connected: Entry | None = None
     registered: Entry | None = None
+    offer: Entry | None = None
     closed: Entry | None = None
     waiting: dict[str, Call] = field(default_factory=dict)
-    history: list[Entry] = field(default_factory=list)
+    newest: int = 0
+    last_at: float = 0.0
+    in_flight: int = 0
+    dispatched: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    late: int = 0
+    misuse: int = 0
+
+
+End: TypeAlias = tuple[str, float]
+"""Why something ended, and when: seconds since the epoch."""
 
 
 class Reading(Struct, eq=False):
-    """A reader of a stream: an HTTP response or a pipe. `since` is the entry by which it began to read."""
+    """A reader of a stream: an HTTP response or a pipe. `since` is the entry by which it began to read.
+
+    `asked` is the request to resume that made it read. `over` says why it reads no more, and since when, where that is
+    not because its response or its pipe was closed.
+    """
 
     exchange: Exchange | None
     place: Connection | None
     since: Entry
+    asked: Message | None = None
+    over: End | None = None
+
+    @property
+    def label(self) -> str | None:
+        """The label of the pipe."""
+        return None if self.place is None else self.place.label
+
+    @property
+    def number(self) -> int | None:
+        """The exchange of the response, or the one that opened the pipe; None where the log does not have that."""
+        if self.exchange is not None:
+            return self.exchange.number
+        opened = None if self.place is None else self.place.opened
+        return None if opened is None else opened.context.exchange
+
+    @property
+    def closed(self) -> Entry | None:
+        """The end of the response, or of the pipe."""
+        if self.exchange is not None:
+            return self.exchange.closed
+        return None if self.place is None else self.place.closed
+
+    @property
+    def end(self) -> End | None:
+        """Why it reads no more, and since when; None while it reads."""
+        closed = None if self.over is not None else self.closed
+        return self.over if closed is None else (getattr(closed.fact, "by", ""), closed.at)
+
+    @property
+    def is_over(self) -> bool:
+        """True if it reads no more."""
+        return self.over is not None or self.closed is not None
 
 
 class Stream(Struct, eq=False):
     """A stream of messages to a client. `request` is what it was opened for, None for a GET.
 
-    `sent` are its newest messages by position, `taken` is the highest position that was delivered. `readings` are its
-    readers in order; `resumed` the `stream.resumed` among them. `controls` are priming, retry and comments.
+    `sent` are its newest messages by position, `taken` is the highest position that was delivered, `made` counts what
+    was made for it. `readings` are its first readers in order, `reading` is the newest; `resumed` counts those that
+    came after the first. `left` is the end of the last one, where there is no reading. `controls` are priming, retry
+    and comments. `newest` is the number of the entry that changed it last, beside the end of its reader.
     """
 
     id: str
     opened: Entry
+    newest: int
     session: Session | None = None
     request: Message | None = None
     call: Call | None = None
@@ -118,6 +196,10 @@ class Stream(Struct, eq=False):
     ended: Entry | None = None
     lost: Entry | None = None
     taken: int = 0
+    made: int = 0
+    resumed: int = 0
+    reading: Reading | None = None
+    left: End | None = None
     sent: dict[int, Message] = field(default_factory=dict)
     readings: list[Reading] = field(default_factory=list)
     controls: list[Entry] = field(default_factory=list)
@@ -137,3 +219,26 @@ class Stream(Struct, eq=False):
     def purpose(self) -> str:
         """`response`, `standalone`, `subscription` or `resumable`."""
         return cast("events.StreamOpened", self.opened.fact).purpose
+
+    @property
+    def waiting(self) -> int:
+        """How many of its messages no socket has taken; none of a stream that was lost."""
+        return max(0, self.made - self.taken) if self.lost is None else 0
+
+    @property
+    def was_read(self) -> bool:
+        """True if it has, or had, a reader."""
+        return self.reading is not None or self.left is not None
+
+    def leave(self, why: str, entry: Entry) -> None:
+        """Its reader reads it no more."""
+        if self.reading is not None and not self.reading.is_over:
+            self.reading.over, self.newest = (why, entry.at), entry.seq
+
+    def forget(self) -> None:
+        """Leave no way to anything else."""
+        self.left, self.reading = self.left if self.reading is None else self.reading.end, None
+        self.sent.clear()
+        self.readings.clear()
+        self.controls.clear()
+        self.session = self.request = self.call = self.exchange = None

@@ -21,6 +21,7 @@ from ...log.event_log import Entry, EventLog
 from ...log.events import AuditState
 from ...settings import Settings
 from ...views.records import CallRecord
+from ...views.work import Call
 from ..clock import Clock
 from ..observer import Observer
 from ..turns import Turns
@@ -88,10 +89,10 @@ class Audit:
         store: Literal["memory", "file"] = "memory" if self._file is None else "file"
         return AuditStatus(store, self._state[0], self._since, self._state[1], self._unwritten.lost)
 
-    def take(self, calls: Sequence[str], entry: Entry) -> None:
+    def take(self, calls: Sequence[Call], entry: Entry) -> None:
         """See `observer.CallFollower.take`."""
         for call in calls:
-            self._unwritten.note(call)
+            self._unwritten.note(call.name)
         self._write_soon()
 
     def missed(self) -> None:

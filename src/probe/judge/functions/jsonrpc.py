@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ...views.clients import Session
 from ...views.contents import members
-from ...views.values import Message, Session
+from ...views.values import Message
 from ...wire.jsonrpc import clip, is_id
 from ...wire.revisions import LEGACY, MODERN
 from ..rules import schemas

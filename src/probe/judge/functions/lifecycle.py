@@ -6,7 +6,8 @@ import re
 from typing import Any, Final
 
 from ...log.bounded import Newest
-from ...views.values import Connection, Message, Session
+from ...views.clients import Connection, Session
+from ...views.values import Message
 from ...wire.jsonrpc import clip
 from ...wire.revisions import MODERN
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding

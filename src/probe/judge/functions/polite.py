@@ -9,8 +9,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from ...views.clients import Connection
 from ...views.contents import members
-from ...views.values import Connection, Exchange, Message
+from ...views.values import Exchange, Message
 from ..trace.alike import FOR_GOOD
 from ..trace.findings import PASS, UNCLEAR, WARN, Finding
 from ..trace.listings import CHANGES, LISTS

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
+from ...views.clients import Session
 from ...views.contents import members
-from ...views.values import Message, Session
+from ...views.values import Message
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ..trace.moments import declared_in
 from ..trace.opportunities import NOTIFICATION, QUESTION, REPLY

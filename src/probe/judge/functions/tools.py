@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from ...views.clients import Scope
+from ...views.clients import Connection, Scope, Session
 from ...views.contents import members
-from ...views.values import Connection, Exchange, Message, Session
+from ...views.values import Exchange, Message
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
 from ..trace.listings import ListedTool
 from ..trace.member import MISSING, member

@@ -8,9 +8,9 @@ from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
 from ...log.bounded import Newest
-from ...views.clients import Scope
+from ...views.clients import Connection, Scope
 from ...views.contents import members
-from ...views.values import Connection, Exchange, Message
+from ...views.values import Exchange, Message
 from .listings import PAGED
 from .series import ALWAYS, Series
 

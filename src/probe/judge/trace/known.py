@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from ...log.bounded import Newest
+from ...views.clients import Session
 from ...views.contents import members
-from ...views.values import Message, Session
+from ...views.values import Message
 from .listings import PAGED, ListPage, Lists, Pages
 from .series import ALWAYS, NEVER
 from .skills import METHODS as SKILLS

@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from ...log.bounded import Newest
-from ...views.values import Connection, Message
+from ...views.clients import Connection
+from ...views.values import Message
 from .moments import Unreadable
 from .series import NEVER
 

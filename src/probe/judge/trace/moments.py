@@ -11,8 +11,9 @@ from pydantic_core import from_json
 from ...log import events
 from ...log.event_log import Entry
 from ...log.events.messages import UnreadableFault
+from ...views.clients import Connection, Session
 from ...views.contents import members
-from ...views.values import Connection, Exchange, Session
+from ...views.values import Exchange
 from ...views.work import Stream, Task
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...views.values import Connection, Exchange, Message, Session
+from ...views.clients import Connection, Session
+from ...views.values import Exchange, Message
 from .kind import Kind
 from .moments import ClientEnd, Control, Frame, ProcessChange, TaskNews, Unreadable
 from .questions import PageVisit, Question, Reply

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, TypeAlias
 
+from ...views.clients import Session
 from ...views.contents import members
-from ...views.values import Exchange, Message, Session
+from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ...wire.revisions import LEGACY, MODERN, negotiate
 from ...wire.v2026.meta import PROTOCOL_VERSION

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from ...log.bounded import Newest
-from ...views.clients import Scope
-from ...views.values import Connection, Exchange, Message, Session
+from ...views.clients import Connection, Scope, Session
+from ...views.values import Exchange, Message
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
 from ..verdicts import RuleTally

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...log.bounded import Newest
+from ...views.clients import Session
 from ...views.contents import members
-from ...views.values import Message, Session
+from ...views.values import Message
 from ...views.work import Task
 from ...wire.revisions import V2025_11_25, V2026_07_28
 from ...wire.v2026.meta import CLIENT_CAPABILITIES

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar, cast
 
-from ...views.clients import Scope
-from ...views.values import Connection, Exchange, Message, Session
+from ...views.clients import Connection, Scope, Session
+from ...views.values import Exchange, Message
 from ...wire.jsonrpc import ProgressToken, RequestId
 from ..rules.catalogue import Allowances, Rule
 from .alike import Place as AlikePlace

@@ -1,1 +1,1 @@
-"""The tables that the dashboard shows, folded from the event log."""
+"""The tables that the dashboard shows: rows made of the views."""

@@ -65,7 +65,7 @@ def _is_bad_message(event: events.MessageReceived | events.MessageEmitted) -> bo
 
 def _is_bad_host_message(event: events.HostMessage) -> bool:
     if event.rpc == "error":
-        error = from_json(event.message)["error"]
+        error = from_json(event.message).get("error")
         return not isinstance(error, dict) or error.get("code") != _HAS_STOPPED
     return event.rpc == "invalid"
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from ...log.event_filter import direction_of
-from ...log.event_log import Entry
+from ...log.event_log import Entry, EventLog
 from ...log.events import AnyEvent
-from .changes import Changes
 from .groups import Group, groups_of
 from .problems import Problem, problem_of
 from .rows import CountsRow
@@ -21,15 +19,18 @@ _Name: TypeAlias = Group | Literal["received", "sent"]
 _WAYS: Final[dict[str, _Name]] = {"in": "received", "out": "sent"}
 
 
-class LogCounts:
-    """Fed with every entry of the log in order by `take`, and with what the log still keeps."""
+# Entries that are read from the log at once.
+_PIECE: Final = 1000
 
-    def __init__(self) -> None:
-        self.changes = Changes(1)
+
+class LogCounts:
+    """The counts of one log, which are as far as somebody has asked."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._position = 0
         # One for each entry that is kept and was counted: few different sets, which all entries share.
         self._kept: deque[tuple[int, frozenset[_Name]]] = deque()
-        self._uncounted: deque[Entry] = deque()
-        self.take: Final[Callable[[Entry], None]] = self._uncounted.append
         self._shared: dict[frozenset[_Name], frozenset[_Name]] = {}
         self._counts: Counter[_Name] = Counter()
         # The entries that are problems, and how many of each kind an exchange has. Below zero: an entry without one.
@@ -37,21 +38,20 @@ class LogCounts:
         self._in_exchange: Counter[tuple[Problem, int]] = Counter()
         self._exchanges: Counter[Problem] = Counter()
 
-    def forget_before(self, first: int) -> None:
-        """The log keeps no entry before this one, and more are coming."""
+    def _forget_before(self, first: int) -> None:
         while self._kept and self._kept[0][0] < first:
             self._counts.subtract(self._kept.popleft()[1])
         while self._problems and self._problems[0][0] < first:
             self._forget_problem(*self._problems.popleft()[1:])
-        uncounted = self._uncounted
-        while uncounted and uncounted[0].seq < first:
-            uncounted.popleft()
-        self.changes.note(LOG)
 
-    def row(self) -> CountsRow | None:
-        """The counts as they are now; None before the first entry."""
-        while self._uncounted:
-            self._count(self._uncounted.popleft())
+    def row(self, last: int) -> CountsRow | None:
+        """The counts of the entries that are kept, up to one of them; None where there are none."""
+        while self._position < last:
+            page = self._log.since(self._position, min(_PIECE, last - self._position))
+            for entry in page.entries:
+                self._count(entry)
+            self._position = page.next
+        self._forget_before(self._log.first)
         if not self._kept:
             return None
         counts = self._counts

@@ -1,27 +1,21 @@
-"""The present state of each task, call, session, stream and tool host: the tables that the dashboard shows.
+"""The tables that the dashboard shows: the present state of each task, call, session, stream and tool host.
 
-Fed with every entry of the event log in order. A row changes when an entry belongs to it; `changes` says for each table
-which rows did, so that a reader gets each of them once however often it changed meanwhile.
+A row is made of a view when somebody asks for it. Each view has the number of the entry that changed its row last, so
+a reader that knows a table up to an entry asks for the rows that changed after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, cast, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, get_args
 
-from pydantic_core import from_json
-
-from ...log import events
-from ...log.event_log import Entry
-from ...wire.jsonrpc import RequestId, clip
-from ..records import Records
-from .changes import Changes
-from .host_table import HostRows
+from ...log.event_log import EventLog
+from ..fold import Views
+from ..records import CallRecord
 from .log_counts import LOG, LogCounts
-from .refusals import RefusalRows
-from .rows import Era, RefusalRow, SessionRow, TaskRow, TaskStatus, Transport
-from .stream_table import StreamRows
-from .table import Table
+from .made import host_row, session_row, stream_changed, stream_id, stream_row, task_changed, task_row
+from .rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 
 TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts", "refusals", "counts"]
 TABLES: Final = get_args(TableName)
@@ -29,262 +23,133 @@ TABLES: Final = get_args(TableName)
 UNATTRIBUTED: Final = "unattributed"
 """The row of `sessions` for what no client is known for."""
 
-# Different names that are counted for one client; beyond it they count as one.
-_MOST_NAMES: Final = 100
-_OTHERS: Final = "(others)"
+_Changed: TypeAlias = Iterable[tuple[str, int]]
+_View = TypeVar("_View")
+
+
+class _Row(Protocol):
+    def encoded(self) -> bytes: ...
 
 
 class Tables:
-    """The tables of one engine. `changes` are those of each table; of calls they hold as many as there are records."""
+    """The tables of one log, as far as `views` have come; `last` is the number of the entry that they took last."""
 
-    def __init__(self, records: Records, most_calls: int) -> None:
-        self._records = records
-        self._tasks: Table[TaskRow] = Table()
-        self._sessions: Table[SessionRow] = Table(may_go=lambda row: row.id != UNATTRIBUTED)
-        self._streams = StreamRows()
-        self._hosts = HostRows()
-        self._refusals = RefusalRows(self._has_failed, self._refused)
-        self._counts = LogCounts()
-        self._call_changes = Changes(most_calls)
-        self.changes: Mapping[TableName, Changes] = {
-            "tasks": self._tasks.changes,
-            "calls": self._call_changes,
-            "sessions": self._sessions.changes,
-            "streams": self._streams.table.changes,
-            "hosts": self._hosts.table.changes,
-            "refusals": self._refusals.table.changes,
-            "counts": self._counts.changes,
+    def __init__(self, views: Views, log: EventLog) -> None:
+        self._views = views
+        self._counts = LogCounts(log)
+        self._all: Mapping[TableName, Callable[[], _Changed]] = {
+            "tasks": self._tasks,
+            "calls": self._calls,
+            "sessions": self._sessions,
+            "streams": self._streams,
+            "hosts": self._hosts,
+            "refusals": self._refused,
+            "counts": lambda: [(LOG, views.last)],
         }
-        takers: Mapping[type, Callable[[Entry, Any], None]] = {
-            events.SessionOpened: self._session_opened,
-            events.ClientSeen: self._client_seen,
-            events.SessionClosed: self._session_closed,
-            events.MessageReceived: self._received,
-            events.ClientMisuse: self._misused,
-            events.CallStarted: self._call_started,
-            events.TaskChanged: self._task_changed,
-            events.TaskRemoved: self._task_removed,
-        }
-        parts = (takers, self._streams.takers, self._hosts.takers, self._refusals.takers)
-        self._takers: Mapping[type, Sequence[Callable[[Entry, Any], None]]] = {
-            kind: [part[kind] for part in parts if kind in part] for kind in get_args(events.Event)
+        self._row: Mapping[TableName, Callable[[str], _Row | None]] = {
+            "tasks": self._task,
+            "calls": self._call,
+            "sessions": self._session,
+            "streams": self._stream,
+            "hosts": self._host,
+            "refusals": self._refusal,
+            "counts": self._counted,
         }
 
-    def take(self, entry: Entry, calls: Sequence[str]) -> None:
-        """One more entry, and the tool calls that it belongs to."""
-        self._counts.take(entry)
-        fact = entry.fact
-        for taker in self._takers.get(type(fact), ()):
-            taker(entry, fact)
-        if calls:
-            self._call_changes.note_each(calls)
-            if self._tasks.rows:
-                self._change_tasks(calls)
-
-    def _change_tasks(self, calls: Iterable[str]) -> None:
-        """The row of a task shows the progress of its call."""
-        for call in calls:
-            record = self._records.get(call)
-            if record is not None and record.task is not None:
-                self._tasks.changed(record.task)
-
-    def forget_before(self, first: int) -> None:
-        """The log keeps no entry before this one: `counts` are of what it keeps."""
-        self._counts.forget_before(first)
+    @property
+    def last(self) -> int:
+        """The number of the entry that they took last."""
+        return self._views.last
 
     def rows(self, table: TableName, ids: Iterable[str]) -> Iterator[bytes]:
         """Rows in JSON, as they are now; what is no longer kept is left out."""
-        return (row for row in (self._encoded(table, id) for id in ids) if row is not None)
+        return (row.encoded() for row in map(self._row[table], ids) if row is not None)
 
     def all(self, table: TableName) -> list[str]:
         """The ids of a table, the newest last."""
-        if table == "calls":
-            return [record.call for record in self._records.newest_first()][::-1]
-        if table == "counts":
-            return [LOG]
-        return list(self._table(table).rows)
+        return [id for id, _ in self._all[table]()]
+
+    def changed(self, table: TableName, after: int) -> list[tuple[str, int]]:
+        """The ids of the rows that changed after an entry, each with its newest entry; the earliest change first."""
+        if after >= self.last:
+            return []
+        return sorted((row for row in self._all[table]() if row[1] > after), key=lambda row: row[1])
+
+    @property
+    def sessions(self) -> Iterator[SessionRow]:
+        """The rows of the sessions and modern clients, the newest last."""
+        return (row for row in map(self._session, self.all("sessions")) if row is not None)
 
     def client_names(self) -> Mapping[str, str]:
         """The names that clients give themselves, by the labels of their sessions."""
-        return {id: row.client_name for id, row in self._sessions.rows.items() if row.client_name}
-
-    @property
-    def sessions(self) -> Collection[SessionRow]:
-        """The rows of sessions and modern clients, the newest last."""
-        return self._sessions.rows.values()
+        named = ((id, session.fact.client_name) for id, session in self._views.sessions.items())
+        return {id: name for id, name in named if name}
 
     @property
     def hosts_connected(self) -> int:
         """The number of connected tool hosts."""
-        return sum(row.state != "closed" for row in self._hosts.table.rows.values())
+        return sum(host.connected is not None and host.closed is None for host in self._views.hosts.values())
 
-    def _table(self, table: TableName) -> Table[Any]:
-        tables: Mapping[str, Table[Any]] = {
-            "tasks": self._tasks,
-            "sessions": self._sessions,
-            "streams": self._streams.table,
-            "hosts": self._hosts.table,
-            "refusals": self._refusals.table,
-        }
-        return tables[table]
+    def _counted(self, id: str) -> CountsRow | None:
+        return self._counts.row(self.last)
 
-    def _encoded(self, table: TableName, id: str) -> bytes | None:
-        if table == "counts":
-            row: Any = self._counts.row()
-        else:
-            row = self._records.get(id) if table == "calls" else self._table(table).rows.get(id)
-        if isinstance(row, TaskRow):
-            self._fill_progress(row)
-        return None if row is None else row.encoded()
+    def _newest(self, views: Iterable[_View]) -> list[_View]:
+        """As many as a table shows, of views with the newest first."""
+        return list(islice(views, self._views.retention.rows))
 
-    def _fill_progress(self, row: TaskRow) -> None:
-        record = None if row.call is None else self._records.get(row.call)
-        if record is not None:
-            row.progress, row.total = record.steps_done, record.steps_total
+    def _calls(self) -> _Changed:
+        return ((id, call.newest) for id, call in self._views.calls.listed.items())
 
-    def _session_opened(self, entry: Entry, fact: events.SessionOpened) -> None:
-        row = self._session(entry)
-        if row is not None:
-            # A process that forwards its log had lost its connection and has come again.
-            row.closed, row.last_at = None, entry.at
-            return
-        row = self._open_session(entry, "legacy", fact)
-        # The request came before there was a session that it could belong to.
-        row.requests, row.methods = 1, {"initialize": 1}
+    def _call(self, id: str) -> CallRecord | None:
+        return self._views.calls.get(id)
 
-    def _client_seen(self, entry: Entry, fact: events.ClientSeen) -> None:
-        row = self._session(entry)
-        if row is None:
-            self._open_session(entry, "modern", fact)
-        else:
-            row.capabilities, row.revision = fact.capabilities, fact.revision
+    def _tasks(self) -> _Changed:
+        tasks = self._newest(task for task in reversed(self._views.tasks.values()) if task.changes)
+        return ((task.id, task_changed(task)) for task in sorted(tasks, key=lambda task: task.changes[0].seq))
 
-    def _session(self, entry: Entry) -> SessionRow | None:
-        """The row of the entry's session, which is about to change."""
-        return self._sessions.changed(entry.context.session or "")
+    def _task(self, id: str) -> TaskRow | None:
+        task = self._views.tasks.get(id)
+        return task_row(task) if task is not None and task.changes else None
 
-    def _open_session(self, entry: Entry, era: Era, fact: events.SessionOpened | events.ClientSeen) -> SessionRow:
-        context = entry.context
-        id = context.session or ""
-        row = SessionRow(
-            id=id,
-            era=era,
-            transport=cast("Transport", fact.transport),
-            revision=fact.revision,
-            client_name=fact.client_name,
-            client_version=fact.client_version,
-            label=context.label,
-            subject=context.label or context.pipe or id,
-            opened_at=entry.at,
-            last_at=entry.at,
-            closed=None,
-            requests=0,
-            methods={},
-            tools={},
-            skills={},
-            misuse=0,
-            refused=0,
-            capabilities=fact.capabilities,
-        )
-        self._sessions.add(row.id, row)
-        return row
+    def _sessions(self) -> _Changed:
+        others = self._views.peers.unattributed
+        rows = [] if others is None else [(UNATTRIBUTED, others)]
+        known = ((session.label, session.acts) for session in reversed(self._views.peers.sessions.values()))
+        rows = sorted(self._newest(chain(rows, known)), key=lambda row: row[1].began)
+        return ((label, acts.newest) for label, acts in rows)
 
-    def _blamed(self, session: str | None, at: float) -> SessionRow:
-        """The row of a client, or of `unattributed` where none is known or its row has made room."""
-        known = None if session is None else self._sessions.changed(session)
-        row = known or self._sessions.changed(UNATTRIBUTED)
-        if row is None:
-            row = _unattributed(at)
-            self._sessions.add(UNATTRIBUTED, row)
-        row.last_at = at
-        return row
+    def _session(self, id: str) -> SessionRow | None:
+        session, others = self._views.sessions.get(id), self._views.peers.unattributed
+        if session is not None:
+            return session_row(id, session.acts, session)
+        return session_row(id, others, None) if id == UNATTRIBUTED and others is not None else None
 
-    def _refused(self, refusal: RefusalRow) -> None:
-        self._blamed(refusal.session, refusal.at).refused += 1
+    def _streams(self) -> _Changed:
+        both = [*self._views.past_streams.values(), *self._views.streams.values()]
+        streams = self._newest(sorted(both, key=lambda stream: -stream.opened.seq))
+        return ((stream_id(stream), stream_changed(stream)) for stream in reversed(streams))
 
-    def _has_failed(self, task: RequestId | None) -> bool:
-        row = self._tasks.rows.get(task) if isinstance(task, str) else None
-        return row is not None and row.status == "failed" and row.removed is None
+    def _stream(self, id: str) -> StreamRow | None:
+        session, _, name = id.partition("/")
+        key = (None if session == "None" else session, name)
+        stream = self._views.streams.get(key) or self._views.past_streams.get(key)
+        return None if stream is None else stream_row(stream)
 
-    def _session_closed(self, entry: Entry, fact: events.SessionClosed) -> None:
-        row = self._session(entry)
-        if row is not None:
-            row.closed, row.last_at = fact.why, entry.at
+    def _hosts(self) -> _Changed:
+        hosts = [host for host in self._views.hosts.values() if host.connected is not None]
+        # A host that reconnects all the time must not push out one that stays.
+        too_many = len(hosts) - self._views.retention.rows
+        closed = [host.label for host in hosts if host.closed is not None] if too_many > 0 else []
+        gone = set(closed[:too_many])
+        return ((host.label, host.newest) for host in hosts if host.label not in gone)
 
-    def _received(self, entry: Entry, fact: events.MessageReceived) -> None:
-        row = self._session(entry)
-        if row is not None:
-            row.last_at = entry.at
-            row.requests += fact.rpc == "request"
-            if fact.method is not None:
-                _count(row.methods, fact.method)
-            if fact.method == "resources/read" and b"/SKILL.md" in fact.message:
-                self._skill_read(row, fact.message)
+    def _host(self, id: str) -> HostRow | None:
+        host = self._views.hosts.get(id)
+        return None if host is None or host.connected is None else host_row(host)
 
-    @staticmethod
-    def _skill_read(row: SessionRow, message: bytes) -> None:
-        params = from_json(message).get("params")
-        uri = params.get("uri") if isinstance(params, dict) else None
-        if isinstance(uri, str) and uri.endswith("/SKILL.md"):
-            _count(row.skills, clip(uri))
+    def _refused(self) -> _Changed:
+        return ((id, newest) for id, (_, newest) in self._views.refusals.rows.items())
 
-    def _misused(self, entry: Entry, fact: events.ClientMisuse) -> None:
-        self._blamed(entry.context.session, entry.at).misuse += 1
-
-    def _call_started(self, entry: Entry, fact: events.CallStarted) -> None:
-        row = self._session(entry)
-        if row is not None and fact.tool is not None:
-            _count(row.tools, fact.tool)
-
-    def _task_changed(self, entry: Entry, fact: events.TaskChanged) -> None:
-        row = self._tasks.changed(entry.context.task or "")
-        if row is None:
-            row = TaskRow(
-                id=entry.context.task or "",
-                tool=fact.tool,
-                session=entry.context.session,
-                call=entry.context.call,
-                status="queued",
-                message=None,
-                progress=None,
-                total=None,
-                created_at=entry.at,
-                updated_at=entry.at,
-                ttl_ms=fact.ttl_ms,
-                removed=None,
-            )
-            self._tasks.add(row.id, row)
-        row.status, row.message, row.updated_at = cast("TaskStatus", fact.status), fact.message, entry.at
-
-    def _task_removed(self, entry: Entry, fact: events.TaskRemoved) -> None:
-        row = self._tasks.changed(entry.context.task or "")
-        if row is not None:
-            row.removed, row.updated_at = fact.why, entry.at
-
-
-def _unattributed(at: float) -> SessionRow:
-    return SessionRow(
-        id=UNATTRIBUTED,
-        era=None,
-        transport=None,
-        revision="",
-        client_name="",
-        client_version="",
-        label=None,
-        subject=UNATTRIBUTED,
-        opened_at=at,
-        last_at=at,
-        closed=None,
-        requests=0,
-        methods={},
-        tools={},
-        skills={},
-        misuse=0,
-        refused=0,
-        capabilities=b"{}",
-    )
-
-
-def _count(counts: dict[str, int], name: str) -> None:
-    known = name if name in counts or len(counts) < _MOST_NAMES else _OTHERS
-    counts[known] = counts.get(known, 0) + 1
+    def _refusal(self, id: str) -> RefusalRow | None:
+        found = self._views.refusals.rows.get(id)
+        return None if found is None else found[0]

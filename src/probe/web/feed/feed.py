@@ -102,7 +102,7 @@ class _Ticks:
 
 @dataclass(slots=True)
 class _Table:
-    """How far a reader has come with the rows of one table; below 0 it has none yet."""
+    """The entry up to which a reader has the rows of one table; below 0 it has none yet."""
 
     name: TableName
     version: int = -1
@@ -240,12 +240,11 @@ class _Reader:
         self._append(FeedFrame(text))
 
     async def _take_rows(self, table: _Table) -> None:
-        """The next rows of a table: a piece of what changed, or all of it for who has nothing or missed something."""
-        changes = self._rows.changes[table.name]
-        if table.version < max(0, changes.lost):
+        """The next rows of a table: a piece of what changed, or all of it where it has none."""
+        if table.version < 0:
             ids = self._rows.all(table.name)
             ids = ids[-NEWEST_CALLS:] if table.name == "calls" else ids
-            table.version = changes.version
+            table.version = self._rows.last
             while ids:
                 text, count = self._pieces.named(table.name, ids)
                 del ids[:count]
@@ -270,8 +269,8 @@ class _Reader:
             return False
         # A reader may be ahead of the tick, with entries that the tables have not taken: if they take them while it
         # sleeps, nothing wakes it.
-        changes = self._observer.tables.changes
-        return any(table.version < changes[table.name].version for table in self._tables)
+        last = self._observer.tables.last
+        return any(table.version < last for table in self._tables)
 
     async def _flush(self) -> None:
         """Send the chunk; returns when the connection has taken it."""

@@ -162,17 +162,20 @@ class Pieces:
 
     def rows(self, table: TableName, version: int) -> FeedFrame:
         """The rows of a table that changed after a version, the earliest change first, or the first of them."""
-        changes = self._tables.changes[table]
-        key = (table, version, changes.version)
+        key = (table, version, self._tables.last)
         return self._kept.get(key) or self._keep(key, self._rows(table, version))
 
     def _rows(self, table: TableName, version: int) -> FeedFrame:
-        changes = self._tables.changes[table]
-        changed = changes.since(version)
+        changed = self._tables.changed(table, version)
         if table == "calls":
             changed = changed[-NEWEST_CALLS:]
         text, count = self.named(table, [id for id, _ in changed])
-        return FeedFrame(text, changes.version if count == len(changed) else changed[count - 1][1])
+        if count == len(changed):
+            return FeedFrame(text, self._tables.last)
+        reached = changed[count - 1][1]
+        # The rows that one entry has changed come in one piece, as a reader has an entry or has it not.
+        same = list(self._tables.rows(table, [id for id, newest in changed[count:] if newest == reached]))
+        return FeedFrame(text + (_rows_event(table, same) if same else b""), reached)
 
     def named(self, table: TableName, ids: Sequence[str]) -> tuple[bytes, int]:
         """The rows of some ids, or of the first of them, and of how many; nothing where none of those is kept."""

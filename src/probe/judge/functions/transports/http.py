@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from ....views.values import Exchange, Message, Session
+from ....views.clients import Session
+from ....views.values import Exchange, Message
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
 from ...trace.opportunities import EXCHANGE, REFUSED, RESPONSE, SESSION
 from ...trace.rules import rule

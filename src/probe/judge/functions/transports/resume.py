@@ -8,7 +8,8 @@ from math import nextafter
 from typing import Final, Literal, TypeAlias, cast
 
 from ....log import events
-from ....views.values import Exchange, Message, Session
+from ....views.clients import Session
+from ....views.values import Exchange, Message
 from ....views.work import Stream
 from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, Finding
 from ...trace.moments import ClientEnd

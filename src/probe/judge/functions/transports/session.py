@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....views.values import Exchange, Message, Session
+from ....views.clients import Session
+from ....views.values import Exchange, Message
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.moments import ProcessChange
 from ...trace.opportunities import EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END

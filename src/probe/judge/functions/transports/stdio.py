@@ -7,8 +7,9 @@ from typing import Final
 
 from pydantic_core import from_json
 
+from ....views.clients import Connection, Session
 from ....views.contents import members
-from ....views.values import Connection, Message, Session
+from ....views.values import Message
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.lines import Run
 from ...trace.moments import ProcessChange, Unreadable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....views.values import Connection
+from ....views.clients import Connection
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
 from ...trace.moments import Frame
 from ...trace.opportunities import FRAME, PIPE_END, PROCESS
