@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from ....log import events
-from ....log.event_log import Entry
+from ....log.bounded import Newest
 from ....views.values import Exchange, Message
 from ....wire.jsonrpc import is_id
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
-from ...trace.opportunities import ANSWERED, EXCHANGE, LEFT, NOTIFICATION, REQUEST
+from ...trace.moments import Control
+from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
 from ...trace.series import NEVER
+from ...trace.tasks import task_of
 from ...trace.trace import Trace
 
 _CANCELLED: Final = "notifications/cancelled"
@@ -36,9 +38,12 @@ def form_of(request: Message) -> str | None:
 
 
 def is_missed(request: Message, at: float, trace: Trace) -> bool:
-    """True if a request was first cancelled by then, and long after its answer came: its sender still waited."""
+    """True if a request was first cancelled by then, and long after its answer came: its sender still waited.
+
+    A call that was answered with a task still runs.
+    """
     asked, answered = request.asked_to_cancel, request.answered
-    if asked is None or answered is None or asked.at > at:
+    if asked is None or answered is None or asked.at > at or task_of(request.answer) is not None:
         return False
     return asked.at - answered > trace.allowances.end_after_s
 
@@ -54,24 +59,32 @@ def missed_by(message: Message, trace: Trace) -> Message | None:
 
 @dataclass(slots=True)
 class _Forms:
-    """By form: the first request after an answer that repeats nothing, and how many answers were missed."""
+    """By form: the newest answer, the first request after one that repeats nothing, and how many were missed."""
 
+    newest: dict[str, Message] = field(default_factory=dict)
     went_on: dict[str, Message] = field(default_factory=dict)
     missed: dict[str, int] = field(default_factory=dict)
 
 
+@rule("http.both-answer-forms", each=ANSWERED)
+def is_answered(request: Message, trace: Trace) -> Finding | None:
+    """Understands JSON answers and event streams."""
+    known, form = trace.kept(_Forms), form_of(request)
+    if form is not None and form not in known.went_on:
+        known.newest[form] = request
+    return None
+
+
 @rule("http.both-answer-forms", each=REQUEST)
 def goes_on(message: Message, trace: Trace) -> Finding | None:
-    """Understands JSON answers and event streams. People, models and scripts repeat calls, so that says nothing."""
+    """Likewise. People, models and scripts repeat calls, so that says nothing."""
     known = trace.kept(_Forms)
-    if len(known.went_on) == len(_FORMS):
-        return None
-    request = trace.seen.last(ANSWERED, until=message.at)
-    form = None if request is None else form_of(request)
-    if request is None or form is None or form in known.went_on or is_repetition(message, request):
-        return None
-    known.went_on[form] = message
-    return PASS(*known.went_on.values()) if len(known.went_on) == len(_FORMS) and not known.missed else None
+    went_on = [form for form, request in known.newest.items() if not is_repetition(message, request)]
+    for form in went_on:
+        del known.newest[form]
+        known.went_on[form] = message
+    both = went_on and len(known.went_on) == len(_FORMS)
+    return PASS(*known.went_on.values()) if both and not known.missed else None
 
 
 def is_repetition(message: Message, request: Message) -> bool:
@@ -137,7 +150,8 @@ def is_primed(request: Message) -> bool:
     stream = None if request.answer is None else request.answer.stream
     if stream is None or form_of(request) != _EVENTS or request.answered is None:
         return False
-    return any(each.mono < request.answered and what(each) == "priming" for each in stream.controls)
+    controls = (each for each in stream.controls if each.mono < request.answered)
+    return any(cast("events.StreamControl", each.fact).what == "priming" for each in controls)
 
 
 def primed_before(at: float, trace: Trace) -> Message | None:
@@ -167,23 +181,38 @@ _AT_ONCE_S: Final = 0.2
 _TIMER_S: Final = 5.0
 # So near to each other, two times are the same.
 _NEAR_S: Final = 0.3
+# Exchanges whose first comment is known.
+_MOST_EXCHANGES: Final = 1_000
 
 
 @dataclass(slots=True)
 class _Comments:
-    """Streams that ended at their first comment, with its time after the request; or one that outlived a comment."""
+    """The first comment of each exchange, and how long nothing was sent before it.
 
+    And the streams that ended at their first comment, with its time after the request; or one that outlived a comment.
+    """
+
+    first: Newest[int, tuple[float, float]] = field(default_factory=lambda: Newest(_MOST_EXCHANGES))
     ends: list[tuple[float, Exchange]] = field(default_factory=list)
     survived: bool = False
 
 
+@rule("http.sse-comments", each=CONTROL)
+def has_comment(control: Control, trace: Trace) -> Finding | None:
+    """Ignores comments on event streams."""
+    first, number = trace.kept(_Comments).first, control.exchange.number
+    if control.fact.what == "comment" and number not in first:
+        first.store(number, (control.at, silence_before(control)))
+    return None
+
+
 @rule("http.sse-comments", each=ANSWERED)
 def outlives_comments(request: Message, trace: Trace) -> Finding | None:
-    """Ignores comments on event streams."""
-    exchange = request.exchange
-    if exchange is None or first_comment(exchange, trace.at) is None:
+    """Likewise where a stream goes on to its answer."""
+    known, exchange, asked = trace.kept(_Comments), request.exchange, request.asked_to_cancel
+    if exchange is None or exchange.number not in known.first or (asked is not None and asked.at < trace.at):
         return None
-    trace.kept(_Comments).survived = True
+    known.survived = True
     return PASS()
 
 
@@ -208,11 +237,12 @@ def cancels_at_comment(message: Message, trace: Trace) -> Finding | None:
 
 
 def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
-    comment, known = first_comment(exchange, at), trace.kept(_Comments)
+    known = trace.kept(_Comments)
+    comment, silence = known.first.get(exchange.number, (NEVER, 0.0))
     place = next((each for each in exchange.messages if each.rpc == "request" and each.received), exchange.session)
-    if comment is None or place is None or at - comment > _AT_ONCE_S or not is_meaningful(exchange, comment, trace):
-        return None
     after = comment - exchange.began.mono
+    if place is None or at - comment > _AT_ONCE_S or not is_keep_alive(silence, trace) or is_timer(after):
+        return None
     if all(abs(after - each) > _NEAR_S for each, _ in known.ends):
         known.ends = [*known.ends[-9:], (after, exchange)]
     if known.survived:
@@ -223,31 +253,21 @@ def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
     return FAIL(remark, *(each for _, each in known.ends), at=place)
 
 
-def first_comment(exchange: Exchange, at: float) -> float | None:
-    """When the first comment came that the response to an exchange carried before a time."""
-    controls = () if exchange.stream is None else exchange.stream.controls
-    comments = (each for each in controls if each.context.exchange == exchange.number and what(each) == "comment")
-    return next((each.mono for each in comments if each.mono < at), None)
+def silence_before(comment: Control) -> float:
+    """How long nothing was sent before a comment."""
+    began = comment.exchange.response or comment.exchange.began
+    times = [began.mono, *(each.had for each in comment.stream.sent.values() if each.had is not None)]
+    times += [each.mono for each in comment.stream.controls]
+    return comment.at - max((each for each in times if each < comment.at), default=comment.at)
 
 
-def is_meaningful(exchange: Exchange, comment: float, trace: Trace) -> bool:
-    """True if a comment came after `keep_alive_s` of silence, and at no time at which timers end streams."""
-    keep_alive_s, stream = trace.settings.get("keep_alive_s"), exchange.stream
-    if not isinstance(keep_alive_s, (int, float)) or stream is None:
-        return False
-    began = exchange.began if exchange.response is None else exchange.response
-    times = [began.mono, *(each.had for each in stream.sent.values() if each.had is not None)]
-    times += [each.mono for each in stream.controls]
-    silence = comment - max(each for each in times if each < comment)
-    return silence >= keep_alive_s - 0.05 and not is_timer(silence) and not is_timer(comment - exchange.began.mono)
+def is_keep_alive(silence: float, trace: Trace) -> bool:
+    """True for a silence after which the server sends a comment, where a timer of the peer would not end, too."""
+    keep_alive_s = trace.settings.get("keep_alive_s")
+    return isinstance(keep_alive_s, (int, float)) and silence >= keep_alive_s - 0.05 and not is_timer(silence)
 
 
 def is_timer(seconds: float) -> bool:
     """True for a time at which a timer may have fired."""
     rest = seconds % _TIMER_S
     return min(rest, _TIMER_S - rest) <= _NEAR_S
-
-
-def what(control: Entry) -> str:
-    """What a control event of a stream was."""
-    return cast("events.StreamControl", control.fact).what

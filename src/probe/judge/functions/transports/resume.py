@@ -214,8 +214,8 @@ def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
 @rule("resume.stops-when-answered", each=END)
 def stays_away(end: ClientEnd, trace: Trace) -> Finding | None:
     """Likewise where it never came back."""
-    came = [named_stream(each) for each in trace.seen.all(EXCHANGE, "GET")[-_MOST:] if needless(each, trace)]
-    for request in reversed(trace.seen.all(ANSWERED)[-_MOST:]):
+    came = {named_stream(each) for each in trace.seen.all(EXCHANGE, "GET") if needless(each, trace)}
+    for request in reversed(trace.seen.all(ANSWERED)):
         stream = None if request.exchange is None else request.exchange.stream
         is_own = stream is not None and stream.request is request and stream.purpose == "response"
         if is_own and stream not in came and request.in_session is not None and request.transport == "http":
