@@ -31,11 +31,15 @@ from . import (
     tools,
     version,
 )
+from .transports import http, http_answers, http_modern, resume, session, stdio, websocket
 
 _GROUPS: Final = (
     cache,
     cancel,
     elicit,
+    http,
+    http_answers,
+    http_modern,
     ids,
     jsonrpc,
     lifecycle,
@@ -49,14 +53,18 @@ _GROUPS: Final = (
     ping,
     polite,
     progress,
+    resume,
     roots,
     sampling,
     security,
+    session,
     skills,
+    stdio,
     tasks,
     tasksx,
     tools,
     version,
+    websocket,
 )
 
 FUNCTIONS: Final = registered()
