@@ -191,6 +191,19 @@ async def gone(probe: Probe) -> None:
     await send(probe, {**client.headers, "accept": "text/event-stream", "last-event-id": last}, b"", "GET")
 
 
+async def cancelled(probe: Probe) -> None:
+    """An SDK that has cancelled a call takes the end of its stream for a lost connection."""
+    client = await session(probe)
+    call = client.request("tools/call", {"name": "silent_call", "arguments": {}})
+    async with client.post(call) as answer:
+        first = await anext(answer.events())
+        await client.notify("notifications/cancelled", {"requestId": call["id"]})
+        await answer.body()
+    assert first.id is not None
+    headers = {**client.headers, "accept": "text/event-stream", "last-event-id": first.id}
+    assert await send(probe, headers, b"", "GET") == 410
+
+
 async def many(probe: Probe) -> None:
     client = await session(probe)
     async with trio.open_nursery() as nursery:
@@ -210,6 +223,7 @@ LIMITS: dict[str, tuple[Story, dict[str, Any]]] = {
     "BODY_TOO_LARGE": (too_large, {"max_body_bytes": 4096}),
     "REQUEST_TIMEOUT": (too_slow, {}),
     "EVENTS_GONE": (gone, {"session_idle_s": 20_000.0}),
+    "NOTHING_FOLLOWS": (cancelled, {}),
     "TOO_MANY_REQUESTS": (many, {"max_in_flight": 3}),
     "BUSY": (full, {"max_sessions": 1}),
 }

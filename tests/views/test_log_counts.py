@@ -11,7 +11,7 @@ from msgspec import structs
 
 from probe.log.context import NO_CONTEXT
 from probe.log.event_filter import EVENTS
-from probe.log.events import ClientMisuse, Event, LimitReached, MessagesDelivered, ServerState
+from probe.log.events import ClientMisuse, Event, HttpResponse, LimitReached, MessagesDelivered, ServerState
 from probe.views.tables.groups import groups_of
 from probe.views.tables.problems import problem_of
 
@@ -42,6 +42,13 @@ def test_an_entry_is_in_the_groups_in_which_the_dashboard_shows_it(case: dict[st
 @pytest.mark.parametrize("case", CASES, ids=lambda case: json.dumps(case["entry"]))
 def test_a_problem_is_whose_doing_the_dashboard_says(case: dict[str, Any]) -> None:
     assert problem_of(made(case["entry"])) == case["problem"]
+
+
+def test_to_come_back_for_what_was_cancelled_is_no_problem() -> None:
+    gone = HttpResponse(410, "application/json", "Nothing follows Last-Event-ID: its request was cancelled")
+    assert (groups_of(gone), problem_of(gone)) == ({"http", "problems"}, "limit")
+    cancelled = structs.replace(gone, refusal="NOTHING_FOLLOWS")
+    assert (groups_of(cancelled), problem_of(cancelled)) == ({"http"}, None)
 
 
 def test_the_cases_cover_the_vocabulary() -> None:

@@ -53,6 +53,7 @@ STATUSES = {
     "UNKNOWN_SESSION": (404, -32600),
     "UNKNOWN_EVENT_ID": (400, -32602),
     "EVENTS_GONE": (410, -32602),
+    "NOTHING_FOLLOWS": (410, -32602),
     # 2026-07-28 basic/index and basic/transports/streamable-http.
     "HEADER_MISMATCH": (400, -32020),
     "MISSING_CAPABILITY": (400, -32021),

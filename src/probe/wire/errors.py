@@ -98,6 +98,7 @@ class Refusal(Enum):
     UNKNOWN_SESSION = (404, Code.INVALID_REQUEST, "Mcp-Session-Id names a session that has ended or never existed")
     UNKNOWN_EVENT_ID = (400, Code.INVALID_PARAMS, "Last-Event-ID names no event of this session")
     EVENTS_GONE = (410, Code.INVALID_PARAMS, "messages after Last-Event-ID are no longer kept")
+    NOTHING_FOLLOWS = (410, Code.INVALID_PARAMS, "the request of Last-Event-ID was cancelled, so nothing follows it")
     HEADER_MISMATCH = (400, Code.HEADER_MISMATCH, "a 2026-07-28 header is missing, malformed, or not what the body is")
     MISSING_CAPABILITY = (400, Code.MISSING_CLIENT_CAPABILITY, "the request needs what its `_meta` does not declare")
     UNSUPPORTED_PROTOCOL_VERSION = (

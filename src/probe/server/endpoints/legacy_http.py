@@ -171,7 +171,7 @@ class LegacyHttp:
         if stream.unanswered and stream.replay.closed and place[1] == stream.replay.last:
             # Official SDKs take the end of a stream without its response for a lost connection, also after they have
             # cancelled the request. An empty stream would be taken so again: they would come back for ever.
-            raise Rejection(Refusal.EVENTS_GONE, "Nothing follows Last-Event-ID: its request was cancelled")
+            raise Rejection(Refusal.NOTHING_FOLLOWS, "Nothing follows Last-Event-ID: its request was cancelled")
         stream.acknowledge(place[1])
         return stream, place[1]
 

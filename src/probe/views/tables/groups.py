@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from pydantic_core import from_json
 
 from ...log import events
+from ...wire.errors import Refusal
 
 Group: TypeAlias = Literal[
     "deliveries", "messages", "http", "calls", "tasks", "streams", "sessions", "hosts", "server", "problems"
@@ -53,6 +54,7 @@ _HAS_STOPPED: Final = 2
 _BAD_OUTCOMES: Final = frozenset({"tool_error", "protocol_error", "timed_out"})
 _BAD_ENDS: Final = frozenset({"unanswered", "host_gone"})
 _FIRST_BAD_STATUS: Final = 400
+_NOTHING_FOLLOWS: Final = Refusal.NOTHING_FOLLOWS.name
 
 
 def _always(event: object) -> bool:
@@ -61,6 +63,11 @@ def _always(event: object) -> bool:
 
 def _is_bad_message(event: events.MessageReceived | events.MessageEmitted) -> bool:
     return event.rpc in ("error", "invalid")
+
+
+def _is_bad_response(event: events.HttpResponse) -> bool:
+    # An SDK that has cancelled a call takes the end of its stream for a lost connection and comes back: 410 tells it.
+    return (event.status >= _FIRST_BAD_STATUS or event.problem is not None) and event.refusal != _NOTHING_FOLLOWS
 
 
 def _is_bad_host_message(event: events.HostMessage) -> bool:
@@ -89,7 +96,7 @@ _PROBLEMS: Final[Mapping[type, Callable[[Any], bool]]] = {
     events.DispatchStopped: lambda event: event.how in _BAD_ENDS,
     events.HostClosed: lambda event: event.failed > 0 or event.code not in _ORDERLY,
     events.ConnectionClosed: lambda event: event.code not in _ORDERLY,
-    events.HttpResponse: lambda event: event.status >= _FIRST_BAD_STATUS or event.problem is not None,
+    events.HttpResponse: _is_bad_response,
     events.CallSettled: lambda event: event.outcome in _BAD_OUTCOMES,
     events.TaskChanged: lambda event: event.status == "failed",
     events.AuditState: lambda event: event.state != "ok",

@@ -165,7 +165,7 @@ def true_position(exchange: Exchange, trace: Trace) -> Finding | None:
         return None
     if exchange.refusal == "UNKNOWN_EVENT_ID":
         return FAIL(f"Last-Event-ID {last} was never given in this session")
-    if exchange.refusal == "EVENTS_GONE":
+    if exchange.refusal in ("EVENTS_GONE", "NOTHING_FOLLOWS"):
         return PASS()
     if exchange.status != 200 or stream is None:
         return None
