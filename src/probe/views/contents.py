@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic_core import from_json
 
@@ -24,26 +24,31 @@ class Content:
         self.meta = members(self.params.get("_meta"))
 
 
+class Holder(Protocol):
+    """A message, which has its content at hand as long as that is kept."""
+
+    parsed: Content | None
+
+
 class Contents:
     """The newest contents that were asked for stay parsed; older ones are parsed anew each time."""
 
-    __slots__ = ("_bytes", "_parsed")
+    __slots__ = ("_bytes", "_holders")
 
     def __init__(self) -> None:
-        self._parsed: OrderedDict[int, Content] = OrderedDict()
+        self._holders: deque[tuple[Holder, int]] = deque()
         self._bytes = 0
 
-    def of(self, seq: int, raw: bytes) -> Content:
-        """The content of the message of an entry."""
-        found = self._parsed.get(seq)
-        if found is not None:
-            return found
-        content = self._parsed[seq] = Content(raw)
+    def keep(self, holder: Holder, content: Content) -> None:
+        """A message was parsed."""
+        holder.parsed = content
+        self._holders.append((holder, content.size))
         self._bytes += content.size
         # The newest one is kept, however large it is.
-        while self._bytes > _MOST_PARSED and len(self._parsed) > 1:
-            self._bytes -= self._parsed.popitem(last=False)[1].size
-        return content
+        while self._bytes > _MOST_PARSED and len(self._holders) > 1:
+            oldest, size = self._holders.popleft()
+            oldest.parsed = None
+            self._bytes -= size
 
 
 def members(value: Any) -> Mapping[str, Any]:

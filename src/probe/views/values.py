@@ -185,6 +185,7 @@ class Message(Struct, eq=False):
     replies: list[Message] | None = None
     same_id: Message | None = None
     contents: Contents | None = None
+    parsed: Content | None = None
     era: Literal["legacy", "modern"] | None = None
     spoken: str | None = None
     token: ProgressToken | None = None
@@ -228,32 +229,38 @@ class Message(Struct, eq=False):
     @property
     def content(self) -> Content:
         """The same, parsed. Raises `ForgottenError`."""
-        return Content(self.raw) if self.contents is None else self.contents.of(self.entry.seq, self.raw)
+        return self.parsed or self._parse()
+
+    def _parse(self) -> Content:
+        content = Content(self.raw)
+        if self.contents is not None:
+            self.contents.keep(self, content)
+        return content
 
     @property
     def value(self) -> Any:
         """The JSON value. Raises `ForgottenError`."""
-        return self.content.value
+        return (self.parsed or self._parse()).value
 
     @property
     def params(self) -> Mapping[str, Any]:
         """The params where they are an object, else an empty one."""
-        return self.content.params
+        return (self.parsed or self._parse()).params
 
     @property
     def meta(self) -> Mapping[str, Any]:
         """The `_meta` of the params where that is an object, else an empty one."""
-        return self.content.meta
+        return (self.parsed or self._parse()).meta
 
     @property
     def result(self) -> Any:
         """The result of an answer, None where it has none."""
-        return members(self.content.value).get("result")
+        return members(self.value).get("result")
 
     @property
     def error(self) -> Any:
         """The error of an answer, None where it has none."""
-        return members(self.content.value).get("error")
+        return members(self.value).get("error")
 
     @property
     def batch(self) -> int | None:
@@ -401,7 +408,7 @@ class Message(Struct, eq=False):
         if not whole and self.received and self.rpc == "request":
             self.kept_target = self.target
         size = self.kept_size = len(self.fact.message)
-        self.is_forgotten = True
+        self.is_forgotten, self.parsed = True, None
         light = structs.replace(self.entry.fact, message=b"")
         self.entry = structs.replace(self.entry, fact=light)
         return size

@@ -32,12 +32,13 @@ class Finding(Struct, frozen=True):
     measured: Mapping[str, Any] | None = None
 
 
-_PASS: Final = Finding("pass")
+PASSED: Final = Finding("pass")
+"""Most findings are this one."""
 
 
 def PASS(*shown_by: Seen | int, at: Seen | None = None, measured: Mapping[str, Any] | None = None) -> Finding:
     """The client took the opportunity."""
-    return Finding("pass", "", shown_by, at, measured) if shown_by or at or measured else _PASS
+    return Finding("pass", "", shown_by, at, measured) if shown_by or at or measured else PASSED
 
 
 def FAIL(

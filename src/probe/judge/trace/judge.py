@@ -20,13 +20,13 @@ from ...log.header import End, Header
 from ...views.fold import Views
 from ...views.retention import ForgottenError, Retention
 from ...views.values import Exchange, Message
-from ..rules.catalogue import RuleCatalogue
+from ..rules.catalogue import Rule, RuleCatalogue
 from ..verdicts import Verdict
 from . import opportunities as each
 from .clients import Clients
 from .ends import Ends
 from .finder import Finder, Opportunity
-from .findings import UNCLEAR, CutShort, Finding, Hidden, NotYet, Seen, TooEarly, Undecided
+from .findings import PASSED, UNCLEAR, CutShort, Finding, Hidden, NotYet, Seen, TooEarly, Undecided
 from .kind import Kind
 from .moments import Unreadable
 from .questions import Reply
@@ -49,6 +49,7 @@ _MOST_ABOUT: Final = 1_000
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
 
+_Functions: TypeAlias = Sequence[tuple[RuleFunction, Rule]]
 _About: TypeAlias = tuple[Kind[Any], str | None, str | None, str | None, bool]
 """A kind of opportunity; of a message its method, revision and transport; and whether it belongs to nobody."""
 
@@ -104,8 +105,8 @@ class TraceJudge:
         self._most_found = min(_MOST_FOUND, self._retention.messages // 4)
         self._most_bytes = self._retention.content_bytes // 4
         self._bytes = 0
-        self._rules = [function for id in sorted(functions) for function in functions[id]]
-        self._asked: dict[_About, Sequence[RuleFunction]] = {}
+        self._rules = [(function, catalogue.rules[id]) for id in sorted(functions) for function in functions[id]]
+        self._asked: dict[_About, tuple[_Functions, _Functions]] = {}
         self._clients = Clients(most_subjects)
         self._trace = Trace(catalogue.allowances)
         self._waits = Waits()
@@ -232,19 +233,19 @@ class TraceJudge:
         """Ask the rules about what has come; with `everything` also those that wait, as nothing more comes."""
         self._batch_began, self._bytes = self._trace.now, 0
         found, self._finder.found = self._finder.found, []
-        general: list[tuple[RuleFunction, Opportunity]] = []
+        later: list[tuple[_Functions, Opportunity]] = []
         for opportunity in found:
-            for function in self._functions(opportunity):
-                if function.general:
-                    general.append((function, opportunity))
-                else:
-                    self._ask(function, opportunity)
+            special, general = self._functions(opportunity)
+            self._ask(special, opportunity)
+            if general:
+                later.append((general, opportunity))
         self._ask_again(everything=everything)
-        for function, opportunity in general:
-            self._ask(function, opportunity)
+        for general, opportunity in later:
+            self._ask(general, opportunity)
         self._ask_again(everything=everything)
 
-    def _functions(self, opportunity: Opportunity) -> Sequence[RuleFunction]:
+    def _functions(self, opportunity: Opportunity) -> tuple[_Functions, _Functions]:
+        """The functions that are asked about an opportunity, the general ones apart."""
         subject, kind, view, _ = opportunity
         method = revision = transport = None
         if kind.about_messages:
@@ -253,15 +254,16 @@ class TraceJudge:
         about = (kind, method, revision, transport, subject.kind == "nothing")
         asked = self._asked.get(about)
         if asked is None:
-            asked = [known for known in self._rules if known.each is kind and self._is_for(known, about)]
+            known = [each for each in self._rules if each[0].each is kind and self._is_for(*each, about)]
+            asked = [each for each in known if not each[0].general], [each for each in known if each[0].general]
             # A client chooses its methods.
             if len(self._asked) < _MOST_ABOUT:
                 self._asked[about] = asked
         return asked
 
-    def _is_for(self, function: RuleFunction, about: _About) -> bool:
+    @staticmethod
+    def _is_for(function: RuleFunction, rule: Rule, about: _About) -> bool:
         kind, method, revision, transport, of_nobody = about
-        rule = self.catalogue.rules[function.id]
         # Nothing is known of who sent what belongs to nobody, so only the form of each message can be judged.
         if of_nobody and (rule.kind != "form" or function.one_process):
             return False
@@ -276,49 +278,54 @@ class TraceJudge:
             return True
         return revision in rule.revisions if revision is not None else rule.is_of_all_revisions
 
-    def _ask(self, function: RuleFunction, opportunity: Opportunity, waiting: Waiting | None = None) -> None:
+    def _ask(self, functions: _Functions, opportunity: Opportunity, waiting: Waiting | None = None) -> None:
+        # Most of the judge's time is spent here, and most findings are that a client passed once more.
         subject, _, view, at = opportunity
-        if function.id in subject.broken:
-            return
-        trace = self._trace
-        trace.subject, trace.rule, trace.view = subject, self.catalogue.rules[function.id], view
-        trace.at = trace.asked = at
-        try:
+        trace, broken, tallies = self._trace, subject.broken, subject.tallies
+        trace.subject, trace.view, trace.asked = subject, view, at
+        revision = getattr(view, "revision", None) if functions else None
+        for function, rule in functions:
+            if broken and rule.id in broken:
+                continue
+            trace.rule, trace.at = rule, at
+            try:
+                if waiting is not None:
+                    self._check(view)
+                finding = function.ask(view, trace)
+            except TooEarly as early:
+                self._waits.add(function, rule, opportunity, early, waiting)
+                continue
+            except (NotYet, ForgottenError, *_DEFECTS) as why:
+                finding = self._instead(why, subject, rule, view)
             if waiting is not None:
-                self._check(view)
-            finding = function.ask(view, trace)
-        except TooEarly as early:
-            self._waits.add(function, opportunity, early, waiting)
-            return
-        except (NotYet, ForgottenError, *_DEFECTS) as why:
-            finding = self._instead(why, subject, function, view)
-        if waiting is not None:
-            self._waits.stop(waiting)
-        if finding is not None:
-            self._add(subject, function, view, finding)
+                self._waits.stop(waiting)
+            if finding is PASSED and rule.id in tallies and tallies[rule.id].pass_again(revision):
+                continue
+            if finding is not None:
+                self._add(subject, function, view, finding)
 
     def _check(self, view: Any) -> None:
         """Raise `ForgottenError` if a message has made room while a rule waited."""
         if isinstance(view, Message) and view.seq not in self._views.messages:
             raise ForgottenError
 
-    def _instead(self, why: Exception, subject: Subject, function: RuleFunction, view: Any) -> Finding | None:
+    def _instead(self, why: Exception, subject: Subject, rule: Rule, view: Any) -> Finding | None:
         """The finding of a rule that has no answer."""
         if isinstance(why, Hidden):
             return None
         if isinstance(why, CutShort):
-            subject.tally(function.id).add_cut(_numbers((view, *why.shown_by)), why.why)
+            subject.tally(rule.id).add_cut(_numbers((view, *why.shown_by)), why.why)
             self._doubt(subject, view)
             return None
         if isinstance(why, Undecided):
             return UNCLEAR(why.why, *why.shown_by)
         if isinstance(why, ForgottenError):
             return UNCLEAR(_FORGOTTEN)
-        subject.broken[function.id] = f"{type(why).__name__}: {why}"
+        subject.broken[rule.id] = f"{type(why).__name__}: {why}"
         return UNCLEAR(f"this rule has a defect: {type(why).__name__}")
 
     def _add(self, subject: Subject, function: RuleFunction, view: Any, finding: Finding) -> None:
-        rule, tally, place = self._trace.rule, subject.tally(function.id), finding.place or view
+        rule, tally, place = self._trace.rule, subject.tally(self._trace.rule.id), finding.place or view
         if finding.measured is not None:
             tally.measured.update(finding.measured)
         revision: str | None = getattr(place, "revision", None)
@@ -347,11 +354,11 @@ class TraceJudge:
         """Ask the rules again whose time or view has come."""
         while again := self._waits.ready(self._trace.now):
             for waiting in again:
-                self._ask(waiting.rule, waiting.found, waiting)
+                self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
         if everything:
             for waiting in self._waits.left():
                 if self._waits.holds(waiting):
-                    self._ask(waiting.rule, waiting.found, waiting)
+                    self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
             self._ask_again(everything=False)
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ...log import events
 from ...log.event_log import Entry
 from ...views.fold import Views
+from ..rules.catalogue import Rule
 from .finder import Opportunity
 from .findings import TooEarly
 from .rules import RuleFunction
@@ -26,7 +27,8 @@ _Turn: TypeAlias = tuple[int, "Waiting"]
 class Waiting(Struct, eq=False):
     """A rule that was too early about an opportunity. `turn` counts how often; an older turn is over."""
 
-    rule: RuleFunction
+    function: RuleFunction
+    rule: Rule
     found: Opportunity
     mark: Mark
     turn: int = 0
@@ -47,10 +49,12 @@ class Waits:
         """How many there are."""
         return len(self._all)
 
-    def add(self, function: RuleFunction, found: Opportunity, early: TooEarly, waiting: Waiting | None) -> None:
+    def add(
+        self, function: RuleFunction, rule: Rule, found: Opportunity, early: TooEarly, waiting: Waiting | None
+    ) -> None:
         """A rule was too early, once more where it was `waiting`."""
         if waiting is None:
-            waiting = Waiting(function, found, found[0].mark(found[2].seq))
+            waiting = Waiting(function, rule, found, found[0].mark(found[2].seq))
             waiting.mark.open += not function.general
             self._all[waiting] = None
         waiting.turn += 1
@@ -63,7 +67,7 @@ class Waits:
         """A rule waits no more."""
         waiting.turn = 0
         del self._all[waiting]
-        if not waiting.rule.general:
+        if not waiting.function.general:
             waiting.mark.open -= 1
             if not waiting.mark.open:
                 self._note(waiting.mark)
