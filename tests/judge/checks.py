@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 from probe.judge.verdicts import Verdict
 
@@ -15,6 +16,27 @@ FAIL, WARN, UNCLEAR, PASS, SILENT = (
     Verdict.PASS,
     Verdict.NOT_OBSERVED,
 )
+Way: TypeAlias = tuple[str, str]
+
+WAYS: Final[tuple[Way, ...]] = (("http", "2025-11-25"), ("stdio", "2025-06-18"), ("websocket", "2025-03-26"))
+"""Each transport, and each revision with sessions."""
+
+
+def play(log: Log, acts: str, words: Mapping[str, Callable[[], Any]]) -> None:
+    """Do what the words of a story name; a number lets so many seconds pass, and `gap` loses entries."""
+    for act in acts.split():
+        if act in words:
+            words[act]()
+        elif act == "gap":
+            log.gap()
+        else:
+            log.idle(float(act))
+
+
+def opened(log: Log, way: Way = WAYS[0], **options: Any) -> Any:
+    """A session of the client acme over a transport, at a revision."""
+    transport, revision = way
+    return getattr(log, transport)().session(revision, **options)
 
 
 def check(log: Log, rule: str, verdict: Verdict, label: str = "acme", **options: Any) -> None:

@@ -643,6 +643,8 @@ BETTER: Mapping[str, str] = {
     "http.version-header-negotiated": "the same; and the server refuses two equal values: they name no revision",
     "resume.no-second-call": "a second call before the client comes back counts; it is no excuse that it does so later",
     "resume.position-true": "the stream that Last-Event-ID names is the one that is resumed",
+    "cache.fresh-kept": "no answer is kept for longer than 24 hours, whatever its ttl says",
+    "listen.relists": "a list that is asked for again counts, also where entries were missing before it",
     "session.not-churned": "a gap leaves nothing open where there are fewer than five sessions",
 }
 """Rules that as functions do not always say what their classes did, each with the reason."""

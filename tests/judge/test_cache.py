@@ -2,71 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-from msgspec import structs
+from typing import Any, Final
 
 from probe.judge.verdicts import Verdict
+from probe.log.events import LimitReached
 
-from .logs import Asked, Http, Log, Pipe, expect
+from ..support.rows import each
+from .checks import PASS, SILENT, UNCLEAR, WARN, check
+from .logs import Asked, Log, Pipe
 
-KEPT = "cache.fresh-kept"
-POLLS = "cache.no-ttl-polling"
-JITTER = "cache.jitter"
-
-
-def fetch(client: Any, method: str = "tools/list", ttl_ms: int = 60_000, **params: Any) -> None:
-    asked = client.modern(method, params)
-    client.answer(asked, {"tools": [], "ttlMs": ttl_ms, "cacheScope": "public", "resultType": "complete"})
+DAY_S: Final = 24 * 3600
 
 
-def same_connection(client: Http) -> Http:
-    """A client whose requests use one connection."""
-
-    def head(method: str, *given: Any, **options: Any) -> Asked:
-        asked = Http.request_head(client, method, *given, **options)
-        entry = client.log.items[-1]
-        client.log.items[-1] = structs.replace(entry, context=structs.replace(entry.context, connection="tcp1"))  # type: ignore[union-attr]
-        asked.context = structs.replace(asked.context, connection="tcp1")
-        return asked
-
-    client.request_head = head  # type: ignore[method-assign]
-    return client
+def fetch(client: Any, method: str = "tools/list", ttl_s: float = 60, **options: Any) -> Asked:
+    """A request for a list, and its answer."""
+    asked: Asked = client.modern(method, options.pop("params", {}), **options)
+    client.answer(asked, {"tools": [], "ttlMs": int(ttl_s * 1000), "cacheScope": "public", "resultType": "complete"})
+    return asked
 
 
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-@pytest.mark.parametrize(
-    ("repeats", "ttl_ms", "verdict"),
-    [
-        (0, 60_000, Verdict.NOT_OBSERVED),
-        (2, 60_000, Verdict.PASS),
-        (5, 60_000, Verdict.INCONCLUSIVE),
-        (6, 60_000, Verdict.WARN),
-        (9, 5_000, Verdict.NOT_OBSERVED),
-        (9, 0, Verdict.NOT_OBSERVED),
-    ],
+@each("transport", ["http", "stdio", "websocket"])
+@each(
+    "repeats, ttl_s, verdict",
+    [(0, 60, SILENT), (2, 60, PASS), (5, 60, UNCLEAR), (6, 60, WARN), (9, 5, SILENT), (9, 0, SILENT)],
 )
-def test_a_fresh_list(transport: str, repeats: int, ttl_ms: int, verdict: Verdict):
+def test_a_fresh_list(transport: str, repeats: int, ttl_s: float, verdict: Verdict) -> None:
     log = Log()
-    client: Any = same_connection(log.http()) if transport == "http" else log.stdio()
+    client = getattr(log, transport)()
+    options = {"connection": "tcp1"} if transport == "http" else {}
     for number in range(repeats + 1):
-        fetch(client, ttl_ms=ttl_ms)
+        fetch(client, ttl_s=ttl_s, **options)
         log.after(1 + number / 4)
     log.idle(70)
-    expect(log, KEPT, verdict)
+    check(log, "cache.fresh-kept", verdict)
 
 
-@pytest.mark.parametrize(
-    "between", ["list_changed", "error", "process", "discover", "connection", "params", "ttl", "label", "gap"]
+@each(
+    "between", ["list_changed", "error", "process", "discover", "connection", "params", "ttl", "label", "gap", "limit"]
 )
-def test_reasons_to_ask_again(between: str):
+def test_reasons_to_ask_again(between: str) -> None:
     log = Log()
-    client: Any = log.stdio(None if between == "label" else "acme")
-    if between in ("connection", "label"):
-        client = log.http(None if between == "label" else "acme")
-        client = same_connection(client) if between == "label" else client
+    label = None if between == "label" else "acme"
+    client: Any = log.http(label) if between in ("connection", "label") else log.stdio()
     for number in range(9):
+        options: dict[str, Any] = {"connection": "tcp1"} if between == "label" else {}
         if between == "list_changed":
             client.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         elif between == "error":
@@ -78,76 +57,70 @@ def test_reasons_to_ask_again(between: str):
             fetch(client, "server/discover", 0)
         elif between == "gap":
             log.gap()
-        fetch(client, **({"cursor": f"c{number}"} if between == "params" else {}))
-        log.after(61 if between == "ttl" else 2 + number / 4)
+        elif between == "limit":
+            log.add(LimitReached("session_requests", 1), client.context)
+        elif between == "params":
+            options["params"] = {"cursor": f"c{number}"}
+        fetch(client, **options)
+        log.after(63 if between == "ttl" else 2 + number / 4)
     log.idle(70)
-    found = expect_kept(log, "m1" if between == "label" else "acme")
-    assert found <= (Verdict.INCONCLUSIVE if between == "label" else Verdict.NOT_OBSERVED)
+    # Where nothing says that it is one client, it may be many.
+    check(log, "cache.fresh-kept", UNCLEAR if between == "label" else SILENT, label or "m1")
 
 
-def expect_kept(log: Log, label: str) -> Verdict:
-    from .logs import judged
+def test_nothing_is_kept_for_longer_than_a_day() -> None:
+    """SDKs cap a lifetime at 24 hours: until then they need not ask, and after that they may."""
+    log = Log()
+    client = log.stdio()
+    for _ in range(8):
+        fetch(client, ttl_s=30 * DAY_S)
+        for _ in range(3):
+            client.answer(client.modern("tools/call", {"name": "t"}), {"content": []})
+            log.idle(DAY_S / 3 + 1)
+    check(log, "cache.fresh-kept", SILENT)
 
-    return judged(log)[label][KEPT]
 
-
-def poll(gaps: list[float], between: bool = False, ttl_ms: int = 60_000) -> Log:
+def poll(gaps: list[float], between: str = "", ttl_s: float = 60) -> Log:
+    """Fetches with so many seconds between them; with a call or a gap of the log between two of them."""
     log = Log()
     client: Pipe = log.stdio()
-    for gap in gaps:
-        fetch(client, ttl_ms=ttl_ms)
+    for number, gap in enumerate(gaps):
+        fetch(client, ttl_s=ttl_s)
         log.after(gap)
-        if between:
+        if between == "call":
             client.modern("tools/call", {"name": "t"})
-    fetch(client, ttl_ms=ttl_ms)
+        elif between == "gap" and number == len(gaps) // 2:
+            log.gap()
+    fetch(client, ttl_s=ttl_s)
     return log
 
 
-@pytest.mark.parametrize(
-    ("log", "verdict"),
+@each(
+    "gaps, between, ttl_s, verdict",
     [
-        (poll([60.2, 61.8, 60.4, 61.5, 60.1]), Verdict.WARN),
-        (poll([60.2, 61.8, 60.4, 61.5]), Verdict.NOT_OBSERVED),
-        (poll([60.2, 61.8, 60.4, 61.5, 90, 60.1]), Verdict.PASS),
-        (poll([60.2, 61.8, 60.4, 61.5, 60.1, 61], between=True), Verdict.PASS),
-        (poll([60.2, 61.8, 60.4, 61.5, 60.1], ttl_ms=0), Verdict.NOT_OBSERVED),
-        (poll([5]), Verdict.NOT_OBSERVED),
+        ([60.2, 61.8, 60.4, 61.5, 60.1], "", 60, WARN),
+        ([60.2, 61.8, 60.4, 61.5], "", 60, SILENT),
+        ([60.2, 61.8, 60.4, 61.5, 90, 60.1], "", 60, PASS),
+        ([60.2, 61.8, 60.4, 61.5, 60.1, 61], "call", 60, PASS),
+        ([60.2, 61.8, 60.4, 61.5, 60.1], "", 0, SILENT),
+        ([60.2, 61.8, 60.4, 61.5, 60.1, 61], "gap", 60, SILENT),
+        ([5], "", 60, SILENT),
     ],
 )
-def test_fetches_at_the_end_of_each_ttl(log: Log, verdict: Verdict):
-    expect(log, POLLS, verdict)
+def test_fetches_at_the_end_of_each_ttl(gaps: list[float], between: str, ttl_s: float, verdict: Verdict) -> None:
+    check(poll(gaps, between, ttl_s), "cache.no-ttl-polling", verdict)
 
 
-def test_a_gap_breaks_the_row():
-    log = poll([60.2, 61.8, 60.4])
-    log.gap()
-    log.after(61)
-    client = log.stdio()
-    for gap in (60.3, 61.2, 60.9):
-        fetch(client)
-        log.after(gap)
-    expect(log, POLLS, Verdict.NOT_OBSERVED)
-
-
-@pytest.mark.parametrize(
-    ("log", "verdict"),
+@each(
+    "gaps, between, verdict",
     [
-        (poll([90.0] * 10), Verdict.WARN),
-        (poll([90.0] * 9), Verdict.NOT_OBSERVED),
-        (poll([90.0, 99.0] * 5), Verdict.PASS),
-        (poll([90.0, 92.0] * 5), Verdict.INCONCLUSIVE),
-        (poll([90.0] * 10, between=True), Verdict.NOT_OBSERVED),
+        ([90.0] * 10, "", WARN),
+        ([90.0] * 9, "", SILENT),
+        ([90.0, 99.0] * 5, "", PASS),
+        ([90.0, 92.0] * 5, "", UNCLEAR),
+        ([90.0] * 10, "call", SILENT),
+        ([90.0] * 16, "gap", SILENT),
     ],
 )
-def test_polls_without_jitter(log: Log, verdict: Verdict):
-    expect(log, JITTER, verdict)
-
-
-def test_a_gap_ends_the_series():
-    log = poll([90.0] * 8)
-    log.gap()
-    client = log.stdio()
-    for _ in range(8):
-        fetch(client)
-        log.after(90)
-    expect(log, JITTER, Verdict.NOT_OBSERVED)
+def test_polls_without_jitter(gaps: list[float], between: str, verdict: Verdict) -> None:
+    check(poll(gaps, between), "cache.jitter", verdict)

@@ -2,92 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+from typing import Any, Final
 
 from probe.judge.verdicts import Verdict
 
-from .logs import HttpSession, Log, Pipe, Streamed, expect
+from ..support.rows import each
+from .checks import PASS, SILENT, UNCLEAR, WARN, WAYS, Way, check, opened, play
+from .logs import Log, Pipe, Streamed
 
-REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
-CHANGED = "notifications/tools/list_changed"
-RELISTS = "listen.relists"
+CHANGED: Final = "notifications/tools/list_changed"
 
 
-def told(transport: str = "http", revision: str = "2025-11-25", *, lists: bool = True) -> tuple[Log, Any]:
-    """A session that has the tools, and is told that they have changed."""
-    log = Log()
-    clients: dict[str, Any] = {"http": log.http, "stdio": log.stdio, "websocket": log.websocket}
-    session = clients[transport]().session(revision)
-    if lists:
-        session.answer(session.request("tools/list"), {"tools": [{"name": "t"}]})
+def tell(session: Any) -> None:
+    """The server says that the list of tools has changed."""
     if isinstance(session, Pipe):
         session.tell({"jsonrpc": "2.0", "method": CHANGED})
     else:
         session.get().tell(CHANGED)
-    return log, session
 
 
-def traffic(log: Log, session: HttpSession | Pipe, seconds: float) -> None:
-    for _ in range(int(seconds / 20)):
+def ask(session: Any) -> None:
+    session.answer(session.request("tools/list"), {"tools": [{"name": "t"}]})
+
+
+def work(log: Log, session: Any) -> None:
+    """Five minutes in which the client uses no tool."""
+    for _ in range(16):
         log.after(20)
         session.request("logging/setLevel", {"level": "info"})
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("acts", "verdict"),
+@each("way", WAYS)
+@each(
+    "acts, verdict",
     [
-        (("list",), Verdict.PASS),
-        (("wait", "list", "call"), Verdict.PASS),
-        (("wait", "call"), Verdict.WARN),
+        ("list told list", PASS),
+        ("list told 100 list call", PASS),
+        ("list told 100 call", WARN),
         # A call that crosses the notification, and one before a list that comes in time.
-        (("call", "wait"), Verdict.INCONCLUSIVE),
-        (("short", "call", "short", "list", "wait"), Verdict.PASS),
-        (("short", "call", "wait"), Verdict.WARN),
-        (("traffic",), Verdict.WARN),
-        (("silence",), Verdict.NOT_OBSERVED),
+        ("list told call 100", UNCLEAR),
+        ("list told 8 call 8 list 100", PASS),
+        ("list told 8 call 100", WARN),
+        ("list told traffic", WARN),
+        ("list told 400", SILENT),
+        # Who did not ask for the list need not ask again.
+        ("told 100 call", SILENT),
+        # What comes after another change is judged by that.
+        ("list told 8 call 8 told list", PASS),
+        # A gap may hide the list.
+        ("list told gap 100 call", UNCLEAR),
+        ("list told gap list", PASS),
     ],
 )
-def test_after_a_change(revision: str, transport: str, acts: tuple[str, ...], verdict: Verdict):
-    log, session = told(transport, revision)
-    for act in acts:
-        if act == "list":
-            session.request("tools/list")
-        elif act == "call":
-            session.call("t")
-        elif act == "traffic":
-            traffic(log, session, 320)
-        else:
-            log.idle({"short": 8, "wait": 100, "silence": 400}[act])
-    expect(log, RELISTS, verdict)
+def test_after_a_change(way: Way, acts: str, verdict: Verdict) -> None:
+    log = Log()
+    session = opened(log, way)
+    words = {
+        "list": lambda: ask(session),
+        "call": lambda: session.call("t"),
+        "told": lambda: tell(session),
+        "traffic": lambda: work(log, session),
+    }
+    play(log, acts, words)
+    check(log, "listen.relists", verdict)
 
 
-def test_who_did_not_ask_for_the_list_need_not_ask_again():
-    log, session = told(lists=False)
-    log.after(100)
-    session.call("t")
-    expect(log, RELISTS, Verdict.NOT_OBSERVED)
-
-
-def test_a_client_with_two_sessions_asks_in_one_of_them():
-    log, session = told()
-    other = log.http().session()
-    log.after(1)
-    other.request("tools/list")
-    log.after(100)
-    session.call("t")
-    expect(log, RELISTS, Verdict.PASS)
-
-
-def test_a_gap_may_hide_the_list():
-    log, session = told()
-    log.gap()
-    log.after(100)
-    session.call("t")
-    expect(log, RELISTS, Verdict.INCONCLUSIVE)
+@each("acts", ["list told other 100 call", "list told tell list"])
+def test_a_client_with_two_sessions_asks_in_one_of_them(acts: str) -> None:
+    log = Log()
+    session, other = opened(log), opened(log)
+    words = {
+        "list": lambda: ask(session),
+        "other": lambda: ask(other),
+        "told": lambda: tell(session),
+        "tell": lambda: tell(other),
+        "call": lambda: session.call("t"),
+    }
+    play(log, acts, words)
+    check(log, "listen.relists", PASS)
 
 
 def subscribe(client: Any, wanted: Any, granted: Any = None, **options: Any) -> Streamed:
@@ -97,77 +89,81 @@ def subscribe(client: Any, wanted: Any, granted: Any = None, **options: Any) -> 
     return stream
 
 
-@pytest.mark.parametrize(("label", "verdict"), [("acme", Verdict.WARN), (None, Verdict.INCONCLUSIVE)])
-def test_a_change_on_a_subscription(label: str | None, verdict: Verdict):
+@each("label, verdict", [("acme", WARN), (None, UNCLEAR)])
+def test_a_change_on_a_subscription(label: str | None, verdict: Verdict) -> None:
     log = Log()
     client = log.http(label)
     client.answer(client.modern("tools/list"), {"tools": [{"name": "t"}], "ttlMs": 60000})
     subscribe(client, {"toolsListChanged": True}).tell(CHANGED)
     log.idle(40)
     client.modern("tools/call", {"name": "t"})
-    expect(log, RELISTS, verdict, label or "m1")
+    check(log, "listen.relists", verdict, label or "m1")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "verdict"),
+def test_without_a_change_nothing_is_asked_for_again_while_it_is_kept() -> None:
+    log = Log()
+    client = log.http()
+    client.answer(client.modern("tools/list"), {"tools": [{"name": "t"}], "ttlMs": 24 * 3600_000})
+    for _ in range(24):
+        log.idle(3600)
+        client.answer(client.modern("tools/call", {"name": "t"}), {"content": []})
+    check(log, "listen.relists", SILENT)
+
+
+@each(
+    "wanted, extensions, verdict",
     [
-        ({}, Verdict.PASS),
-        ({"toolsListChanged": True, "promptsListChanged": False, "resourceSubscriptions": ["a:b"]}, Verdict.PASS),
-        ({"taskIds": ["t"], "vendor.example/alarm": 5}, Verdict.PASS),
-        ({"toolsListChanged": "yes"}, Verdict.WARN),
-        ({"resourceSubscriptions": True}, Verdict.WARN),
-        ({"resourceSubscriptions": [1]}, Verdict.WARN),
-        ({"resourcesUpdated": ["a:b"]}, Verdict.WARN),
-        ({"tools_list_changed": True}, Verdict.WARN),
+        ({}, {}, PASS),
+        ({"toolsListChanged": True, "promptsListChanged": False, "resourceSubscriptions": ["a:b"]}, {}, PASS),
+        ({"taskIds": ["t"], "vendor.example/alarm": 5}, {}, PASS),
+        ({"toolsListChanged": "yes"}, {}, WARN),
+        ({"resourceSubscriptions": True}, {}, WARN),
+        ({"resourceSubscriptions": [1]}, {}, WARN),
+        ({"resourcesUpdated": ["a:b"]}, {}, WARN),
+        ({"tools_list_changed": True}, {}, WARN),
+        # Members of extensions are free.
+        ({"resourceAlarms": True}, {"vendor.example/alarms": {}}, PASS),
+        (None, {}, SILENT),
     ],
 )
-def test_filters(wanted: Any, verdict: Verdict):
+def test_filters(wanted: Any, extensions: Any, verdict: Verdict) -> None:
     log = Log()
-    subscribe(log.http(), wanted)
-    expect(log, "listen.filter-known", verdict)
+    if wanted is None:
+        log.http().modern("tools/list")
+    else:
+        subscribe(log.http(), wanted, capabilities={"extensions": extensions})
+    check(log, "listen.filter-known", verdict)
 
 
-def test_members_of_declared_extensions_are_free():
-    log = Log()
-    subscribe(log.http(), {"resourceAlarms": True}, capabilities={"extensions": {"vendor.example/alarms": {}}})
-    expect(log, "listen.filter-known", Verdict.PASS)
-    log = Log()
-    log.http().modern("tools/list")
-    expect(log, "listen.filter-known", Verdict.NOT_OBSERVED)
+WANTED: Final = {"toolsListChanged": True, "promptsListChanged": False, "resourceSubscriptions": ["no:such"]}
 
 
-WANTED = {"toolsListChanged": True, "resourceSubscriptions": ["no:such"]}
-PART = {"toolsListChanged": True}
-
-
-@pytest.mark.parametrize(
-    ("repeats", "by", "gap", "verdict"),
+@each(
+    "repeats, granted, by, gap, verdict",
     [
-        (0, "client", False, Verdict.PASS),
-        (3, "client", False, Verdict.PASS),
-        (4, "client", False, Verdict.WARN),
+        (0, {"toolsListChanged": True}, "client", False, PASS),
+        (3, {"toolsListChanged": True}, "client", False, PASS),
+        (4, {"toolsListChanged": True}, "client", False, WARN),
+        (4, {"toolsListChanged": True}, "", False, WARN),
         # Others end the stream, and the client comes back.
-        (9, "end of stream", False, Verdict.PASS),
-        (0, "client", True, Verdict.INCONCLUSIVE),
+        (9, {"toolsListChanged": True}, "end of stream", False, PASS),
+        (0, {"toolsListChanged": True}, "client", True, UNCLEAR),
+        # What is false or empty asks for nothing.
+        (6, {"toolsListChanged": True, "resourceSubscriptions": ["no:such"]}, "client", False, SILENT),
     ],
 )
-def test_a_subscription_that_was_granted_in_part(repeats: int, by: str, gap: bool, verdict: Verdict):
+def test_a_subscription_that_was_granted_in_part(
+    repeats: int, granted: Any, by: str, gap: bool, verdict: Verdict
+) -> None:
     log = Log()
     client = log.http()
     for _ in range(repeats + 1):
-        subscribe(client, WANTED, PART).close(by)
+        stream = subscribe(client, WANTED, granted)
+        if by:
+            stream.close(by)
         log.after(1)
     if gap:
         log.gap()
     client.modern("tools/call", {"name": "t"})
     log.idle(70)
-    expect(log, "listen.partly-granted", verdict)
-
-
-def test_a_subscription_that_was_granted_whole_may_be_repeated():
-    log = Log()
-    client = log.http()
-    for _ in range(6):
-        subscribe(client, {**PART, "promptsListChanged": False, "resourceSubscriptions": []}, PART).close()
-    log.idle(70)
-    expect(log, "listen.partly-granted", Verdict.NOT_OBSERVED)
+    check(log, "listen.partly-granted", verdict)

@@ -309,6 +309,7 @@ def probing(probes: int, requests: int, *, every: float = 5, transport: str = "s
         (probing(20, 20, every=61), NONE),
         (probing(20, 20, new=True), NONE),
         (probing(20, 20, transport="websocket"), WARN),
+        (probing(30, 0, transport="websocket"), WARN),
         (probing(20, 0, transport="http"), NONE),
     ],
 )

@@ -2,140 +2,145 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-import pytest
 from msgspec import structs
 
 from probe.judge.verdicts import Verdict
 from probe.log import events
 
-from .logs import Log, Pipe, expect, judged
+from ..support.rows import each
+from .checks import PASS, SILENT, UNCLEAR, WARN, WAYS, Way, check, opened
+from .logs import Log
 
-REFUSED = "polite.refused-not-hammered"
-RECONNECTS = "polite.reconnect-rate"
-LISTS = "polite.no-list-polling"
-DEBOUNCED = "polite.completion-debounced"
-RATE = "polite.call-rate"
-REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
+REFUSED: Final = "polite.refused-not-hammered"
+RECONNECTS: Final = "polite.reconnect-rate"
+LISTS: Final = "polite.no-list-polling"
+FOR_GOOD: Final = (400, 404, 405, 406, 413, 415)
 
 
-def refused(times: int, every: float, status: int = 404, *, same: bool = True, name: str = "UNKNOWN_SESSION") -> Log:
-    log = Log()
+def refused(log: Log, times: int, every: float, status: int = 404, **options: Any) -> None:
+    """Calls that are refused, so many seconds after one another. Options: `same`, `hidden`."""
     session = log.http().session()
+    message = {"hidden": (("/params/arguments/n", "number"),)} if options.get("hidden") else {}
     for number in range(times):
-        asked = session.call("t", {} if same else {"n": number})
-        session.client.refuse(asked, status, name)
+        arguments = {} if options.get("same", True) else {"n": number}
+        asked = session.request("tools/call", {"name": "t", "arguments": arguments}, message=message)
+        session.client.refuse(asked, status, "UNKNOWN_SESSION" if status < 429 else "BUSY")
         log.after(every)
-    log.idle(61)
-    return log
 
 
-@pytest.mark.parametrize("status", [400, 404, 405, 406, 413, 415])
-@pytest.mark.parametrize(
-    ("times", "every", "same", "verdict"),
+@each("status", FOR_GOOD)
+@each(
+    "times, every, same, verdict",
     [
-        (1, 0, True, Verdict.PASS),
-        (5, 2, True, Verdict.PASS),
-        (15, 2, True, Verdict.INCONCLUSIVE),
-        (21, 2, True, Verdict.WARN),
-        (21, 20, True, Verdict.PASS),
-        (40, 1, False, Verdict.PASS),
+        (1, 0, True, PASS),
+        (5, 2, True, PASS),
+        (15, 2, True, UNCLEAR),
+        (21, 2, True, WARN),
+        (21, 20, True, PASS),
+        (40, 1, False, PASS),
     ],
 )
-def test_what_was_refused_for_good(status: int, times: int, every: float, same: bool, verdict: Verdict):
-    expect(refused(times, every, status, same=same), REFUSED, verdict)
-
-
-def test_what_was_refused_for_a_while_and_what_was_not():
-    expect(refused(40, 1, 503, name="BUSY"), REFUSED, Verdict.NOT_OBSERVED)
-    expect(refused(40, 1, 429, name="TOO_MANY_REQUESTS"), REFUSED, Verdict.NOT_OBSERVED)
-    expect(refused(0, 1), REFUSED, Verdict.NOT_OBSERVED)
-
-
-def test_hidden_requests_may_differ_and_a_gap_leaves_refusals_open():
+def test_what_was_refused_for_good(status: int, times: int, every: float, same: bool, verdict: Verdict) -> None:
     log = Log()
-    session = log.http().session()
-    for _ in range(30):
-        hidden = {"hidden": (("/params/arguments/token", "string"),)}
-        asked = session.request("tools/call", {"name": "t", "arguments": {"token": "[redacted]"}}, message=hidden)
-        session.client.refuse(asked, 400, "INVALID_REQUEST")
-    assert judged(log)["acme"][REFUSED] is Verdict.NOT_OBSERVED
-    log = Log()
-    session = log.http().session()
-    session.client.refuse(session.call("t"), 404, "UNKNOWN_SESSION")
-    log.gap()
+    refused(log, times, every, status, same=same)
     log.idle(61)
-    expect(log, REFUSED, Verdict.INCONCLUSIVE)
+    check(log, REFUSED, verdict)
 
 
-def reconnects(gaps: list[float], status: int = 502, label: str | None = "acme", *, retry: bool = False) -> Log:
-    """GETs that fail, or streams that are closed after a `retry`, so long after one another."""
+@each(
+    "times, status, gap, hidden, verdict",
+    [
+        (0, 404, False, False, SILENT),
+        (40, 503, False, False, SILENT),
+        (40, 429, False, False, SILENT),
+        # What is hidden may differ.
+        (30, 400, False, True, SILENT),
+        (1, 404, True, False, UNCLEAR),
+    ],
+)
+def test_what_was_not_and_what_is_not_known(times: int, status: int, gap: bool, hidden: bool, verdict: Verdict) -> None:
     log = Log()
-    session = log.http(label).session()
+    refused(log, times, 1, status, hidden=hidden)
+    if gap:
+        log.gap()
+    log.idle(61)
+    check(log, REFUSED, verdict)
+
+
+def reconnects(log: Log, gaps: list[float], status: int | None = 502, name: str = "acme") -> None:
+    """GETs that fail with a status, so long after one another; None for streams that are closed after a `retry`."""
+    session = log.http(name=name).session()
     for gap in gaps:
-        if retry:
+        if status is None:
             stream = session.get()
             stream.control("retry", "1-0", 500)
             stream.close("hang-up")
         else:
-            head = session.client.request_head(
-                "GET", session.context, headers=session._headers({}), named=session.label
-            )
+            headers = session._headers({})
+            head = session.client.request_head("GET", session.context, headers=headers, named=session.label)
             session.client.respond(head, status)
         log.after(gap)
-    return log
 
 
-@pytest.mark.parametrize(
-    ("log", "verdict"),
+@each(
+    "gaps, status, verdict",
     [
-        (reconnects([0.1] * 35), Verdict.WARN),
-        (reconnects([2.0] * 35), Verdict.PASS),
-        (reconnects([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4]), Verdict.PASS),
-        (reconnects([0.1] * 4), Verdict.NOT_OBSERVED),
-        # The server has said when to come back.
-        (reconnects([0.5] * 70, retry=True), Verdict.NOT_OBSERVED),
-        (reconnects([0.1] * 35, 503), Verdict.NOT_OBSERVED),
-        (reconnects([0.1] * 35, 429), Verdict.NOT_OBSERVED),
+        ([0.1] * 35, 502, WARN),
+        ([2.0] * 35, 502, PASS),
+        ([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4], 502, PASS),
+        ([0.1] * 4, 502, SILENT),
+        # The server has said when to come back, or why not to come.
+        ([0.5] * 70, None, SILENT),
+        ([2.0] * 20, 405, SILENT),
+        ([0.1] * 35, 503, SILENT),
+        ([0.1] * 35, 429, SILENT),
     ],
 )
-def test_reconnects(log: Log, verdict: Verdict):
-    expect(log, RECONNECTS, verdict)
+def test_reconnects(gaps: list[float], status: int | None, verdict: Verdict) -> None:
+    log = Log()
+    reconnects(log, gaps, status)
+    check(log, RECONNECTS, verdict)
 
 
-def test_several_clients_may_reconnect_together():
-    log = reconnects([0.1] * 20)
-    log.http(name="other").session()
+def test_several_clients_may_reconnect_together() -> None:
+    log = Log()
+    reconnects(log, [0.1] * 20)
+    reconnects(log, [0.1] * 40, name="other")
+    check(log, RECONNECTS, UNCLEAR)
+
+
+def test_an_attempt_beside_another_is_no_success() -> None:
+    log = Log()
     session = log.http().session()
-    for _ in range(40):
-        head = session.client.request_head("GET", session.context, headers=session._headers({}), named=session.label)
-        session.client.respond(head, 502)
-    expect(log, RECONNECTS, Verdict.INCONCLUSIVE)
+    for _ in range(6):
+        first, second = (
+            session.client.request_head("GET", session.context, headers=session._headers({}), named=session.label)
+            for _ in range(2)
+        )
+        for head in (first, second):
+            session.client.respond(head, 502)
+        log.after(2)
+    check(log, RECONNECTS, PASS)
 
 
-def test_new_connections_that_work_are_no_failures():
-    log = Log()
-    for _ in range(40):
-        pipe = log.websocket().session()
-        pipe.close()
-    expect(log, RECONNECTS, Verdict.NOT_OBSERVED)
-    log = Log()
-    for _ in range(40):
-        Pipe.close(log.websocket())
-    expect(log, RECONNECTS, Verdict.WARN)
+@each("works, gap, verdict", [(True, False, SILENT), (False, False, WARN), (False, True, SILENT)])
+def test_new_connections(works: bool, gap: bool, verdict: Verdict) -> None:
     log = Log()
     for number in range(40):
-        Pipe.close(log.websocket())
-        if number == 20:
+        pipe = log.websocket()
+        if works:
+            pipe.session()
+        pipe.close()
+        if gap and number == 20:
             log.gap()
-    expect(log, RECONNECTS, Verdict.NOT_OBSERVED)
+    check(log, RECONNECTS, verdict)
 
 
-def lists(times: int, every: float, between: str = "", revision: str = "2025-11-25", transport: str = "http") -> Log:
-    log = Log()
-    clients: dict[str, Any] = {"http": log.http, "stdio": log.stdio, "websocket": log.websocket}
-    session = clients[transport]().session(revision)
+def lists(log: Log, times: int, every: float, between: str = "", way: Way = WAYS[0]) -> None:
+    """Requests for a list, so long after one another, with something between them."""
+    session = opened(log, way)
     for number in range(times):
         if between == "call":
             session.call("t")
@@ -147,96 +152,69 @@ def lists(times: int, every: float, between: str = "", revision: str = "2025-11-
             log.gap()
         session.request("tools/list", {"cursor": f"c{number}"} if between == "pages" else {})
         log.after(every)
+
+
+@each("way", WAYS)
+@each("times, every, verdict", [(2, 1, SILENT), (5, 10, PASS), (20, 2, UNCLEAR), (31, 1, WARN)])
+def test_lists(way: Way, times: int, every: float, verdict: Verdict) -> None:
+    log = Log()
+    lists(log, times, every, way=way)
     log.idle(61)
-    return log
+    check(log, LISTS, verdict)
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("times", "every", "verdict"),
+@each("between", ["call", "change", "session", "gap"])
+def test_reasons_to_list_again(between: str) -> None:
+    log = Log()
+    lists(log, 40, 1, between)
+    log.idle(61)
+    check(log, LISTS, SILENT)
+
+
+def test_a_minute_that_was_not_seen_whole_is_no_opportunity() -> None:
+    log = Log()
+    lists(log, 4, 1)
+    check(log, LISTS, SILENT)
+    log.add(events.LimitReached("session_requests", 1), structs.replace(log.items[-1].context, label="acme"))  # type: ignore[union-attr]
+    log.idle(61)
+    check(log, LISTS, SILENT)
+
+
+@each(
+    "keys, every, grows, verdict",
     [
-        (2, 1, Verdict.NOT_OBSERVED),
-        (5, 10, Verdict.PASS),
-        (20, 2, Verdict.INCONCLUSIVE),
-        (31, 1, Verdict.WARN),
+        (12, 0.02, True, WARN),
+        (12, 0.2, True, PASS),
+        (4, 0.02, True, SILENT),
+        (8, 0.02, True, SILENT),
+        (12, 0.02, False, PASS),
     ],
 )
-def test_lists(revision: str, transport: str, times: int, every: float, verdict: Verdict):
-    expect(lists(times, every, "", revision, transport), LISTS, verdict)
-
-
-@pytest.mark.parametrize("between", ["call", "change", "session", "gap"])
-def test_reasons_to_list_again(between: str):
-    expect(lists(40, 1, between), LISTS, Verdict.NOT_OBSERVED)
-
-
-def test_pages_are_no_repeats():
-    from .logs import judged
-
-    assert judged(lists(40, 1, "pages"))["acme"][LISTS] is Verdict.NOT_OBSERVED
-
-
-def typed(keys: int, every: float, *, revision: str = "2025-11-25", grows: bool = True, gap: bool = False) -> Log:
+@each("way", WAYS)
+def test_completions(way: Way, keys: int, every: float, grows: bool, verdict: Verdict) -> None:
     log = Log()
-    session = log.http().session(revision)
+    session = opened(log, way)
     for number in range(keys):
-        if gap and number == keys // 2:
-            log.gap()
-        value = "1234567890123456789012345"[: number + 1] if grows else str(number % 3)
+        value = "1234567890123"[: number + 1] if grows else str(number % 3)
         argument = {"name": "year", "value": value}
         session.request("completion/complete", {"ref": {"type": "ref/prompt", "name": "h"}, "argument": argument})
         log.after(every)
-    return log
+    check(log, "polite.completion-debounced", verdict)
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize(
-    ("keys", "every", "grows", "verdict"),
-    [
-        (12, 0.02, True, Verdict.WARN),
-        (12, 0.2, True, Verdict.PASS),
-        (4, 0.02, True, Verdict.NOT_OBSERVED),
-        (8, 0.02, True, Verdict.NOT_OBSERVED),
-        (12, 0.02, False, Verdict.PASS),
-    ],
+@each(
+    "count, seconds, verdict",
+    [(5, 1, SILENT), (100, 9, PASS), (900, 9, UNCLEAR), (4_999, 9, UNCLEAR), (5_000, 9, WARN)],
 )
-def test_completions(revision: str, keys: int, every: float, grows: bool, verdict: Verdict):
-    expect(typed(keys, every, revision=revision, grows=grows), DEBOUNCED, verdict)
-
-
-def requests(count: int, seconds: float) -> Log:
+def test_rates(count: int, seconds: float, verdict: Verdict) -> None:
     log = Log()
     session = log.http().session()
-    pipe_like = session.context
+    context = structs.replace(session.context, label="acme")
     for _ in range(count):
         params = {"name": "simple_tool", "arguments": {}}
         message = {"jsonrpc": "2.0", "id": session.client.new_id(), "method": "tools/call", "params": params}
-        session.client.receive(message, structs.replace(pipe_like, label="acme"), 1)
+        session.client.receive(message, context, 1)
         log.now += seconds / count - 0.001
     log.after(11)
     session.request("ping")
-    return log
-
-
-@pytest.mark.parametrize(
-    ("count", "seconds", "verdict"),
-    [
-        (5, 1, Verdict.NOT_OBSERVED),
-        (100, 10, Verdict.PASS),
-        (900, 9, Verdict.INCONCLUSIVE),
-        (5_100, 9, Verdict.WARN),
-    ],
-)
-def test_rates(count: int, seconds: float, verdict: Verdict):
-    expect(requests(count, seconds), RATE, verdict)
-
-
-def test_a_limit_of_the_server_suspends_what_is_measured():
-    log = Log()
-    session = log.http().session()
-    for _ in range(4):
-        session.request("tools/list")
-    log.add(events.LimitReached("session_requests", 1), structs.replace(session.context, label="acme"))
-    log.idle(61)
-    expect(log, LISTS, Verdict.NOT_OBSERVED)
+    check(log, "polite.call-rate", verdict)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from probe.judge.verdicts import Verdict
 
-from .logs import Http, HttpSession, Log, Pipe, expect, judged
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, WAYS, Way, check, opened, play
+from .logs import HttpSession, Log, Pipe, judged
 
-TOOLS = {
+TOOLS: Final = {
     "tools": [
         {"name": "get_user", "inputSchema": {"type": "object"}},
         {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
@@ -18,280 +19,237 @@ TOOLS = {
         {"name": "never", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "forbidden"}},
     ]
 }
-SERVER = {"tools": {}, "prompts": {}, "tasks": {"requests": {"tools": {"call": {}}}}}
-UNKNOWN = {"code": -32602, "message": "Unknown tool"}
-GOOD: dict[str, Any] = {"content": [{"type": "text", "text": "yes"}]}
-BAD: dict[str, Any] = {"content": [], "isError": True}
-LARGE = {"content": [{"type": "text", "text": "x" * 1_000_001}]}
+SERVER: Final = {"tools": {}, "prompts": {}, "tasks": {"requests": {"tools": {"call": {}}}}}
+GOOD: Final[dict[str, Any]] = {"content": [{"type": "text", "text": "yes"}]}
+BAD: Final[dict[str, Any]] = {"content": [], "isError": True}
+LARGE: Final = {"content": [{"type": "text", "text": "x" * 1_000_001}]}
 
 
-def listed(revision: str = "2025-11-25", transport: str = "http", **options: Any) -> tuple[Log, HttpSession | Pipe]:
+def listed(way: Way = WAYS[0], **options: Any) -> tuple[Log, Any]:
     log = Log()
-    clients: dict[str, Any] = {"http": log.http, "stdio": log.stdio, "websocket": log.websocket}
-    session = clients[transport]().session(revision, **{"server": SERVER, **options})
+    session = opened(log, way, **{"server": SERVER, **options})
     session.answer(session.request("tools/list"), TOOLS)
     return log, session
 
 
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
-@pytest.mark.parametrize(
-    ("name", "answer", "verdict"),
+@each("way", WAYS)
+@each(
+    "name, answers, gap, verdict",
     [
-        ("get_user", {"result": GOOD}, Verdict.PASS),
-        ("hidden_tool", {"result": GOOD}, Verdict.PASS),
-        ("Get-User", {"result": GOOD}, Verdict.PASS),
-        ("Get-User", {"error": UNKNOWN}, Verdict.WARN),
-        ("get user", {"error": UNKNOWN}, Verdict.WARN),
-        ("drop_tables", {"error": UNKNOWN}, Verdict.INCONCLUSIVE),
+        ("get_user", True, False, PASS),
+        ("hidden_tool", True, False, PASS),
+        ("Get-User", True, False, PASS),
+        ("Get-User", False, False, WARN),
+        ("get user", False, False, WARN),
+        ("drop_tables", False, False, UNCLEAR),
+        # Not all lists are known.
+        ("GET_USER", False, True, UNCLEAR),
     ],
 )
-def test_names(transport: str, revision: str, name: str, answer: dict[str, Any], verdict: Verdict):
-    log, session = listed(revision, transport)
-    session.answer(session.call(name), answer.get("result"), error=answer.get("error"))
-    expect(log, "tools.listed-name", verdict)
+def test_names(way: Way, name: str, answers: bool, gap: bool, verdict: Verdict) -> None:
+    log, session = listed(way)
+    if gap:
+        log.gap()
+    error = None if answers else {"code": -32602, "message": "Unknown tool"}
+    session.answer(session.call(name), GOOD, error=error)
+    check(log, "tools.listed-name", verdict)
 
 
-def test_names_are_judged_only_where_all_lists_are_known():
-    log, session = listed()
-    log.gap()
-    session.answer(session.call("GET_USER"), error=UNKNOWN)
-    expect(log, "tools.listed-name", Verdict.INCONCLUSIVE)
+def test_without_a_list_no_name_is_wrong() -> None:
     log = Log()
     session = log.http().session()
-    session.answer(session.call("GET_USER"), error=UNKNOWN)
-    expect(log, "tools.listed-name", Verdict.NOT_OBSERVED)
+    session.answer(session.call("GET_USER"), error={"code": -32602, "message": "Unknown tool"})
+    check(log, "tools.listed-name", SILENT)
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "verdict"),
+@each(
+    "rule, method, params, hidden, verdict",
     [
-        ("tools/call", {"name": "get_user"}, Verdict.PASS),
-        ("tools/call", {"name": "get_user", "arguments": {"a": None, "b": "[1]"}}, Verdict.PASS),
-        ("tools/call", {"name": "get_user", "arguments": None}, Verdict.FAIL),
-        ("tools/call", {"name": "get_user", "arguments": []}, Verdict.FAIL),
-        ("tools/call", {"name": "get_user", "arguments": 1}, Verdict.FAIL),
-        ("tools/call", {"name": "get_user", "arguments": '{"a":1}'}, Verdict.FAIL),
-        ("prompts/list", {}, Verdict.NOT_OBSERVED),
+        ("tools.arguments-object", "tools/call", {"name": "get_user"}, "", PASS),
+        ("tools.arguments-object", "tools/call", {"name": "get_user", "arguments": {"a": None, "b": "[1]"}}, "", PASS),
+        ("tools.arguments-object", "tools/call", {"name": "get_user", "arguments": None}, "", FAIL),
+        ("tools.arguments-object", "tools/call", {"name": "get_user", "arguments": []}, "", FAIL),
+        ("tools.arguments-object", "tools/call", {"name": "get_user", "arguments": 1}, "", FAIL),
+        ("tools.arguments-object", "tools/call", {"name": "get_user", "arguments": '{"a":1}'}, "", FAIL),
+        ("tools.arguments-object", "prompts/list", {}, "", SILENT),
+        # Arguments of a prompt are a matter of its schema, and null in place of a task is one.
+        ("jsonrpc.wire-schema", "prompts/get", {"name": "p", "arguments": {"a": "1"}}, "", PASS),
+        ("jsonrpc.wire-schema", "prompts/get", {"name": "p", "arguments": {"a": 1}}, "", FAIL),
+        ("jsonrpc.wire-schema", "tools/call", {"name": "get_user", "arguments": {}, "task": None}, "", FAIL),
+        # What is hidden is judged by its type.
+        ("jsonrpc.wire-schema", "prompts/get", {"name": "p", "arguments": {"token": "[redacted]"}}, "string", PASS),
+        ("jsonrpc.wire-schema", "prompts/get", {"name": "p", "arguments": {"token": "[redacted]"}}, "number", FAIL),
     ],
 )
-def test_arguments(method: str, params: dict[str, Any], verdict: Verdict):
+def test_arguments(rule: str, method: str, params: dict[str, Any], hidden: str, verdict: Verdict) -> None:
     log, session = listed()
-    session.request(method, params)
-    expect(log, "tools.arguments-object", verdict)
+    message = {"hidden": (("/params/arguments/token", hidden),)} if hidden else {}
+    session.request(method, params, message=message)
+    check(log, rule, verdict)
 
 
-def test_hidden_arguments_are_judged_by_their_types():
-    for kind, verdict in (("string", Verdict.PASS), ("number", Verdict.FAIL)):
-        log, session = listed()
-        hidden = {"hidden": (("/params/arguments/token", kind),)}
-        assert isinstance(session, HttpSession)
-        session.request("prompts/get", {"name": "p", "arguments": {"token": "[redacted]"}}, message=hidden)
-        expect(log, "jsonrpc.wire-schema", verdict)
-
-
-@pytest.mark.parametrize(("arguments", "verdict"), [({"a": "1"}, Verdict.PASS), ({"a": 1}, Verdict.FAIL)])
-def test_arguments_of_a_prompt_are_a_matter_of_its_schema(arguments: dict[str, Any], verdict: Verdict):
+def test_the_remark_about_arguments_of_a_prompt_names_its_schema() -> None:
     log, session = listed()
-    session.request("prompts/get", {"name": "p", "arguments": arguments})
-    found = expect(log, "jsonrpc.wire-schema", verdict)
-    assert any("GetPromptRequest" in each for each in found.remarks["jsonrpc.wire-schema"]) is (verdict is Verdict.FAIL)
+    session.request("prompts/get", {"name": "p", "arguments": {"a": 1}})
+    assert "GetPromptRequest" in judged(log)["acme"].remarks["jsonrpc.wire-schema"][0]
 
 
-@pytest.mark.parametrize(
-    ("rule", "name", "params", "verdict"),
+@each(
+    "rule, name, task, options, verdict",
     [
-        ("tools.task-required", "job", {"task": {}}, Verdict.PASS),
-        ("tools.task-required", "job", {}, Verdict.FAIL),
-        ("tools.task-required", "maybe", {}, Verdict.NOT_OBSERVED),
-        ("tools.task-forbidden", "maybe", {"task": {}}, Verdict.PASS),
-        ("tools.task-forbidden", "never", {"task": {}}, Verdict.FAIL),
-        ("tools.task-forbidden", "get_user", {"task": {"ttl": 5}}, Verdict.FAIL),
-        ("tools.task-forbidden", "other", {"task": {}}, Verdict.INCONCLUSIVE),
-        ("tools.task-forbidden", "get_user", {}, Verdict.NOT_OBSERVED),
+        ("required", "job", {}, {}, PASS),
+        ("required", "job", None, {}, FAIL),
+        ("required", "maybe", None, {}, SILENT),
+        ("required", "job", None, {"way": ("http", "2025-06-18")}, SILENT),
+        ("required", "job", None, {"server": {"tools": {}}}, SILENT),
+        # The list of the session counts.
+        ("required", "job", None, {"another": True}, SILENT),
+        ("forbidden", "maybe", {}, {}, PASS),
+        ("forbidden", "never", {}, {}, FAIL),
+        ("forbidden", "get_user", {"ttl": 5}, {}, FAIL),
+        ("forbidden", "other", {}, {}, UNCLEAR),
+        ("forbidden", "get_user", None, {}, SILENT),
+        # It may know a newer list.
+        ("forbidden", "never", {}, {"changed": 1}, UNCLEAR),
+        ("forbidden", "never", {}, {"changed": 10}, FAIL),
     ],
 )
-def test_calls_as_tasks(rule: str, name: str, params: dict[str, Any], verdict: Verdict):
-    log, session = listed()
-    session.call(name, **params)
-    expect(log, rule, verdict)
+def test_calls_as_tasks(rule: str, name: str, task: Any, options: dict[str, Any], verdict: Verdict) -> None:
+    another, changed = options.pop("another", False), options.pop("changed", None)
+    log, session = listed(**options)
+    if another:
+        session = log.http().session(server=SERVER)
+    if changed is not None:
+        session.get().tell("notifications/tools/list_changed")
+        log.after(changed)
+    session.call(name, **({} if task is None else {"task": task}))
+    check(log, f"tools.task-{rule}", verdict)
 
 
-def test_null_in_place_of_a_task_is_a_matter_of_the_schema():
-    log, session = listed()
-    session.call("get_user", task=None)
-    assert judged(log)["acme"].faults == {"jsonrpc.wire-schema": Verdict.FAIL}
+class Client:
+    """A client that opens sessions, has results in them, and ends them."""
+
+    def __init__(self, log: Log, transport: str = "http") -> None:
+        self._client = getattr(log, transport)()
+        self._session: Any = None
+
+    def open(self) -> Any:
+        self._session = self._client.session()
+        return self._session
+
+    @property
+    def _now(self) -> Any:
+        return self.open() if self._session is None else self._session
+
+    def had(self, result: Any = None, **options: Any) -> None:
+        self._now.answer(self._now.call("get_user"), result, **options)
+
+    def lists(self) -> None:
+        self._now.answer(self._now.request("tools/list"), {"tools": []})
+
+    def ends(self) -> None:
+        self._session.delete() if isinstance(self._session, HttpSession) else self._session.close()
+        self._session = None
+
+    def words(self) -> Mapping[str, Callable[[], Any]]:
+        return {
+            "open": self.open,
+            "good": lambda: self.had(GOOD),
+            "bad": lambda: self.had(BAD),
+            "large": lambda: self.had(LARGE),
+            "error": lambda: self.had(error={"code": -32603, "message": "no"}),
+            "list": self.lists,
+            "ping": lambda: self._now.request("ping"),
+            "end": self.ends,
+        }
 
 
-def test_calls_as_tasks_are_judged_by_the_list_of_the_session():
-    log, _ = listed()
-    other = log.http().session(server=SERVER)
-    other.call("job")
-    expect(log, "tools.task-required", Verdict.NOT_OBSERVED)
-    log, session = listed("2025-06-18")
-    session.call("job")
-    expect(log, "tools.task-required", Verdict.NOT_OBSERVED)
-    log, session = listed(server={"tools": {}})
-    session.call("job")
-    expect(log, "tools.task-required", Verdict.NOT_OBSERVED)
-
-
-@pytest.mark.parametrize(("wait", "verdict"), [(1, Verdict.INCONCLUSIVE), (10, Verdict.FAIL)])
-def test_a_call_just_after_list_changed_may_know_another_list(wait: float, verdict: Verdict):
-    log, session = listed()
-    assert isinstance(session, HttpSession)
-    session.get().tell("notifications/tools/list_changed")
-    log.after(wait)
-    session.call("never", task={})
-    expect(log, "tools.task-forbidden", verdict)
-
-
-def ended(log: Log, client: Http, *results: dict[str, Any], end: float = 0.5) -> None:
-    """A session with some results, and its end so long after the last one."""
-    session = client.session()
-    for result in results:
-        session.answer(session.call("get_user"), result)
-        log.after(0.1)
-    log.after(end)
-    session.delete()
-
-
-@pytest.mark.parametrize(
-    ("sessions", "verdict"),
+@each(
+    "acts, transport, verdict",
     [
-        ([(GOOD, GOOD, BAD), (GOOD, GOOD, BAD)], Verdict.WARN),
-        ([(GOOD, GOOD, BAD)], Verdict.INCONCLUSIVE),
-        ([(BAD, GOOD)], Verdict.PASS),
-        # One-shot: it ends after each call.
-        ([(GOOD,), (BAD,), (BAD,)], Verdict.INCONCLUSIVE),
-        ([(BAD,), (BAD,)], Verdict.INCONCLUSIVE),
-        ([(GOOD, GOOD)], Verdict.NOT_OBSERVED),
+        ("good good bad 0.5 end good good bad 0.5 end", "http", WARN),
+        ("good good bad 0.5 end", "http", UNCLEAR),
+        ("bad good end", "http", PASS),
+        # One that ends after each call, whatever came of it; also if it lists to check a good result.
+        ("good end bad end bad end", "http", UNCLEAR),
+        ("bad end bad end", "http", UNCLEAR),
+        ("good list end good list end bad end bad end", "http", UNCLEAR),
+        ("good good end", "http", SILENT),
+        # It ends long after the error, or nothing says how soon.
+        ("good good bad 10 end good good bad 10 end", "http", SILENT),
+        ("bad gap end", "stdio", SILENT),
+        ("error ping", "stdio", PASS),
+        # It went on once, also in another session.
+        ("bad ping end good good bad end good good bad end", "http", UNCLEAR),
     ],
 )
-def test_ends_after_errors(sessions: list[tuple[dict[str, Any], ...]], verdict: Verdict):
+def test_ends_after_errors(acts: str, transport: str, verdict: Verdict) -> None:
     log = Log()
-    client = log.http()
-    for results in sessions:
-        ended(log, client, *results)
-    expect(log, "tools.error-survived", verdict)
+    play(log, acts, Client(log, transport).words())
+    check(log, "tools.error-survived", verdict)
 
 
-def test_a_list_after_a_good_result_to_check_it_is_no_further_call():
+@each(
+    "acts, verdict",
+    [
+        ("large ping", PASS),
+        ("good ping", SILENT),
+        # It begins anew: after good results it never did, or nothing tells, or it always does.
+        ("good good large 3 open 301", WARN),
+        ("open large 3 open 301", UNCLEAR),
+        ("good open good good large 3 open 301", UNCLEAR),
+        # What it does after small results is known later, too.
+        ("large 3 open good good 301", WARN),
+        # A second window.
+        ("good large 3 open 20", UNCLEAR),
+    ],
+)
+def test_large_results(acts: str, verdict: Verdict) -> None:
     log = Log()
-    client = log.http()
-    for result in (GOOD, GOOD, BAD, BAD):
-        session = client.session()
-        session.answer(session.call("get_user"), result)
-        if result is GOOD:
-            session.answer(session.request("tools/list"), {"tools": []})
-        log.after(0.5)
-        session.delete()
-    expect(log, "tools.error-survived", Verdict.INCONCLUSIVE)
+    play(log, acts, Client(log).words())
+    check(log, "tools.large-result", verdict)
 
 
-def test_an_end_long_after_an_error_and_one_in_a_gap_are_no_fault():
-    log = Log()
-    client = log.http()
-    for _ in range(3):
-        ended(log, client, GOOD, GOOD, BAD, end=10)
-    expect(log, "tools.error-survived", Verdict.NOT_OBSERVED)
-    log = Log()
-    pipe = log.stdio().session()
-    pipe.answer(pipe.call("get_user"), BAD)
-    log.gap()
-    pipe.close()
-    expect(log, "tools.error-survived", Verdict.NOT_OBSERVED)
-
-
-def test_a_protocol_error_is_survived_on_a_pipe():
-    log = Log()
-    pipe = log.stdio().session()
-    pipe.answer(pipe.call("get_user"), error={"code": -32603, "message": "no"})
-    pipe.request("ping")
-    expect(log, "tools.error-survived", Verdict.PASS)
-
-
-def test_a_large_result_that_was_read():
-    log, session = listed()
-    session.answer(session.call("get_user"), LARGE)
-    session.request("ping")
-    expect(log, "tools.large-result", Verdict.PASS)
+def test_a_second_window_is_no_new_beginning() -> None:
     log, session = listed()
     session.answer(session.call("get_user"), GOOD)
-    session.request("ping")
-    expect(log, "tools.large-result", Verdict.NOT_OBSERVED)
-
-
-@pytest.mark.parametrize("cancels", [False, True])
-def test_a_large_result_that_was_cut_off(cancels: bool):
-    log, session = listed()
-    assert isinstance(session, HttpSession)
-    asked = session.call("get_user")
-    stream = session.client.stream(asked)
-    stream.answer(LARGE, delivered=False)
-    stream.close("client")
-    if cancels:
-        session.notify("notifications/cancelled", {"requestId": asked.id})
-    log.idle(31)
-    expect(log, "tools.large-result", Verdict.INCONCLUSIVE if cancels else Verdict.WARN)
-
-
-def test_a_large_result_that_was_read_later_and_one_that_a_gap_follows():
-    log, session = listed()
-    assert isinstance(session, HttpSession)
-    stream = session.client.stream(session.call("get_user"), event_ids=True)
-    sent = stream.answer(LARGE, delivered=False)
-    stream.close("client")
-    log.after(1)
-    stream.deliver(sent.seq, 1)
-    log.idle(31)
-    expect(log, "tools.large-result", Verdict.NOT_OBSERVED)
-    log, session = listed(transport="stdio")
-    session.answer(session.call("get_user"), LARGE, delivered=False)  # type: ignore[call-arg]
-    session.close()
-    log.gap()
-    log.idle(31)
-    expect(log, "tools.large-result", Verdict.INCONCLUSIVE)
-
-
-def test_closing_is_how_the_modern_era_cancels():
-    log = Log()
-    client = log.http()
-    stream = client.stream(client.modern("tools/call", {"name": "get_user"}))
-    stream.answer(LARGE, delivered=False)
-    stream.close("client")
-    log.idle(31)
-    expect(log, "tools.large-result", Verdict.INCONCLUSIVE)
-
-
-@pytest.mark.parametrize(
-    ("before", "verdict"), [((GOOD, GOOD), Verdict.WARN), ((), Verdict.INCONCLUSIVE), (None, Verdict.INCONCLUSIVE)]
-)
-def test_a_client_that_begins_anew_after_a_large_result(before: Any, verdict: Verdict):
-    log = Log()
-    client = log.http()
-    if before is None:
-        # It begins a session for each call, whatever came of the last.
-        session = client.session()
-        session.answer(session.call("get_user"), GOOD)
-    session = client.session()
-    for result in before or ():
-        session.answer(session.call("get_user"), result)
     session.answer(session.call("get_user"), LARGE)
-    log.after(3)
-    client.session()
-    log.idle(301)
-    expect(log, "tools.large-result", verdict)
-
-
-def test_a_second_window_is_no_new_beginning():
-    log = Log()
-    client = log.http()
-    session = client.session()
-    session.answer(session.call("get_user"), GOOD)
-    session.answer(session.call("get_user"), LARGE)
-    client.session()
+    log.http().session()
     log.after(200)
     session.request("ping")
     log.idle(301)
-    expect(log, "tools.large-result", Verdict.PASS)
+    check(log, "tools.large-result", PASS)
+
+
+@each(
+    "way, then, verdict",
+    [
+        (WAYS[0], "", WARN),
+        (WAYS[0], "cancels", UNCLEAR),
+        (WAYS[0], "comes back", SILENT),
+        (WAYS[1], "", WARN),
+        (WAYS[1], "gap", UNCLEAR),
+        # Closing is how the modern era cancels.
+        (("http", "2026-07-28"), "", UNCLEAR),
+    ],
+)
+def test_a_large_result_that_was_cut_off(way: Way, then: str, verdict: Verdict) -> None:
+    log = Log()
+    session: Any = log.http() if way[1] == "2026-07-28" else opened(log, way)
+    asked = session.modern("tools/call", {"name": "t"}) if way[1] == "2026-07-28" else session.call("t")
+    if isinstance(session, Pipe):
+        session.answer(asked, LARGE, delivered=False)
+        session.close()
+    else:
+        stream = getattr(session, "client", session).stream(asked, event_ids=True)
+        sent = stream.answer(LARGE, delivered=False)
+        stream.close("client")
+    if then == "cancels":
+        session.notify("notifications/cancelled", {"requestId": asked.id})
+    elif then == "comes back":
+        log.after(1)
+        stream.deliver(sent.seq, 1)
+    elif then == "gap":
+        log.gap()
+    log.idle(31)
+    check(log, "tools.large-result", verdict)
