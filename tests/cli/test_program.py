@@ -55,6 +55,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     return calls
 
 
+def test_a_server_judges_unless_it_is_told_not_to(
+    command: str, started: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments in ([], ["--no-judge"], ["--judge", "false"], ["--judge", "true", "--no-judge"]):
+        assert main([command, *arguments]) == 0
+    monkeypatch.setenv("MCP_PROBE_JUDGE", "false")
+    assert main([command]) == 0
+    assert [settings.judge for settings in started] == [True, False, False, False, False]
+
+
 def test_help_is_a_word_too(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["help"], ["help", "judge"]):
         assert main(words) == 0
@@ -349,7 +359,8 @@ def test_help_has_the_settings_with_a_line_for_it_and_says_where_the_others_are(
         shown = {"tools", "audit_db", "log_level"}
     assert main([command, "--help"]) == 0
     options, _, end = capsys.readouterr().out.partition("These are the usual settings.")
-    assert {spec.name for spec in EVERY if f"  {spec.flag} " in options} == shown
+    flags = {spec.name: spec.flag if spec.default is not True else f"--no-{spec.flag[2:]}" for spec in EVERY}
+    assert {name for name, flag in flags.items() if f"  {flag} " in options} == shown
     assert "`mcp-probe settings` lists all" in " ".join(end.split())
 
 

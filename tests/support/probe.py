@@ -72,7 +72,7 @@ async def running(
     with nothing left to happen but keep-alive comments, virtual time would run on for ever.
     """
     numbers = count(1)
-    settings = settings or build(values)
+    settings = settings or build({"judge": False, **values})
     engine = Engine(
         settings,
         toolsets,

@@ -302,7 +302,8 @@ async def serve_stdio(
     what `serve` raises, `StreamsClosedError` and `LogFileError`; each of them before anything is read.
     """
     dashboard = options.dashboard
-    settings = settings if dashboard is None else replace(settings, port=dashboard)
+    # Without pages there is no reader of a verdict.
+    settings = replace(settings, judge=False) if dashboard is None else replace(settings, port=dashboard)
     engine = _engine(settings)
     forwarded = _forwarded(engine, options, announce)
     async with (
@@ -395,7 +396,7 @@ def _hosts(settings: Settings, url: str) -> str:
 def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
     made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
     if settings.judge:
-        # A tenth of a second of imports that most servers do not need.
+        # A tenth of a second of imports that a server without a judge does not need.
         from ..judge.live import live_judge
 
         made = partial(made, new_judge=live_judge)

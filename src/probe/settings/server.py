@@ -57,7 +57,7 @@ class Settings:
     page_size: int = 50
     audit_db: str = ""
     audit_flush_s: float = 1.0
-    judge: bool = False
+    judge: bool = True
     metrics: bool = False
     telemetry: bool = False
     log_format: str = "console"

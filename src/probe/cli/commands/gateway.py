@@ -283,7 +283,7 @@ async def _run(given: _Given, through: str, headers: Sequence[tuple[str, str]], 
 def _settings(given: _Given) -> Settings:
     from ...settings import build
 
-    return build({"host": given.host, "port": given.listen, "tools": "all", **_LISTEN_LIMITS})
+    return build({"host": given.host, "port": given.listen, "tools": "all", "judge": False, **_LISTEN_LIMITS})
 
 
 def _options(

@@ -15,8 +15,15 @@ from .options import every_setting, refusals, with_settings
 
 _PATH: Any = click.Path(path_type=Path)
 _FILE: Any = click.Path(path_type=Path, exists=True, dir_okay=False)
-# Settings of a run with a client, unless a person gives others: a free port, pings, a log large enough for rules.
-_OWN = {"port": 0, "ping_interval_s": 5.0, "event_log_events": 200_000, "event_log_bytes": 256 * 1024 * 1024}
+# Settings of a run with a client, unless a person gives others: a free port, pings, a log large enough for rules, and
+# no second judge beside that of the run.
+_OWN = {
+    "port": 0,
+    "ping_interval_s": 5.0,
+    "event_log_events": 200_000,
+    "event_log_bytes": 256 * 1024 * 1024,
+    "judge": False,
+}
 
 
 @click.command(

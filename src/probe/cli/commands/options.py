@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from itertools import chain
 from typing import Any
 
@@ -74,6 +75,23 @@ def _option(spec: Described, *, hidden: bool) -> Callable[[Callable[..., Any]], 
     )
 
 
+def _turns_off(spec: Described, *, hidden: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--no-judge` for a setting that is on by default; it wins over `--judge` and its variable."""
+    name = f"no_{spec.name}"
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(*arguments: Any, **values: Any) -> Any:
+            if values.pop(name):
+                values[spec.name] = False
+            return function(*arguments, **values)
+
+        option = click.option(f"--no-{spec.flag.removeprefix('--')}", name, is_flag=True, hidden=hidden, help=spec.help)
+        return option(command)
+
+    return decorate
+
+
 def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """A decorator: each setting is an option, and comes to the function as a keyword argument of its name.
 
@@ -85,7 +103,10 @@ def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable
         # the decorator nearest to the function comes first in --help
         for spec in reversed([*every_setting()]):
             hidden = not spec.help or (shown is not None and spec.name not in shown)
-            function = _option(spec, hidden=hidden)(function)
+            is_on = spec.type is bool and spec.default
+            if is_on:
+                function = _turns_off(spec, hidden=hidden)(function)
+            function = _option(spec, hidden=hidden or is_on)(function)
         return function
 
     return decorate
