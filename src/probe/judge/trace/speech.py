@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, TypeAlias
 
+from ...core.modern_inbound import era_of_head
 from ...views.clients import Session
 from ...views.contents import members
 from ...views.values import Exchange, Message
@@ -14,7 +15,6 @@ from ...wire.v2026.meta import PROTOCOL_VERSION
 Era: TypeAlias = Literal["legacy", "modern"]
 
 _VERSION_HEADER: Final = "mcp-protocol-version"
-_SESSION_HEADER: Final = "mcp-session-id"
 
 
 def era_of(revision: str | None) -> Era | None:
@@ -52,13 +52,12 @@ def _spoken(
         asked = params.get("protocolVersion")
         return "legacy", negotiate(asked) if isinstance(asked, str) else LEGACY[-1]
     version = members(params.get("_meta")).get(PROTOCOL_VERSION)
-    header = None if exchange is None else exchange.header(_VERSION_HEADER)
-    # The server sees it the same way: what is sent in a session and names a revision of sessions is of that one.
-    in_session = exchange is not None and _SESSION_HEADER in exchange.headers and era_of(header) == "legacy"
-    if isinstance(version, str) and not in_session and (era_of(version) == "modern" or era_of(header) != "modern"):
+    named = () if exchange is None else exchange.fields.each(_VERSION_HEADER)
+    by_head = None if exchange is None else era_of_head(exchange.fields)
+    if isinstance(version, str) and by_head != "legacy" and (era_of(version) == "modern" or by_head != "modern"):
         return "modern", version if era_of(version) == "modern" else None
-    if header is not None and era_of(header) == "modern":
-        return "modern", header
+    if by_head == "modern":
+        return "modern", next(each for each in named if each in MODERN)
     if session is not None:
         return "legacy", session.revision
-    return era_of(header), header if era_of(header) is not None else None
+    return next(((era_of(each), each) for each in named[:1] if era_of(each) is not None), (None, None))
