@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from probe.judge.verdicts import Verdict
 
-from .logs import Log, judged
+from .logs import Judged, Log, judged
 
 FAIL, WARN, UNCLEAR, PASS, SILENT = (
     Verdict.FAIL,
@@ -47,3 +47,16 @@ def check(log: Log, rule: str, verdict: Verdict, label: str = "acme", **options:
         return
     assert found[rule] is verdict, found.remarks[rule]
     assert set(found.faults) == ({rule} if verdict > UNCLEAR else set()), found.faults
+
+
+Story: TypeAlias = Callable[[], Log]
+Expected: TypeAlias = Mapping[str, Verdict]
+
+
+def expect(story: Story, expected: Expected, **options: Any) -> Judged:
+    """What the client acme, or the only one of a story, gets: some verdicts, and no fault by another rule."""
+    clients = judged(story(), **options)
+    [found] = [clients["acme"]] if "acme" in clients else clients.values()
+    assert {rule: found[rule] for rule in expected} == expected, {rule: found.remarks[rule] for rule in expected}
+    assert found.faults == {rule: verdict for rule, verdict in expected.items() if verdict > UNCLEAR}
+    return found

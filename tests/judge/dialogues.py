@@ -104,6 +104,47 @@ def ask(session: HttpSession | Pipe, method: str, params: Any, **options: Any) -
     return session.client.stream(call).ask(method, params, **options), call
 
 
+def listed_tools() -> Log:
+    """A client that is asked nothing."""
+    log = Log()
+    open_session(log).request("tools/list")
+    return log
+
+
+def refused(method: str, params: Any, *codes: int | None, result: Any = None, **options: Any) -> Log:
+    """Questions that are answered by errors, or by the result for None. Options: `capabilities`, `gap` before them."""
+    log = Log()
+    session = open_session(log, capabilities=options.get("capabilities", CAPABILITIES))
+    if options.get("gap"):
+        log.gap()
+    for code in codes:
+        question, call = ask(session, method, params)
+        body = {"result": result} if code is None else {"error": {"code": code, "message": "no"}}
+        log.after(1)
+        reply(session, question, {"jsonrpc": "2.0", "id": question.id, **body})
+        session.answer(call, {"content": []})
+    return log
+
+
+def unanswered(method: str, params: Any, seconds: float, **options: Any) -> Log:
+    """Questions without an answer. Options: `times`, `silent` (no other message), `withdrawn` (when), `gap` behind."""
+    log = Log()
+    session = open_session(log)
+    for _ in range(options.get("times", 1)):
+        question, _ = ask(session, method, params)
+        if options.get("gap"):
+            log.gap()
+        withdrawn = options.get("withdrawn", 0)
+        if withdrawn:
+            log.after(withdrawn)
+            session.get().tell("notifications/cancelled", {"requestId": question.id})
+        log.after(seconds - withdrawn)
+        if not options.get("silent"):
+            session.request("tools/list")
+        log.idle(10)
+    return log
+
+
 def open_round(client: Http | Pipe, asks: Mapping[str, Any], call: Any = CALL, **options: Any) -> Asked:
     """A call that ends with questions. Options: `state`, `id`, `delivered`, `answers` (of a retry)."""
     first = client.modern("tools/call", {**call, **options.get("answers", {})}, capabilities=MODERN_CAPABILITIES)
@@ -152,6 +193,7 @@ class ModernTask:
         self.log = client.log
         self.id = f"task{self.log.next('task')}-{'x' * 20}"
         self.poll_ms = poll_ms
+        self.call = call
         self.request = client.modern("tools/call", call, capabilities=options.get("capabilities", MODERN_CAPABILITIES))
         self.context = Context(None, None, client.label, self.request.context.session, task=self.id)
         self.change("working")

@@ -2,122 +2,83 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import pytest
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, Expected, Story, expect
+from .dialogues import SAMPLED, SAMPLING, WAYS, ask, asked, open_session, refused
+from .logs import Log
 
-from probe.judge.verdicts import Verdict
-
-from .dialogues import SAMPLED, SAMPLING, WAYS, ask, asked, open_session, reply
-from .logs import Log, judged
-
-PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
-INCONCLUSIVE, NOT_OBSERVED = Verdict.INCONCLUSIVE, Verdict.NOT_OBSERVED
 SAMPLE = "sampling/createMessage"
-SHAPE, MOST, SERVED, TOOLS = (
-    "sampling.result-shape",
-    "sampling.max-tokens",
-    "sampling.declared-served",
-    "sampling.no-unasked-tools",
-)
+SHAPE, MOST = "sampling.result-shape", "sampling.max-tokens"
+SERVED, TOOLS = "sampling.declared-served", "sampling.no-unasked-tools"
+ALL = (SHAPE, MOST, SERVED, TOOLS)
+LEGACY = ("2025-03-26", "2025-06-18", "2025-11-25")
 TOOL_USE = {"type": "tool_use", "id": "1", "name": "t", "input": {}}
+PICTURE = {"type": "image", "data": "x" * 1000, "mimeType": "image/png"}
+TOOL = {"name": "t", "inputSchema": {"type": "object"}}
+REJECTED = {"code": -1, "message": "User rejected sampling request"}
 
 
-def sampled(result: Any, **options: Any) -> Any:
-    params = {**SAMPLING, **options.pop("params", {})}
-    return judged(asked(SAMPLE, params, result, **options))["acme"]
+def sampled(more: Any, *offered: Any, **options: Any) -> Story:
+    """A good answer with other members; `offered` are tools."""
+    params = {**SAMPLING, "tools": list(offered)} if offered else SAMPLING
+    return partial(asked, SAMPLE, params, {**SAMPLED, **more}, **options)
+
+
+def without(lost: str, **options: Any) -> Story:
+    return partial(asked, SAMPLE, SAMPLING, {name: SAMPLED[name] for name in SAMPLED if name != lost}, **options)
 
 
 def text(length: int) -> dict[str, Any]:
-    return {**SAMPLED, "content": {"type": "text", "text": "x" * length}}
+    return {"content": {"type": "text", "text": "x" * length}}
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_good_answer_on_every_way(way: str):
-    found = sampled(SAMPLED, way=way)
-    assert found.faults == {}
-    assert {found[id] for id in (SHAPE, MOST, SERVED, TOOLS)} == {PASS}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("lost", ["role", "content", "model"])
-def test_each_member_is_needed(way: str, lost: str):
-    found = sampled({name: value for name, value in SAMPLED.items() if name != lost}, way=way)
-    assert found.faults == {SHAPE: FAIL}
-
-
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
-def test_a_list_is_content_since_2025_11_25(revision: str):
-    found = sampled({**SAMPLED, "content": [SAMPLED["content"]]}, revision=revision)
-    assert found.faults == ({} if revision == "2025-11-25" else {SHAPE: FAIL})
-
-
-def test_a_message_of_the_user_is_a_warning():
-    assert sampled({**SAMPLED, "role": "user"}).faults == {SHAPE: WARN}
-
-
-@pytest.mark.parametrize("way", ["http", "round"])
-def test_null_for_a_member_that_should_be_left_out_is_a_warning(way: str):
-    assert sampled({**SAMPLED, "stopReason": None, "_meta": None}, way=way).faults == {SHAPE: WARN}
-    assert sampled({**SAMPLED, "model": None}, way=way).faults == {SHAPE: FAIL}
-
-
-def test_other_stop_reasons_and_more_members_are_right():
-    assert sampled({**SAMPLED, "stopReason": "refusal", "usage": {"tokens": 1}}).faults == {}
-    assert sampled({**SAMPLED, "stopReason": "refusal"}, revision="2025-03-26").faults == {}
-
-
-def test_hidden_members_are_not_judged():
-    found = sampled({**SAMPLED, "content": "[redacted]"}, hidden=(("/content", "object"),))
-    assert (found.faults, found[SHAPE], found[MOST], found[TOOLS]) == ({}, PASS, NOT_OBSERVED, NOT_OBSERVED)
-
-
-@pytest.mark.parametrize(("length", "verdict"), [(80, PASS), (81, INCONCLUSIVE), (160, INCONCLUSIVE), (161, WARN)])
-@pytest.mark.parametrize("way", ["http", "round"])
-def test_far_more_text_than_tokens_is_a_warning(length: int, verdict: Verdict, way: str):
-    found = sampled(text(length), way=way)
-    assert found[MOST] is verdict
-    assert set(found.faults) <= {MOST}
-
-
-def test_pictures_have_no_length():
-    picture = {**SAMPLED, "content": {"type": "image", "data": "x" * 1000, "mimeType": "image/png"}}
-    assert sampled(picture)[MOST] is NOT_OBSERVED
-
-
-@pytest.mark.parametrize("way", ["http", "round"])
-def test_tools_that_nobody_offered(way: str):
-    assert sampled({**SAMPLED, "content": [TOOL_USE]}, way=way).faults == {TOOLS: WARN}
-    assert sampled({**SAMPLED, "stopReason": "toolUse"}, way=way).faults == {TOOLS: WARN}
-    offered = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
-    assert sampled({**SAMPLED, "content": [TOOL_USE]}, way=way, params=offered)[TOOLS] is NOT_OBSERVED
-
-
-def test_a_person_may_refuse():
-    found = sampled(None, error={"code": -1, "message": "User rejected sampling request"})
-    assert (found[SERVED], found[SHAPE], found.faults) == (PASS, NOT_OBSERVED, {})
-
-
-@pytest.mark.parametrize(
-    ("codes", "verdict"),
-    [((-32601, -32601), WARN), ((-32601,), INCONCLUSIVE), ((-32603, -32601, -32601), INCONCLUSIVE)],
-)
-def test_only_method_not_found_to_every_question_is_a_warning(codes: Any, verdict: Verdict):
+def missing() -> Log:
     log = Log()
-    session = open_session(log)
-    for code in codes:
-        question, call = ask(session, SAMPLE, SAMPLING)
-        reply(session, question, {"jsonrpc": "2.0", "id": question.id, "error": {"code": code, "message": "no"}})
-        session.answer(call, {"content": []})
-    found = judged(log)["acme"]
-    assert found[SERVED] is verdict
-    assert set(found.faults) <= {SERVED}
-
-
-def test_silent_and_gap():
-    log = Log()
-    session = open_session(log)
-    ask(session, SAMPLE, SAMPLING)
+    ask(open_session(log), SAMPLE, SAMPLING)
     log.gap()
-    found = judged(log)["acme"]
-    assert {found[id] for id in (SHAPE, MOST, SERVED, TOOLS)} == {NOT_OBSERVED}
+    return log
+
+
+refuses = partial(refused, SAMPLE, SAMPLING)
+
+STORIES: list[tuple[Expected, Story]] = [
+    *((dict.fromkeys(ALL, PASS), sampled({}, way=way)) for way in WAYS),
+    *(({SHAPE: FAIL}, without(lost, way=way)) for way in WAYS for lost in ("role", "content", "model")),
+    # A list is content since 2025-11-25.
+    *(
+        (
+            {SHAPE: PASS if revision == LEGACY[-1] else FAIL},
+            sampled({"content": [text(1)["content"]]}, revision=revision),
+        )
+        for revision in LEGACY
+    ),
+    ({SHAPE: WARN}, sampled({"role": "user"})),
+    # null for a member that should be left out
+    *(({SHAPE: WARN}, sampled({"stopReason": None, "_meta": None}, way=way)) for way in ("http", "round")),
+    *(({SHAPE: FAIL}, sampled({"model": None}, way=way)) for way in ("http", "round")),
+    ({SHAPE: PASS}, sampled({"stopReason": "refusal", "usage": {"tokens": 1}})),
+    ({SHAPE: PASS}, sampled({"stopReason": "refusal"}, revision="2025-03-26")),
+    ({SHAPE: PASS, MOST: SILENT, TOOLS: SILENT}, sampled({"content": "-"}, hidden=(("/content", "object"),))),
+    *(
+        ({MOST: verdict}, sampled(text(length), way=way))
+        for way in ("http", "round")
+        for length, verdict in ((80, PASS), (81, UNCLEAR), (160, UNCLEAR), (161, WARN))
+    ),
+    ({MOST: SILENT}, sampled({"content": PICTURE})),
+    *(({TOOLS: WARN}, sampled({"content": [TOOL_USE]}, way=way)) for way in ("http", "round")),
+    *(({TOOLS: WARN}, sampled({"stopReason": "toolUse"}, way=way)) for way in ("http", "round")),
+    *(({TOOLS: SILENT}, sampled({"content": [TOOL_USE]}, TOOL, way=way)) for way in ("http", "round")),
+    ({SERVED: PASS, SHAPE: SILENT}, sampled({}, error=REJECTED)),
+    ({SERVED: WARN}, partial(refuses, -32601, -32601)),
+    ({SERVED: UNCLEAR}, partial(refuses, -32601)),
+    ({SERVED: UNCLEAR}, partial(refuses, -32603, -32601, -32601)),
+    (dict.fromkeys(ALL, SILENT), missing),
+]
+
+
+@each("expected, story", STORIES)
+def test_stories(expected: Expected, story: Story):
+    expect(story, expected)

@@ -2,436 +2,269 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import pytest
-
-from probe.judge.verdicts import Verdict
-
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, Expected, Story, expect, play
 from .dialogues import CALL, FORM, MODERN_CAPABILITIES, ModernTask, open_round, retry
-from .logs import Log, judged
+from .logs import Http, Log, Pipe
 
-PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
-INCONCLUSIVE, NOT_OBSERVED = Verdict.INCONCLUSIVE, Verdict.NOT_OBSERVED
-HANDLE, POLL, END, UPDATE = (
-    "tasksx.polymorphic",
-    "tasksx.poll-interval",
-    "tasksx.polls-to-end",
-    "tasksx.update",
-)
-KEYS, TWICE, DECLARED, STOPS = (
-    "tasksx.update-keys",
-    "tasksx.no-double-answer",
-    "tasksx.declared",
-    "tasksx.stops-when-terminal",
-)
+HANDLE, POLL, END, UPDATE = "tasksx.polymorphic", "tasksx.poll-interval", "tasksx.polls-to-end", "tasksx.update"
+KEYS, TWICE = "tasksx.update-keys", "tasksx.no-double-answer"
+DECLARED, STOPS = "tasksx.declared", "tasksx.stops-when-terminal"
 ALL = (HANDLE, POLL, END, UPDATE, KEYS, TWICE, DECLARED, STOPS)
 ASKED = {"name": {"method": "elicitation/create", "params": FORM}}
 GOOD = {"name": {"action": "accept", "content": {"name": "ada"}}}
+MORE = {**GOOD, "more": GOOD["name"]}
+INVALID = {"code": -32602, "message": "no"}
+ONLY_TASKS = {"extensions": MODERN_CAPABILITIES["extensions"]}
+BARE = {"elicitation": {}}
+PLACE = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions"
+WAYS: dict[str, Callable[[Log], Http | Pipe]] = {"http": Log.http, "websocket": Log.websocket, "stdio": Log.stdio}
 
 
-def found(log: Log, label: str = "acme") -> Any:
-    return judged(log)[label]
+def act_on(task: ModernTask) -> dict[str, Callable[[], Any]]:
+    """What a client can do about a task, and what happens to it, by names."""
+    client = task.client
+
+    def listen() -> Any:
+        wanted = {"notifications": {"taskIds": [task.id]}}
+        return client.modern("subscriptions/listen", wanted, capabilities=MODERN_CAPABILITIES)
+
+    def news(status: str, **more: Any) -> None:
+        assert isinstance(client, Http)
+        client.stream(listen()).tell("notifications/tasks", task.body(status, **more))
+
+    def again() -> None:
+        repeated = client.modern("tools/call", task.call, capabilities=MODERN_CAPABILITIES)
+        client.answer(repeated, {"resultType": "complete", "content": []})
+
+    def other() -> None:
+        asked = client.modern("tools/call", {"name": "more", "arguments": {}}, capabilities=MODERN_CAPABILITIES)
+        client.answer(asked, {"resultType": "complete", "content": []})
+
+    return {
+        "get": task.get,
+        "wants": lambda: task.get("input_required", inputRequests=ASKED),
+        "ended": lambda: task.get("completed", result={"content": []}),
+        "gone": lambda: client.answer(task.request_of("tasks/get"), error=INVALID),
+        "update": lambda: task.update(GOOD),
+        "empty": lambda: task.update({}),
+        "more": lambda: task.update(MORE),
+        "sent": lambda: task.update(GOOD, acknowledged=False),
+        "refused": lambda: client.answer(task.update(GOOD, acknowledged=False), error=INVALID),
+        "cancel": task.cancel,
+        "listen": listen,
+        "news": lambda: news("working"),
+        "told": lambda: news("completed", result={"content": []}),
+        "end": lambda: task.change("completed"),
+        "again": again,
+        "other": other,
+    }
 
 
-def anonymous(log: Log) -> Any:
-    [each] = judged(log).values()
-    return each
-
-
-def other(client: Any) -> None:
-    """Another request of the client."""
-    client.answer(client.modern("prompts/list", capabilities=MODERN_CAPABILITIES), {"resultType": "complete"})
-
-
-@pytest.mark.parametrize("way", ["http", "websocket", "stdio"])
-def test_a_client_that_does_all_of_it(way: str):
+def lived(script: str, *, label: str | None = "acme", way: str = "http", **options: Any) -> Log:
+    """A task and what happens. Options: `before` (its handle), and those of `ModernTask`."""
     log = Log()
-    task = ModernTask({"http": log.http, "websocket": log.websocket, "stdio": log.stdio}[way]())
-    for _ in range(5):
-        log.after(1)
-        task.get()
-    task.change("input_required")
-    log.after(1)
-    task.get("input_required", inputRequests=ASKED)
-    log.after(60)
-    task.update(GOOD)
-    task.change("completed")
-    log.after(1)
-    task.get("completed", result={"content": []})
-    log.idle(40)
-    each = found(log)
-    assert each.faults == {}
-    assert {each[id] for id in ALL} == {PASS}
-
-
-def _ignored(tasks: int, *acts: str, label: str | None = "acme") -> Log:
-    """Tasks whose handles were delivered, and what the client does after each."""
-    log = Log()
-    client = log.http(label)
-    for number in range(tasks):
-        task = ModernTask(client, call={"name": "tool", "arguments": {"n": number}})
-        log.after(1)
-        for act in acts:
-            match act:
-                case "other":
-                    other(client)
-                case "get":
-                    task.get()
-                case "cancel":
-                    task.cancel()
-                case "listen":
-                    client.modern(
-                        "subscriptions/listen",
-                        {"notifications": {"taskIds": [task.id]}},
-                        capabilities=MODERN_CAPABILITIES,
-                    )
-                case "again":
-                    again = client.modern(
-                        "tools/call", {"name": "tool", "arguments": {"n": number}}, capabilities=MODERN_CAPABILITIES
-                    )
-                    client.answer(again, {"resultType": "complete", "content": []})
-                case "gap":
-                    log.gap()
-                case _:
-                    log.idle(float(act))
-    return log
-
-
-BUSY = ["35", "other", "30", "other", "60", "other"]
-
-
-@pytest.mark.parametrize(
-    ("tasks", "acts", "verdict"),
-    [
-        (3, BUSY, FAIL),
-        (3, ["again", *BUSY], FAIL),
-        (3, ["35", "other", "30", "other"], WARN),
-        (2, [*BUSY, *BUSY], WARN),
-        (1, BUSY, WARN),
-        (1, ["again", "70"], WARN),
-        (1, ["other", "70"], NOT_OBSERVED),
-        (1, ["70"], NOT_OBSERVED),
-        (3, ["28", "get", *BUSY], PASS),
-        (3, ["listen", *BUSY], PASS),
-        (3, ["cancel", *BUSY], PASS),
-        (1, ["other", "gap", *BUSY], INCONCLUSIVE),
-    ],
-)
-def test_a_handle_is_understood(tasks: int, acts: list[str], verdict: Verdict):
-    each = found(_ignored(tasks, *acts))
-    assert each[HANDLE] is verdict
-    assert set(each.faults) <= {HANDLE}
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_a_client_that_used_one_handle_knows_them(late: bool):
-    log = Log()
-    client = log.http()
-    tasks = [ModernTask(client, call={"name": "tool", "arguments": {"n": number}}) for number in range(4)]
-    if not late:
-        tasks[0].get()
-    for _ in range(9):
-        log.idle(40)
-        other(client)
-        if late:
-            tasks[0].get()
-    assert found(log)[HANDLE] is WARN
-
-
-def test_a_gap_may_hide_that_a_handle_was_used():
-    log = Log()
-    client = log.http()
-    log.gap()
-    client.answer(client.modern("tools/list", capabilities=MODERN_CAPABILITIES), {"resultType": "complete"})
-    for number in range(4):
-        ModernTask(client, call={"name": "tool", "arguments": {"n": number}})
-        for _ in range(4):
-            log.idle(40)
-            other(client)
-    assert found(log)[HANDLE] is WARN
-
-
-def test_clients_that_nobody_can_tell_apart_are_not_accused():
-    each = anonymous(_ignored(3, *BUSY, label=None))
-    assert (each[HANDLE], each.faults) == (INCONCLUSIVE, {})
-
-
-def test_a_handle_that_was_not_delivered_is_none():
-    log = Log()
-    client = log.http()
-    ModernTask(client, delivered=False)
-    for _ in range(3):
-        other(client)
-        log.idle(40)
-    assert found(log)[HANDLE] is NOT_OBSERVED
-
-
-def _polled(gaps: list[float], *, between: str = "", label: str | None = "acme") -> Log:
-    log = Log()
-    client = log.http(label)
-    task = ModernTask(client)
-    listening = None
-    if between == "news":
-        listening = client.stream(client.modern("subscriptions/listen", {"notifications": {"taskIds": [task.id]}}))
-    task.get()
-    for gap in gaps:
-        log.after(gap)
-        if listening is not None:
-            listening.tell("notifications/tasks", task.body("working"))
-        elif between == "update":
-            task.update({})
-        task.get()
-    return log
-
-
-@pytest.mark.parametrize(
-    ("gaps", "verdict"), [([0.2] * 5, WARN), ([0.2] * 4, NOT_OBSERVED), ([1.0] * 3, PASS), ([0.2, 0.2, 1, 1, 1], PASS)]
-)
-def test_a_share_of_early_polls_is_a_warning(gaps: list[float], verdict: Verdict):
-    each = found(_polled(gaps))
-    assert each[POLL] is verdict
-    assert set(each.faults) <= {POLL}
-
-
-def test_early_polls_that_are_right():
-    assert anonymous(_polled([0.2] * 8, label=None))[POLL] is INCONCLUSIVE
-    for between in ("news", "update"):
-        assert found(_polled([0.2] * 8, between=between))[POLL] is NOT_OBSERVED
-
-
-def _ended(*acts: str, label: str | None = "acme") -> Log:
-    log = Log()
-    client = log.http(label)
-    task = ModernTask(client)
-    task.get()
-    log.after(1)
-    task.change("completed")
-    for act in acts:
-        match act:
-            case "get":
-                task.get("completed", result={"content": []})
-            case "gone":
-                client.answer(task.request_of("tasks/get"), error={"code": -32602, "message": "Task not found"})
-            case "news":
-                listening = client.modern(
-                    "subscriptions/listen", {"notifications": {"taskIds": [task.id]}}, capabilities=MODERN_CAPABILITIES
-                )
-                client.stream(listening).tell("notifications/tasks", task.body("completed", result={"content": []}))
-            case "cancel":
-                task.cancel()
-            case "other":
-                other(client)
-            case "gap":
-                log.gap()
-            case _:
-                log.idle(float(act))
-    return log
-
-
-@pytest.mark.parametrize(
-    ("acts", "verdict"),
-    [
-        (["other", "40"], WARN),
-        (["get"], PASS),
-        (["news"], PASS),
-        (["cancel"], PASS),
-        (["gone"], PASS),
-        (["40"], NOT_OBSERVED),
-        (["other", "20"], INCONCLUSIVE),
-        (["other", "gap", "40"], INCONCLUSIVE),
-    ],
-)
-def test_a_task_is_followed_to_its_end_or_cancelled(acts: list[str], verdict: Verdict):
-    each = found(_ended(*acts))
-    assert each[END] is verdict
-    assert set(each.faults) <= {END}
-
-
-def test_another_process_may_follow_a_task():
-    assert anonymous(_ended("other", "40", label=None))[END] is INCONCLUSIVE
-
-
-def _asked(*acts: str, before: str = "", capabilities: Any = None) -> Any:
-    """A task that wants input, and what follows; `before`: what happens before it."""
-    log = Log()
-    client = log.http()
+    client = WAYS[way](log) if label else log.http(None)
+    before = options.pop("before", "")
     if "round" in before:
         open_round(client, ASKED)
         log.after(2)
         retry(client, GOOD)
-    task = ModernTask(client, capabilities=capabilities or MODERN_CAPABILITIES)
+    task = ModernTask(client, **options)
     if "gap" in before:
         log.gap()
-    task.change("input_required")
-    for act in ("get", *acts):
-        match act:
-            case "get":
-                task.get("input_required", inputRequests=ASKED)
-            case "update":
-                task.update(GOOD)
-            case "cancel":
-                task.cancel()
-            case "end":
-                task.change("failed")
-            case "gap":
-                log.gap()
-            case _:
-                for _ in range(int(act) // 5):
-                    log.after(5)
-                    task.get("input_required", inputRequests=ASKED)
-    return found(log)
+    play(log, script, act_on(task))
+    return log
 
 
-@pytest.mark.parametrize(
-    ("acts", "options", "verdict"),
-    [
-        (["310"], {}, WARN),
-        (["30", "end"], {"before": "round"}, WARN),
-        (["30", "end"], {}, INCONCLUSIVE),
-        (["5", "end"], {"before": "round"}, INCONCLUSIVE),
-        (["200"], {}, INCONCLUSIVE),
-        (["200", "update"], {}, PASS),
-        (["200", "cancel", "200"], {}, NOT_OBSERVED),
-        (["20", "gap", "310"], {}, INCONCLUSIVE),
-        (["310"], {"before": "gap"}, INCONCLUSIVE),
-        (["30", "end"], {"before": "round, gap"}, INCONCLUSIVE),
-        (["310"], {"capabilities": {"extensions": MODERN_CAPABILITIES["extensions"]}}, NOT_OBSERVED),
-    ],
-)
-def test_a_task_that_asks_is_answered(acts: list[str], options: Any, verdict: Verdict):
-    each = _asked(*acts, **options)
-    assert each[UPDATE] is verdict
-    assert set(each.faults) <= {UPDATE}
-
-
-def test_a_client_that_does_not_poll_may_be_away():
-    log = Log()
-    client = log.http()
-    task = ModernTask(client)
-    task.get("input_required", inputRequests=ASKED)
-    for _ in range(20):
-        log.idle(20)
-        other(client)
-    assert found(log)[UPDATE] is INCONCLUSIVE
-
-
-def _updated(answers: Any, *, label: str | None = "acme", gap: bool = False, known: bool = True) -> Log:
+def handles(count: int, script: str, label: str | None = "acme") -> Log:
+    """Tasks, and what the client does about each of them."""
     log = Log()
     client = log.http(label)
-    task = ModernTask(client)
-    if gap:
-        log.gap()
-    task.get("input_required", inputRequests=ASKED)
-    if not known:
-        task.id = "handed over"
-    task.update(answers)
-    task.get("working")
-    return log
-
-
-def test_an_answer_has_the_key_of_its_question():
-    assert found(_updated({**GOOD, "more": GOOD["name"]})).faults == {KEYS: FAIL}
-    assert found(_updated(GOOD))[KEYS] is PASS
-    assert found(_updated({}))[KEYS] is NOT_OBSERVED
-    assert found(_updated({"more": GOOD["name"]}, gap=True))[KEYS] is INCONCLUSIVE
-    assert found(_updated({"more": GOOD["name"]}, known=False))[KEYS] is INCONCLUSIVE
-    assert anonymous(_updated({"more": GOOD["name"]}, label=None))[KEYS] is INCONCLUSIVE
-
-
-def test_a_task_whose_handle_went_elsewhere_may_have_asked_more():
-    log = Log()
-    client = log.http()
-    task = ModernTask(client, delivered=False)
-    task.get("input_required", inputRequests=ASKED)
-    task.update({"more": GOOD["name"]})
-    assert found(log)[KEYS] is INCONCLUSIVE
-
-
-def test_a_key_that_another_reader_answered_is_known():
-    log = Log()
-    first, second = log.http(), log.http()
-    task = ModernTask(first)
-    task.get("input_required", inputRequests=ASKED)
-    task.update(GOOD, acknowledged=False)
-    task.client = second
-    task.update(GOOD, acknowledged=False)
-    assert found(log)[KEYS] is PASS
-
-
-def _twice(wait: float, *, acknowledged: bool = True, asked_again: bool = False, **options: Any) -> Log:
-    log = Log()
-    task = ModernTask(log.http(options.get("label", "acme")))
-    task.get("input_required", inputRequests=ASKED)
-    task.update(GOOD, acknowledged=acknowledged)
-    log.after(wait)
-    if options.get("gap"):
-        log.gap()
-    if asked_again:
-        task.get("input_required", inputRequests=ASKED)
-    task.update(GOOD)
-    task.get("completed", result={"content": []})
-    return log
-
-
-def test_a_question_is_answered_once():
-    assert found(_twice(2)).faults == {TWICE: WARN}
-    assert found(_twice(0.5))[TWICE] is PASS
-    assert found(_twice(2, acknowledged=False))[TWICE] is PASS
-    assert found(_twice(2, asked_again=True))[TWICE] is PASS
-    assert found(_twice(2, gap=True))[TWICE] is PASS
-    assert anonymous(_twice(2, label=None))[TWICE] is INCONCLUSIVE
-
-
-def test_a_refused_answer_may_come_again():
-    log = Log()
-    client = log.http()
-    task = ModernTask(client)
-    task.get("input_required", inputRequests=ASKED)
-    client.answer(task.update(GOOD, acknowledged=False), error={"code": -32602, "message": "does not fit"})
-    log.after(5)
-    task.update(GOOD)
-    each = found(log)
-    assert (each[TWICE], each.faults) == (PASS, {})
-
-
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-def test_the_extension_is_declared_with_every_request(method: str):
-    for capabilities, faults in (({"elicitation": {}}, {DECLARED: WARN}), (MODERN_CAPABILITIES, {})):
-        log = Log()
-        client = log.http()
-        task = ModernTask(client)
-        params = {"inputResponses": {}} if method == "tasks/update" else {}
-        client.answer(task.request_of(method, params, capabilities), {"resultType": "complete"})
-        assert found(log).faults == faults
-
-
-def test_hidden_capabilities_are_not_judged():
-    log = Log()
-    task = ModernTask(log.http())
-    place = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions"
-    task.request_of("tasks/get", capabilities={"extensions": "[redacted]"}, message={"hidden": ((place, "object"),)})
-    assert found(log)[DECLARED] is NOT_OBSERVED
-
-
-@pytest.mark.parametrize(("more", "verdict"), [(2, PASS), (3, INCONCLUSIVE), (5, INCONCLUSIVE), (6, WARN)])
-def test_polling_stops_with_the_task(more: int, verdict: Verdict):
-    log = Log()
-    task = ModernTask(log.http())
-    task.change("completed")
-    for _ in range(more + 1):
+    for number in range(count):
+        task = ModernTask(client, call={"name": "tool", "arguments": {"n": number}})
         log.after(1)
-        task.get("completed", result={"content": []})
-    log.idle(40)
-    each = found(log)
-    assert each[STOPS] is verdict
-    assert set(each.faults) <= {STOPS}
+        play(log, script, act_on(task))
+    return log
 
 
-def test_silent():
+def used_one(*, late: bool) -> Log:
+    log = Log()
+    client = log.http()
+    tasks = [ModernTask(client, call={"name": "tool", "arguments": {"n": number}}) for number in range(4)]
+    play(log, " ".join((["get"] if not late else []) + ["40 other" + " get" * late] * 9), act_on(tasks[0]))
+    return log
+
+
+def after_a_gap() -> Log:
+    log = Log()
+    client = log.http()
+    log.gap()
+    for number in range(4):
+        task = ModernTask(client, call={"name": "tool", "arguments": {"n": number}})
+        play(log, "40 other 40 other 40 other 40 other", act_on(task))
+    return log
+
+
+BUSY = "35 other 30 other 60 other"
+ALL_OF_IT = "1 get 1 get 1 get 1 get 1 get 1 wants 60 update end 1 ended 40"
+
+FOLLOWING: list[tuple[Expected, Story]] = [
+    *((dict.fromkeys(ALL, PASS), partial(lived, ALL_OF_IT, way=way)) for way in WAYS),
+    *(
+        ({HANDLE: verdict}, partial(handles, count, script))
+        for count, script, verdict in (
+            (3, BUSY, FAIL),
+            (3, f"again {BUSY}", FAIL),
+            (3, "35 other 30 other", WARN),
+            (2, f"{BUSY} {BUSY}", WARN),
+            (1, BUSY, WARN),
+            (1, "again 70", WARN),
+            (1, "other 70", SILENT),
+            (1, "70", SILENT),
+            (3, f"28 get {BUSY}", PASS),
+            (3, f"listen {BUSY}", PASS),
+            (3, f"cancel {BUSY}", PASS),
+            (1, f"other gap {BUSY}", UNCLEAR),
+        )
+    ),
+    ({HANDLE: WARN}, partial(used_one, late=False)),
+    ({HANDLE: WARN}, partial(used_one, late=True)),
+    ({HANDLE: WARN}, after_a_gap),
+    ({HANDLE: UNCLEAR}, partial(handles, 3, BUSY, None)),
+    ({HANDLE: SILENT}, partial(lived, "other 40 other 40 other 40", delivered=False)),
+    *(
+        ({POLL: verdict}, partial(lived, "get " + " ".join(f"{gap} get" for gap in gaps)))
+        for gaps, verdict in (
+            ([0.2] * 5, WARN),
+            ([0.2] * 4, SILENT),
+            ([1.0] * 3, PASS),
+            ([0.2, 0.2, 1, 1, 1], PASS),
+        )
+    ),
+    ({POLL: UNCLEAR}, partial(lived, "get" + " 0.2 get" * 8, label=None)),
+    ({POLL: SILENT}, partial(lived, "get" + " 0.2 news get" * 8)),
+    ({POLL: SILENT}, partial(lived, "get" + " 0.2 empty get" * 8)),
+    *(
+        ({END: verdict}, partial(lived, f"get 1 end {script}", label=label))
+        for script, label, verdict in (
+            ("other 40", "acme", WARN),
+            ("ended", "acme", PASS),
+            ("told", "acme", PASS),
+            ("cancel", "acme", PASS),
+            ("gone", "acme", PASS),
+            ("40", "acme", SILENT),
+            ("other 20", "acme", UNCLEAR),
+            ("other gap 40", "acme", UNCLEAR),
+            # Another process may follow it.
+            ("other 40", None, UNCLEAR),
+        )
+    ),
+    *(
+        ({STOPS: verdict}, partial(lived, "end" + " 1 ended" * (more + 1) + " 40"))
+        for more, verdict in ((2, PASS), (3, UNCLEAR), (5, UNCLEAR), (6, WARN))
+    ),
+]
+
+
+def polls_for(seconds: int) -> str:
+    return "5 wants " * (seconds // 5)
+
+
+def handed_over(script: str) -> Log:
+    """A task that asks, and then another one of which the log does not tell."""
+    log = Log()
+    task = ModernTask(log.http())
+    play(log, "wants", act_on(task))
+    task.id = "handed over"
+    play(log, script, act_on(task))
+    return log
+
+
+def answered_by_two() -> Log:
+    log = Log()
+    task = ModernTask(log.http())
+    play(log, "wants sent", act_on(task))
+    task.client = log.http()
+    play(log, "sent", act_on(task))
+    return log
+
+
+UPDATING: list[tuple[Expected, Story]] = [
+    *(
+        ({UPDATE: verdict}, partial(lived, f"wants {script}", **options))
+        for script, options, verdict in (
+            (polls_for(310), {}, WARN),
+            (f"{polls_for(30)} end", {"before": "round"}, WARN),
+            (f"{polls_for(30)} end", {}, UNCLEAR),
+            (f"{polls_for(5)} end", {"before": "round"}, UNCLEAR),
+            (polls_for(200), {}, UNCLEAR),
+            (f"{polls_for(200)} update", {}, PASS),
+            (f"{polls_for(200)} cancel {polls_for(200)}", {}, SILENT),
+            (f"{polls_for(20)} gap {polls_for(310)}", {}, UNCLEAR),
+            (polls_for(310), {"before": "gap"}, UNCLEAR),
+            (f"{polls_for(30)} end", {"before": "round, gap"}, UNCLEAR),
+            (polls_for(310), {"capabilities": ONLY_TASKS}, SILENT),
+            # A client that does not poll may be away.
+            ("20 other " * 20, {}, UNCLEAR),
+        )
+    ),
+    ({KEYS: FAIL}, partial(lived, "wants more get")),
+    ({KEYS: PASS}, partial(lived, "wants update get")),
+    ({KEYS: SILENT}, partial(lived, "wants empty get")),
+    ({KEYS: UNCLEAR}, partial(lived, "wants more get", before="gap")),
+    ({KEYS: UNCLEAR}, partial(lived, "wants more get", label=None)),
+    ({KEYS: UNCLEAR}, partial(lived, "wants more get", delivered=False)),
+    ({KEYS: UNCLEAR}, partial(handed_over, "more get")),
+    # A key that another reader answered is known.
+    ({KEYS: PASS}, answered_by_two),
+    ({TWICE: WARN}, partial(lived, "wants update 2 update ended")),
+    ({TWICE: UNCLEAR}, partial(lived, "wants update 2 update ended", label=None)),
+    *(
+        ({TWICE: PASS}, partial(lived, f"wants {script} ended"))
+        for script in (
+            "update 0.5 update",
+            "sent 2 update",
+            "update 2 wants update",
+            "update 2 gap update",
+            "refused 5 update",
+        )
+    ),
+]
+
+
+def declares(method: str, capabilities: Any, hidden: tuple[tuple[str, str], ...] = ()) -> Log:
+    log = Log()
+    client = log.http()
+    params = {"inputResponses": {}} if method == "tasks/update" else {}
+    asked = ModernTask(client).request_of(method, params, capabilities, message={"hidden": hidden})
+    client.answer(asked, {"resultType": "complete"})
+    return log
+
+
+def no_task() -> Log:
     log = Log()
     client = log.http()
     client.answer(client.modern("tools/call", CALL, capabilities=MODERN_CAPABILITIES), {"content": []})
     log.idle(400)
-    each = found(log)
-    assert {each[id] for id in ALL} == {NOT_OBSERVED}
+    return log
+
+
+DECLARING: list[tuple[Expected, Story]] = [
+    *(
+        ({DECLARED: verdict}, partial(declares, method, capabilities))
+        for method in ("tasks/get", "tasks/update", "tasks/cancel")
+        for capabilities, verdict in ((BARE, WARN), (MODERN_CAPABILITIES, PASS))
+    ),
+    ({DECLARED: SILENT}, partial(declares, "tasks/get", {"extensions": "-"}, ((PLACE, "object"),))),
+    (dict.fromkeys(ALL, SILENT), no_task),
+]
+
+
+@each("expected, story", [*FOLLOWING, *UPDATING, *DECLARING])
+def test_stories(expected: Expected, story: Story):
+    expect(story, expected)
