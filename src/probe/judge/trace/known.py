@@ -10,6 +10,7 @@ from ...log.bounded import Newest
 from ...views.clients import Session
 from ...views.contents import members
 from ...views.values import Message
+from .alike import CACHEABLE
 from .listings import PAGED, ListPage, Lists, Pages
 from .series import ALWAYS, NEVER
 from .skills import METHODS as SKILLS
@@ -69,7 +70,7 @@ class Known:
                 self.errors.store(request.seq, 0)
         elif method == "initialize" and session is not None:
             self.offered.store(session, members(members(answer.result).get("capabilities")))
-        elif method is not None and (method in PAGED or b'"ttlMs"' in raw):
+        elif method in PAGED or (method in CACHEABLE and b'"ttlMs"' in raw):
             digest, page = pages.read(method, raw, lambda: members(answer.result))
             self.pages.store(request.seq, page)
             if page.ttl_ms and self.lifetime is None:
