@@ -25,7 +25,7 @@ test.each(["SIGTERM", "SIGKILL"] as const)("the page comes back by itself after 
   await all(modernCall(server.url, `before-${signal}`, "simple_tool", { delayMs: 1 }, { id: 1 }));
   await page.getByRole("row").filter({ hasText: `before-${signal}` }).first().waitFor();
   await server.stop(signal);
-  await status.getByText(/stale|closed/).waitFor();
+  await status.getByText(/disconnected|closed/).waitFor();
   server = await startServer(port);
   await status.getByText("live").waitFor({ timeout: 20_000 });
   await page.getByText(/restarted/i).first().waitFor();

@@ -6,8 +6,8 @@ export interface PlainColumn<Row> {
   head: string;
   cell: (row: Row) => ReactNode;
   align?: "end";
-  /** Whether a line may end within a word, which a column of long addresses or JSON needs; words of others stay whole. */
-  long?: boolean;
+  /** `fit`: on one line, and no wider than that. `long`: a line may end within a word, as addresses and JSON need it. */
+  width?: "fit" | "long";
 }
 
 interface PlainTableProps<Row> {
@@ -56,7 +56,7 @@ export function PlainTable<Row>({ caption, hidden = false, columns, rows, rowKey
   );
 }
 
-function classOf<Row>({ align, long = false }: PlainColumn<Row>): string | undefined {
-  const names = [align === "end" && styles["end"], long && styles["long"]].filter(Boolean);
+function classOf<Row>({ align, width }: PlainColumn<Row>): string | undefined {
+  const names = [align === "end" && styles["end"], width === "fit" && styles["fit"], width === "long" && styles["long"]].filter(Boolean);
   return names.length === 0 ? undefined : names.join(" ");
 }

@@ -11,9 +11,12 @@ export function StatusBadge({ status, title }: { status: string; title?: string 
   );
 }
 
-/** Which era of the protocol; `revision` is shown where it is known. */
+const PROTOCOLS: Readonly<Record<string, string>> = { legacy: "2025", modern: "2026" };
+
+/** Which protocol: that of 2025, with sessions, or that of 2026, without; `revision` is shown where it is known. */
 export function EraBadge({ era, revision }: { era: string; revision?: string | null | undefined }) {
-  return <Badge title={revision ?? undefined}>{era}</Badge>;
+  const year = PROTOCOLS[era] ?? era;
+  return <Badge title={revision || `protocol ${year}`}>{year}</Badge>;
 }
 
 /** What carries a client's messages; `short` where there is little room. */

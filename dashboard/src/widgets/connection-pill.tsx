@@ -1,10 +1,10 @@
 import { StatusBadge } from "./badges";
 
 const MEANING: Readonly<Record<string, string>> = {
-  connecting: "The first connection to the server is being made",
-  live: "Events arrive as they happen",
-  stale: "The connection was lost; what you see may be old. Trying again",
-  closed: "The server took no connection. Trying again",
+  connecting: "Connecting to the server",
+  live: "Everything arrives as it happens",
+  stale: "The connection to the server is lost, so this page may be out of date. Trying again",
+  closed: "The server refused the connection. Trying again",
 };
 
 /** Whether what is on the page is what is so; changes are announced. */

@@ -2,7 +2,7 @@
 export function JudgeOff() {
   return (
     <p>
-      Judging is off, so no rule was checked. Restart with <code>mcp-probe serve --judge</code> to check clients against the specification.
+      Judging is off: this server was started with <code>--no-judge</code>, so no rule was checked.
     </p>
   );
 }

@@ -39,7 +39,7 @@ const STATES: Readonly<Record<string, State>> = {
   // the feed
   connecting: state("connecting", "info"),
   live: state("live", "good"),
-  stale: state("stale", "warn"),
+  stale: state("disconnected", "warn"),
   closed: state("closed", "neutral"),
   // the server and its audit file
   ready: state("ready", "good"),

@@ -41,7 +41,7 @@ test("a cancelled call shows the true steps, who cancelled and how long that too
 test("a call says what carried it, where that is not HTTP", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [callRow(), callRow({ call: "c2", tool: "fail", transport: "websocket" })] }, "run");
-  await expect.element(rowOf("fail")).toMatchTextContent(/legacy ?ws ?s1 agent/);
+  await expect.element(rowOf("fail")).toMatchTextContent(/2025 ?ws ?s1 agent/);
   await expect.element(rowOf("progress")).not.toMatchTextContent(/ws|http/);
 });
 

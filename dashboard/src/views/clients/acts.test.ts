@@ -30,7 +30,7 @@ test("what this server cannot do is apart, and no part of what to try", () => {
 test("a text names calls with their arguments, and settings of the server", () => {
   const { acts } = ahead(['progress {"steps":100,"step_ms":5000}, then ping_client; --ping-interval-s 5']);
   expect(acts[0]?.calls.map(callText)).toEqual(['{"name":"progress","arguments":{"steps":100,"step_ms":5000}}', '{"name":"ping_client","arguments":{}}']);
-  expect(acts[0]?.command).toBe("mcp-probe serve --judge --ping-interval-s 5");
+  expect(acts[0]?.command).toBe("mcp-probe serve --ping-interval-s 5");
 });
 
 test("a model is asked only for what it can do: no setting, no tool that is not served, nothing of the person", () => {

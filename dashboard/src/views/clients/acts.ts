@@ -70,7 +70,7 @@ function argumentsIn(given: string | undefined): Readonly<Record<string, unknown
 /** The server's command with the settings that a text names: `--ping-interval-s 5`. */
 function commandIn(text: string): string | null {
   const options = [...text.matchAll(/--[a-z][a-z0-9-]* [0-9]+/g)].map(([option]) => option);
-  return options.length === 0 ? null : `mcp-probe serve --judge ${options.join(" ")}`;
+  return options.length === 0 ? null : `mcp-probe serve ${options.join(" ")}`;
 }
 
 /** The parameters of `tools/call`, to copy into a client. */

@@ -4,11 +4,11 @@ import { Link } from "wouter";
 import { get } from "~/protocol/client";
 import type { JudgedSubject, RuleInfo, ToolList } from "~/protocol/schema";
 import { useMcpAddress, useServer } from "~/protocol/use-server";
-import { Badge } from "~/ui/badge";
 import { Button } from "~/ui/button";
 import { CodeBlock } from "~/ui/code-block";
 import { CopyButton } from "~/ui/copy-button";
 import { Panel } from "~/ui/panel";
+import { usePrinting } from "~/ui/use-printing";
 import { counted } from "~/words/counted";
 import { type Act, actsOf, callText, promptOf, promptable } from "./acts";
 import styles from "./report.module.css";
@@ -24,8 +24,9 @@ export function Checklist({ subject, rules }: { subject: JudgedSubject; rules: R
   const { acts, beyond } = useMemo(() => actsOf(subject.verdicts, rules, tools ?? []), [subject.verdicts, rules, tools]);
   const served = useServed();
   const [all, setAll] = useState(false);
+  const printing = usePrinting();
   if (acts.length === 0 && beyond.length === 0) return null;
-  const shown = all ? acts : acts.slice(0, SHOWN);
+  const shown = all || printing ? acts : acts.slice(0, SHOWN);
   return (
     <Panel title={`What to try next: ${counted(subject.summary["NOT_OBSERVED"] ?? 0, "rule")} not observed`}>
       <p className={styles["quiet"]}>Not observed means never exercised, so there is no verdict. Each step exercises the rules beside it.</p>
@@ -37,7 +38,7 @@ export function Checklist({ subject, rules }: { subject: JudgedSubject; rules: R
           </li>
         ))}
       </ol>
-      {acts.length > SHOWN && (
+      {acts.length > SHOWN && !printing && (
         <Button small aria-expanded={all} onClick={() => setAll(!all)}>
           {all ? "Show fewer" : `Show ${acts.length - SHOWN} more`}
         </Button>
@@ -75,22 +76,11 @@ function Step({ act, served }: { act: Act; served: readonly string[] | null }) {
   const beside = [...new Set(calls.map(({ tool }) => tool.toolset))].filter((name) => served !== null && !served.includes(name));
   return (
     <>
-      <div className={styles["act"]}>
-        <Badge>{counted(rules.length, "rule")}</Badge>
-        <strong>{text}</strong>
-        <span className={styles["links"]}>
-          {calls.length > 0 && <CopyButton label={calls.length === 1 ? "Copy call" : "Copy calls"} text={calls.map(callText).join("\n")} />}
-          {command !== null && <CopyButton label="Copy command" text={command} />}
-          <CopyButton label="Copy prompt" text={promptOf([act])} />
-        </span>
-      </div>
-      {beside.length > 0 && (
-        <p className={styles["quiet"]}>
-          Connect to <code>?tools={beside.join(",")}</code> for it.
-        </p>
-      )}
-      <details className={styles["more"]}>
-        <summary>Which rules, and how</summary>
+      <details className={styles["act"]}>
+        <summary>
+          <span className={styles["quiet"]}>{counted(rules.length, "rule")}</span>
+          <strong>{text}</strong>
+        </summary>
         {calls.map((call) => (
           <p key={callText(call)}>
             <Link href={`/server/help/${call.tool.name}`}>{call.tool.name}</Link> <code>{callText(call)}</code>
@@ -103,6 +93,16 @@ function Step({ act, served }: { act: Act; served: readonly string[] | null }) {
         )}
         <RuleTitles rules={rules} />
       </details>
+      <span className={styles["links"]}>
+        {calls.length > 0 && <CopyButton label={calls.length === 1 ? "Copy call" : "Copy calls"} text={calls.map(callText).join("\n")} />}
+        {command !== null && <CopyButton label="Copy command" text={command} />}
+        <CopyButton label="Copy prompt" text={promptOf([act])} />
+      </span>
+      {beside.length > 0 && (
+        <p className={styles["quiet"]}>
+          Connect to <code>?tools={beside.join(",")}</code> for it.
+        </p>
+      )}
     </>
   );
 }

@@ -33,8 +33,8 @@ test("each client is a card with a sentence, its figures and what is worst, the 
   come([sessionRow({ id: "s1", label: "acme", opened_at: 10, last_at: 20 }), sessionRow({ id: "s9", client_name: "editor", opened_at: 100, last_at: 110 })]);
   await expect.poll(() => cards().getByRole("heading").elements().map(({ textContent }) => textContent)).toEqual(["editor 1.2 s9", "acme agent 1.2"]);
   const [editor, acme] = [cards().getByRole("listitem").first(), cards().getByRole("listitem").filter({ hasText: "acme" })];
-  await expect.element(editor).toMatchTextContent(/No fault seen; 25 of 96 rules exercisedpassed24.*25\/96/);
-  await expect.element(acme).toMatchTextContent(/Breaks 1 MUST rule of 2025-11-25; 1 warning; 22 of 30 rules exercisedbroken1warnings1passed20.*22\/30/);
+  await expect.element(editor).toMatchTextContent(/No fault seen; 25 of 96 rules exercisedpassed24/);
+  await expect.element(acme).toMatchTextContent(/Breaks 1 MUST rule of 2025-11-25; 1 warning; 22 of 30 rules exercisedbroken1warnings1passed20/);
   await expect.element(acme.getByRole("link", { name: "acme" })).toHaveAttribute("href", "/dashboard/clients/acme");
   await expect.element(acme.getByRole("link", { name: "✗ Ping is not answered" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   await inBothThemes(() => expectAccessible());
@@ -59,7 +59,7 @@ test("without a judge a card counts what the server refused and noted, and the p
   const { come } = await opened({ judges: false });
   come([sessionRow({ label: "acme", requests: 7, refused: 2 })]);
   await expect.element(cards()).toMatchTextContent(/acme.*Not judged.*requests7refused2violations noted0/);
-  await expect.element(page.getByText(/Judging is off/)).toMatchTextContent(/mcp-probe serve --judge/);
+  await expect.element(page.getByText(/Judging is off/)).toMatchTextContent(/--no-judge/);
 });
 
 test("while there is no client the page says how to connect one, and the first that comes is welcomed", async () => {

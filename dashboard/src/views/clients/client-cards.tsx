@@ -13,12 +13,11 @@ import { Skeleton } from "~/ui/skeleton";
 import { Time, useNow } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
 import { JudgeOff } from "~/widgets/judge-off";
-import { ProgressBar } from "~/widgets/progress-bar";
 import { counted } from "~/words/counted";
 import styles from "./cards.module.css";
 import { type Card, type Client, cardsOf, clientsOf, titleOf } from "./clients";
 import { Dated } from "./dated";
-import { type Figure, Figures } from "./figures";
+import { type Figure, Figures, Shares } from "./figures";
 import { begun, conclusionOf, countsOf, moodOf } from "./sentences";
 import { FirstRequest, Welcome, useFirst } from "./welcome";
 
@@ -119,7 +118,7 @@ function Judged({ subject }: { subject: JudgedSubject }) {
         <Dated text={begun(conclusionOf(subject))} />
       </p>
       <Figures label="Rules" figures={figures.filter(({ name, value }) => value > 0 || name === "passed")} />
-      <ProgressBar label="Rules exercised" done={exercised} total={all} status={mood === "bad" ? "failed" : "completed"} />
+      <Shares label={`${exercised} of ${counted(all, "rule")} exercised`} figures={figures} of={all} />
       <Worst subject={subject} />
     </>
   );

@@ -108,12 +108,15 @@ function Body({ rule, run, rules, revisions }: Around & { rule: JudgedRule }) {
 }
 
 function Sentences({ info, revisions }: { info: RuleInfo; revisions: readonly string[] }) {
-  return sentencesOf(info, revisions).map(({ doc, text, link }) => (
-    <blockquote key={`${doc} ${text}`} className={styles["sentence"]}>
-      “{text}”{" "}
-      <a href={link} target="_blank" rel="noreferrer">
-        {doc}
-      </a>
+  return sentencesOf(info, revisions).map(({ text, pages }) => (
+    <blockquote key={text} className={styles["sentence"]}>
+      “{text}”
+      <br />
+      {pages.map(({ doc, link }) => (
+        <a key={doc} href={link} target="_blank" rel="noreferrer">
+          {doc}
+        </a>
+      ))}
     </blockquote>
   ));
 }

@@ -14,7 +14,7 @@ const SHOWN = 100;
 const COLUMNS: readonly PlainColumn<ClientMisuse>[] = [
   { key: "at", head: "At", cell: (entry) => <At entry={entry} /> },
   { key: "what", head: "What", cell: (entry) => `${entry.what}: ${entry.detail}` },
-  { key: "clause", head: "Clause", long: true, cell: (entry) => <Clause text={entry.clause} /> },
+  { key: "clause", head: "Clause", width: "long", cell: (entry) => <Clause text={entry.clause} /> },
 ];
 
 function At({ entry }: { entry: ClientMisuse }) {

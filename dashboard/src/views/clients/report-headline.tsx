@@ -5,10 +5,10 @@ import { Time } from "~/ui/time";
 import { counted } from "~/words/counted";
 import { type Client, titleOf } from "./clients";
 import { Dated } from "./dated";
-import { Figures } from "./figures";
+import { type Figure, Figures, Shares } from "./figures";
 import styles from "./report.module.css";
 import { placeOf } from "./rule-words";
-import { conclusionOf, countsOf, moodOf } from "./sentences";
+import { conclusionOn, countsOf, moodOf } from "./sentences";
 
 interface HeadlineProps {
   client: Client;
@@ -24,10 +24,16 @@ const NOTHING: ReadonlySet<string> = new Set();
 export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineProps) {
   const { title, aside } = titleOf(client);
   const { failed, warned, unclear, passed, exercised, all } = countsOf(subject);
+  const figures: readonly Figure[] = [
+    { name: "broken", value: failed, mood: "bad" },
+    { name: "warnings", value: warned, mood: "warn" },
+    { name: "inconclusive", value: unclear },
+    { name: "passed", value: passed, mood: "good" },
+  ];
   return (
     <section className={`${styles["headline"]} ${styles[moodOf(subject)]}`} aria-label="Conclusion">
       <p className={styles["answer"]}>
-        {title} <Dated text={conclusionOf(subject)} />.
+        <Dated text={`${conclusionOn(title, subject)}.`} />
       </p>
       <p className={styles["quiet"]}>
         {[aside, placeOf(subject)].filter((part) => part !== "").join("; ")}
@@ -37,16 +43,8 @@ export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineP
           </>
         )}
       </p>
-      <Figures
-        label="Rules"
-        figures={[
-          { name: "broken", value: failed, mood: "bad" },
-          { name: "warnings", value: warned, mood: "warn" },
-          { name: "inconclusive", value: unclear },
-          { name: "passed", value: passed, mood: "good" },
-          { name: "exercised", value: exercised, of: all },
-        ]}
-      />
+      <Figures label="Rules" figures={[...figures, { name: "not exercised", value: all - exercised }]} />
+      <Shares label={`${exercised} of ${counted(all, "rule")} exercised`} figures={figures} of={all} />
       <JustDecided subject={subject} fresh={fresh} />
       {report !== undefined && <Notices report={report} subject={subject} />}
     </section>

@@ -3,7 +3,6 @@ import type { JudgeReport, JudgedSubject } from "~/protocol/schema";
 import { KeyValues } from "~/ui/key-values";
 import { Panel } from "~/ui/panel";
 import styles from "./report.module.css";
-import { shareOf } from "./rule-words";
 
 /** The rules of which every opportunity was taken. */
 export function Passed({ subject, fresh }: { subject: JudgedSubject; fresh: ReadonlySet<string> }) {
@@ -14,7 +13,7 @@ export function Passed({ subject, fresh }: { subject: JudgedSubject; fresh: Read
       <ul className={styles["passed"]}>
         {passed.map((rule) => (
           <li key={rule.rule} className={fresh.has(rule.rule) ? styles["fresh"] : undefined}>
-            {rule.title} <span className={styles["quiet"]}>({shareOf(rule)}{fresh.has(rule.rule) && ", decided just now"})</span>
+            {rule.title} <span className={styles["quiet"]}>{rule.count}×{fresh.has(rule.rule) && ", decided just now"}</span>
           </li>
         ))}
       </ul>

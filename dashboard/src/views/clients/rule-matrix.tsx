@@ -28,13 +28,18 @@ function State({ cell }: { cell: Cell | undefined }) {
 export function Matrix({ subject, rules }: { subject: JudgedSubject; rules: ReadonlyMap<string, RuleInfo> }) {
   const { revisions } = subject;
   const groups = useMemo(() => groupsOf(subject, rules, revisions), [subject, rules, revisions]);
+  const tried = groups.filter(({ cells }) => cells.some(isTried));
+  const others = groups.filter((group) => !tried.includes(group));
   if (groups.length === 0) return null;
   return (
     <Panel title="By feature: the worst verdict, and how many rules were exercised">
-      <PlainTable caption="By feature and revision" hidden columns={columnsOf(revisions)} rows={groups} rowKey={({ name }) => name} />
+      {tried.length > 0 && <PlainTable caption="By feature and revision" hidden columns={columnsOf(revisions)} rows={tried} rowKey={({ name }) => name} />}
+      {others.length > 0 && <p className={styles["untried"]}>Not tried: {others.map(({ name }) => name).join(", ")}.</p>}
     </Panel>
   );
 }
+
+const isTried = ({ state }: Cell) => state !== "absent" && state !== "not tried";
 
 function columnsOf(revisions: readonly string[]): readonly PlainColumn<Group>[] {
   const cells = revisions.map((revision, at): PlainColumn<Group> => ({ key: revision, head: revision, cell: (group) => <State cell={group.cells[at]} /> }));

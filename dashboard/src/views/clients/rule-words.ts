@@ -26,8 +26,12 @@ export function shareOf({ verdict, counts, count }: Pick<JudgedRule, "verdict" |
   return `${counts[verdict] ?? 0} of ${counted(count, "time")}`;
 }
 
-/** The sentences that a rule rests on: those that demand it, and of these the ones of the revisions spoken. */
-export function sentencesOf({ spec }: Pick<RuleInfo, "spec">, revisions: readonly string[]): readonly RuleSentence[] {
+/** The sentences that a rule rests on, each with the pages that have it: those that demand it, and of these the ones of the revisions spoken. */
+export function sentencesOf(info: Pick<RuleInfo, "spec">, revisions: readonly string[]): readonly { text: string; pages: readonly RuleSentence[] }[] {
+  return [...Map.groupBy(demandsOf(info, revisions), ({ text }) => text)].map(([text, pages]) => ({ text, pages }));
+}
+
+function demandsOf({ spec }: Pick<RuleInfo, "spec">, revisions: readonly string[]): readonly RuleSentence[] {
   const demanding = spec.filter(({ role }) => role === "demands");
   const all = demanding.length > 0 ? demanding : spec;
   const spoken = all.filter(({ doc }) => revisions.some((revision) => doc.startsWith(`${revision}/`)));

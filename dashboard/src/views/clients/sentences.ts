@@ -9,6 +9,12 @@ export function conclusionOf(subject: Pick<JudgedSubject, "conclusion" | "summar
   return subject.conclusion || headlineOf(subject);
 }
 
+/** The same with the name of the client before it. */
+export function conclusionOn(title: string, subject: Pick<JudgedSubject, "conclusion" | "summary">): string {
+  const says = conclusionOf(subject);
+  return says.startsWith("breaks") ? `${title} ${says}` : `${title}: ${says}`;
+}
+
 /** How bad that is. */
 export function moodOf(subject: Pick<JudgedSubject, "summary">): Mood {
   const { failed, warned, exercised } = countsOf(subject);

@@ -1,13 +1,14 @@
 import { useMemo } from "react";
+import { Link } from "wouter";
 import type { SessionRow } from "~/protocol/schema";
+import { clientHref } from "~/trace/findings";
 import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
-import { Button } from "~/ui/button";
 import { Panel } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
-import { EraBadge, StatusBadge, TransportBadge } from "~/widgets/badges";
+import { StatusBadge } from "~/widgets/badges";
 import { ClientMark } from "~/widgets/client-mark";
 import { Capabilities } from "./capabilities";
 import { callsOf } from "./calls-of";
@@ -19,13 +20,13 @@ import { RefusalList } from "./refusal-list";
 import styles from "./sessions.module.css";
 
 /** The sessions of a client, and everything that one of them has done: the newest, or that which the address names. */
-export function Sessions({ client: { rows } }: { client: Client }) {
-  const [wanted, choose] = useUrlState("session");
+export function Sessions({ client: { name, rows } }: { client: Client }) {
+  const [wanted] = useUrlState("session");
   const row = rows.find(({ id }) => id === wanted) ?? rows[0];
   if (row === undefined) return null;
   return (
     <>
-      {row.era !== null && <List rows={rows} chosen={row.id} onChoose={choose} />}
+      {row.era !== null && <List client={name} rows={rows} chosen={row.id} />}
       {row.era === null ? <Unattributed row={row} /> : <Session key={row.id} row={row} era={row.era} />}
     </>
   );
@@ -34,8 +35,15 @@ export function Sessions({ client: { rows } }: { client: Client }) {
 // a client that opens one for each call has hundreds
 const SHOWN = 20;
 
-function List({ rows, chosen, onChoose }: { rows: readonly SessionRow[]; chosen: string; onChoose: (id: string) => void }) {
-  const columns = [{ key: "id", head: "Session", cell: chooserOf(chosen, onChoose) }, ...COLUMNS];
+interface ListProps {
+  client: string;
+  rows: readonly SessionRow[];
+  /** The id of the one that is shown. */
+  chosen: string;
+}
+
+function List({ client, rows, chosen }: ListProps) {
+  const columns = [{ key: "id", head: "Session", cell: linkOf(client, chosen) }, ...COLUMNS];
   const of = rows.length > SHOWN ? `, the newest ${SHOWN} of ${rows.length}` : `: ${rows.length}`;
   return (
     <Panel title={`Sessions${of}`}>
@@ -44,18 +52,17 @@ function List({ rows, chosen, onChoose }: { rows: readonly SessionRow[]; chosen:
   );
 }
 
-/** The cell that names a session, and shows it when it is pressed. */
-function chooserOf(chosen: string, onChoose: (id: string) => void) {
+/** The cell that names a session, and leads to it. */
+function linkOf(client: string, chosen: string) {
   return ({ id }: SessionRow) => (
-    <Button look="quiet" small aria-pressed={id === chosen} onClick={() => onChoose(id)}>
+    <Link href={`${clientHref(client)}?session=${id}`} aria-current={id === chosen ? "true" : undefined} className={styles["session"] ?? ""}>
       <ClientMark label={id} />
-    </Button>
+    </Link>
   );
 }
 
 const COLUMNS: readonly PlainColumn<SessionRow>[] = [
-  { key: "protocol", head: "Protocol", cell: (row) => <EraBadge era={row.era ?? ""} revision={row.revision} /> },
-  { key: "transport", head: "Over", cell: (row) => row.transport !== null && <TransportBadge transport={row.transport} /> },
+  { key: "protocol", head: "Protocol", cell: (row) => `${row.revision} over ${row.transport}` },
   { key: "state", head: "State", cell: (row) => <SessionState row={row} /> },
   { key: "opened", head: "First message", cell: (row) => <Time at={row.opened_at} /> },
   { key: "last", head: "Last message", cell: (row) => <Time at={row.last_at} look="ago" /> },
@@ -133,7 +140,7 @@ function Counts({ caption, head, counts }: CountsProps) {
   const lines: Line[] = Object.entries(counts).toSorted((a, b) => b[1] - a[1]);
   if (lines.length === 0) return null;
   const columns: readonly PlainColumn<Line>[] = [
-    { key: "name", head, long: true, cell: name },
+    { key: "name", head, width: "long", cell: name },
     { key: "count", head: "Times", align: "end", cell: ([, count]) => count },
   ];
   return <PlainTable caption={caption} columns={columns} rows={lines} rowKey={([each]) => each} />;

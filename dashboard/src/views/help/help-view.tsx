@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { Fragment, useEffect } from "react";
 import { useParams } from "wouter";
 import { get } from "~/protocol/client";
 import type { Tool, ToolList } from "~/protocol/schema";
@@ -41,7 +41,7 @@ export default function HelpView() {
   return (
     <Page title="Server" part="Help" tabs={SERVER_TABS} scroll tools={<SearchField label="Search tools" value={text} onChange={setText} />}>
       <div className={styles["columns"]}>
-        <Contents tools={tools} />
+        <Contents tools={tools} defaults={defaults ?? []} />
         <div className={styles["text"]}>
           <section aria-labelledby="connect">
             <h2 id="connect">Connect a client</h2>
@@ -66,27 +66,45 @@ export default function HelpView() {
 }
 
 /** What is on the page, with a link to each tool; it stays in view. */
-function Contents({ tools }: { tools: readonly Tool[] }) {
-  const sets = [...new Set(tools.map((tool) => tool.toolset))];
+function Contents({ tools, defaults }: { tools: readonly Tool[]; defaults: readonly string[] }) {
   return (
     // what scrolls must be reachable by keyboard, which its links are
     <nav className={styles["contents"]} aria-label="On this page">
       <a href="#connect">Connect a client</a>
-      {sets.map((set) => (
-        <div key={set}>
-          <h2>{set}</h2>
+      {[...Map.groupBy(tools, (tool) => tool.toolset)].map(([set, own]) => (
+        // the fixtures of the conformance suite are for few
+        <details key={set} open={defaults.includes(set) && set !== "conformance"}>
+          <summary>
+            {set} <span className={styles["count"]}>{own.length}</span>
+          </summary>
           <ul>
-            {tools
-              .filter((tool) => tool.toolset === set)
-              .map((tool) => (
-                <li key={tool.name}>
-                  <a href={`#${tool.name}`}>{tool.name}</a>
-                </li>
-              ))}
+            {own.map(({ name }) => (
+              <li key={name}>
+                <a href={`#${name}`}>
+                  <Breakable name={name} />
+                </a>
+              </li>
+            ))}
           </ul>
-        </div>
+        </details>
       ))}
       <a href="#words">Words</a>
     </nav>
   );
+}
+
+/** A name that a line may end in, behind an underscore. */
+function Breakable({ name }: { name: string }) {
+  return name.split("_").map((part, at) => (
+    // the parts of a name never move
+    // oxlint-disable-next-line react/no-array-index-key
+    <Fragment key={at}>
+      {at > 0 && (
+        <>
+          _<wbr />
+        </>
+      )}
+      {part}
+    </Fragment>
+  ));
 }

@@ -60,7 +60,7 @@ test("the search filters tools", async () => {
 
 test("words of the protocol are explained", async () => {
   await opened();
-  await expect.element(page.getByText(/A socket took the message/)).toBeInTheDocument();
+  await expect.element(page.getByText(/A socket of the client took the message/)).toBeInTheDocument();
 });
 
 test("it is accessible in light and dark", async () => {

@@ -10,10 +10,10 @@ interface Line {
 }
 
 const COLUMNS: readonly PlainColumn<Line>[] = [
-  { key: "name", head: "Argument", cell: ({ name }) => <code>{name}</code> },
-  { key: "type", head: "Type", cell: ({ argument }) => (argument.type === undefined ? "any" : String(argument.type)) },
+  { key: "name", head: "Argument", width: "fit", cell: ({ name }) => <code>{name}</code> },
+  { key: "type", head: "Type", width: "fit", cell: ({ argument }) => (argument.type === undefined ? "any" : String(argument.type)) },
   { key: "values", head: "Values", cell: ({ argument }) => values(argument) },
-  { key: "default", head: "Default", cell: ({ argument, required }) => <Default argument={argument} required={required} /> },
+  { key: "default", head: "Default", width: "fit", cell: ({ argument, required }) => <Default argument={argument} required={required} /> },
   { key: "meaning", head: "Meaning", cell: ({ argument }) => meaning(argument) },
 ];
 
@@ -41,5 +41,5 @@ export function SchemaTable({ tool }: { tool: Tool }) {
   const required = requiredOf(tool);
   const lines = argumentsOf(tool).map(([name, argument]) => ({ name, argument, required: required.includes(name) }));
   if (lines.length === 0) return <p>It takes no arguments.</p>;
-  return <PlainTable caption={`Arguments of ${tool.name}`} columns={COLUMNS} rows={lines} rowKey={({ name }) => name} />;
+  return <PlainTable caption={`Arguments of ${tool.name}`} hidden columns={COLUMNS} rows={lines} rowKey={({ name }) => name} />;
 }

@@ -1,6 +1,7 @@
-import { Link } from "wouter";
+import { Wrench } from "lucide";
 import { DASHBOARD } from "~/protocol/address";
 import type { Tool } from "~/protocol/schema";
+import { ActionLink } from "~/ui/action";
 import { Badge } from "~/ui/badge";
 import { CodeBlock } from "~/ui/code-block";
 import { CopyButton } from "~/ui/copy-button";
@@ -42,7 +43,7 @@ export function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
           </Badge>
         ))}
         <span className={styles["links"]}>
-          <Link href={`/calls?tool=${tool.name}`}>its calls</Link>
+          <ActionLink icon={Wrench} to={`/calls?tool=${tool.name}`}>Calls</ActionLink>
           <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/server/help#${tool.name}`} />
         </span>
       </header>

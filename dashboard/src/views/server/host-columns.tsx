@@ -22,13 +22,13 @@ export const COLUMNS: readonly Column<HostRow>[] = [
   { key: "state", head: "State", width: "minmax(8rem, 12rem)", cell: (row) => <HostState row={row} /> },
   { key: "tools", head: "Tools", width: "3.6rem", align: "end", cell: (row) => row.tools.length },
   { key: "opened", head: "Connected", width: "6rem", cell: (row) => <Time at={row.opened_at} /> },
-  { key: "last", head: "Last sign", width: "6rem", cell: (row) => <Time at={row.last_at} look="ago" /> },
+  { key: "last", head: "Last message", width: "6rem", cell: (row) => <Time at={row.last_at} look="ago" /> },
   { key: "running", head: "In flight", width: "4.6rem", align: "end", cell: (row) => row.in_flight },
   { key: "dispatched", head: "Dispatched", width: "5.5rem", align: "end", cell: (row) => row.dispatched },
   { key: "failed", head: "Failed", width: "4.2rem", align: "end", cell: (row) => row.failed },
   { key: "expired", head: "Timed out", width: "5rem", align: "end", cell: (row) => row.expired },
-  { key: "late", head: "Late", width: "4.5rem", align: "end", cell: (row) => <Bad count={row.late} what="late" /> },
-  { key: "misuse", head: "Misuse", width: "5.5rem", align: "end", cell: (row) => <Bad count={row.misuse} what="misuse" /> },
+  { key: "late", head: "Late messages", width: "6.5rem", align: "end", cell: (row) => <Bad count={row.late} what="late" /> },
+  { key: "misuse", head: "Violations", width: "5.5rem", align: "end", cell: (row) => <Bad count={row.misuse} what="noted" /> },
 ];
 
 /** Those that fit beside the detail of one. */

@@ -31,7 +31,7 @@ function Unknown({ id, connected }: { id: string; connected: boolean }) {
   if (!connected) return <p>Waiting for the server.</p>;
   return (
     <p>
-      This run of the server knows no <code>{id}</code>: it was pushed out by newer ones, or belongs to an earlier run.
+      This run of the server knows no <code>{id}</code>. It made room for newer ones, or belongs to an earlier run.
     </p>
   );
 }
@@ -46,7 +46,7 @@ function Known({ row, rows }: { row: HostRow; rows: readonly HostRow[] }) {
           ["Library", row.library],
           ["From", row.client],
           ["Connected", <Time key="opened" at={row.opened_at} look="both" />],
-          ["Last sign", <Time key="last" at={row.last_at} look="both" />],
+          ["Last message", <Time key="last" at={row.last_at} look="both" />],
           ["Replaced", <Replaced key="replaced" label={row.replaced} />],
           ["See", <Links key="links" row={row} />],
         ]}
@@ -60,7 +60,7 @@ function Known({ row, rows }: { row: HostRow; rows: readonly HostRow[] }) {
 }
 
 function Replaced({ label }: { label: string | null }) {
-  if (label === null) return "nothing: no older connection of it was there";
+  if (label === null) return "no older connection";
   return (
     <>
       <Link href={`/server/hosts/${label}`}>{label}</Link>, its older connection
@@ -106,7 +106,7 @@ function Dispatches({ row }: { row: HostRow }) {
           ["Cancelled", String(row.cancelled)],
           ["Timed out", String(row.expired)],
           ["Late messages", <Bad key="late" count={row.late} what="dropped" />],
-          ["Misuse", <Bad key="misuse" count={row.misuse} what="noted" />],
+          ["Violations", <Bad key="misuse" count={row.misuse} what="noted" />],
         ]}
       />
     </section>

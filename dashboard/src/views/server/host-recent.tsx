@@ -25,10 +25,10 @@ interface Told {
 const COLUMNS: readonly PlainColumn<Told>[] = [
   { key: "at", head: "At", cell: ({ entry }) => <At entry={entry} /> },
   { key: "kind", head: "Entry", cell: ({ entry }) => <Kind entry={entry} /> },
-  { key: "says", head: "What", cell: ({ entry, says }) => <Says call={entry.call} says={says} /> },
+  { key: "says", head: "Message", cell: ({ entry, says }) => <Says call={entry.call} says={says} /> },
 ];
 
-/** What the server and the host told each other last, and what became of what was cancelled. */
+/** The newest messages between the server and the host, and what became of dispatches that were cancelled. */
 export function Recent({ row }: { row: HostRow }) {
   useRefresh(["host entries"], row, PACE);
   const { data, error } = useQuery({
@@ -38,7 +38,7 @@ export function Recent({ row }: { row: HostRow }) {
   return (
     <section className={styles["part"]} aria-label="Recent entries">
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
-      {data !== undefined && data.length === 0 && <p>No entry of it was found: those were pushed out of the log, or lie before the newest that were looked at.</p>}
+      {data !== undefined && data.length === 0 && <p>No recent entries found. Older ones may have been dropped from the log.</p>}
       {data !== undefined && data.length > 0 && <PlainTable caption="Recent entries, newest first" columns={COLUMNS} rows={data} rowKey={({ entry }) => String(entry.seq)} />}
     </section>
   );

@@ -54,7 +54,7 @@ function Nothing({ known }: { known: number }) {
     <EmptyState title="No tool host has connected since the server started">
       <p>A tool host is a process of yours that offers tools through this server. To try one:</p>
       <CodeBlock title="in another terminal, with the secret of this server" code="MCP_PROBE_TOOLHOST_SECRET=… mcp-probe toolhost-demo" />
-      <p>How to write one is in docs/tool-hosts.md of the project.</p>
+      <p>The document “Tool hosts” (docs/tool-hosts.md in the source) shows how to write one.</p>
     </EmptyState>
   );
 }
@@ -63,11 +63,11 @@ function Off() {
   return (
     <EmptyState title="Tool hosts are off">
       <p>
-        A tool host is a process of yours that offers tools through this server. Start with <code>--toolhost-secret</code>, or with
-        its variable, to let them in:
+        A tool host is a process of yours that offers tools through this server. Start with <code>--toolhost-secret</code> or its
+        variable to let them in:
       </p>
       <CodeBlock title="start of the server" code="MCP_PROBE_TOOLHOST_SECRET=… mcp-probe serve" />
-      <p>docs/tool-hosts.md of the project says how to write one.</p>
+      <p>The document “Tool hosts” (docs/tool-hosts.md in the source) shows how to write one.</p>
     </EmptyState>
   );
 }

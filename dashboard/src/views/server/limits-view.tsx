@@ -21,12 +21,20 @@ export default function LimitsView() {
 const number = (value: number) => value.toLocaleString("en", { maximumFractionDigits: 3 });
 
 const LIMIT_COLUMNS: readonly PlainColumn<LimitInfo>[] = [
-  { key: "name", head: "Limit", cell: (limit) => <code>{limit.name}</code> },
-  { key: "used", head: "In use", cell: (limit) => <Use limit={limit} /> },
-  { key: "value", head: "Value", align: "end", cell: (limit) => <span className={styles["number"]}>{number(limit.value)}</span> },
-  { key: "unit", head: "Unit", cell: (limit) => limit.unit },
-  { key: "reason", head: "Reason", cell: (limit) => limit.reason },
+  { key: "name", head: "Limit", width: "fit", cell: (limit) => <code>{limit.name}</code> },
+  { key: "used", head: "In use", width: "fit", cell: (limit) => <Use limit={limit} /> },
+  { key: "value", head: "Value", align: "end", width: "fit", cell: (limit) => number(limit.value) },
+  { key: "reason", head: "Unit and reason", cell: (limit) => <Why {...limit} /> },
 ];
+
+/** `sessions: an idle session costs a few kB`. */
+function Why({ unit, reason }: { unit: string; reason: string }) {
+  return (
+    <>
+      <span className={styles["quiet"]}>{unit}:</span> {reason}
+    </>
+  );
+}
 
 /** Every limit with its reason; those that all clients share show how much of them is taken now. */
 function Limits({ limits }: { limits: readonly LimitInfo[] }) {
@@ -71,10 +79,9 @@ function Use({ limit: { name, used, value } }: { limit: LimitInfo }) {
 }
 
 const SETTING_COLUMNS: readonly PlainColumn<SettingInfo>[] = [
-  { key: "name", head: "Setting", cell: (setting) => <code>{setting.name}</code> },
-  { key: "value", head: "Value", cell: (setting) => (setting.value === "" ? <Empty /> : String(setting.value)) },
-  { key: "unit", head: "Unit", cell: (setting) => setting.unit },
-  { key: "reason", head: "Reason", cell: (setting) => setting.reason },
+  { key: "name", head: "Setting", width: "fit", cell: (setting) => <code>{setting.name}</code> },
+  { key: "value", head: "Value", width: "long", cell: (setting) => (setting.value === "" ? <Empty /> : String(setting.value)) },
+  { key: "reason", head: "Unit and reason", cell: (setting) => <Why {...setting} /> },
 ];
 
 /** Every setting that is no limit. */

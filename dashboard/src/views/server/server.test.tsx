@@ -45,7 +45,7 @@ afterEach(() => vi.restoreAllMocks());
 test("what is used of a limit is a bar and a number; a full one says so", async () => {
   await opened(LimitsView);
   await expect.element(page.getByRole("meter", { name: "max_tasks in use" })).toHaveAttribute("aria-valuetext", "25 of 100");
-  await expect.element(page.getByRole("row", { name: /max_sessions .*1,000, full 1,000 sessions why/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /max_sessions .*1,000, full 1,000 sessions: why/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /max_results per client or request 10/ })).toBeInTheDocument();
 });
 

@@ -4,7 +4,7 @@ import type { StreamRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
 import { Segmented } from "~/ui/choice";
-import { Panel } from "~/ui/panel";
+import { Panel, Stack } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
@@ -17,20 +17,28 @@ import styles from "./server.module.css";
 const SHOWN = 100;
 
 const COLUMNS: readonly PlainColumn<StreamRow>[] = [
-  { key: "id", head: "Stream", cell: (row) => <StreamLink row={row} /> },
-  { key: "purpose", head: "Purpose", cell: (row) => row.purpose },
-  { key: "status", head: "Status", cell: (row) => <StreamStatus row={row} /> },
+  { key: "id", head: "Stream", width: "fit", cell: (row) => <StreamLink row={row} /> },
+  { key: "purpose", head: "Purpose", width: "fit", cell: (row) => row.purpose },
+  { key: "status", head: "Status", width: "fit", cell: (row) => <StreamStatus row={row} /> },
   { key: "reader", head: "Reader", cell: (row) => <Reader row={row} /> },
-  { key: "messages", head: "Sent", align: "end", cell: (row) => row.messages },
-  { key: "delivered", head: "Received", align: "end", cell: (row) => row.delivered },
-  { key: "waiting", head: "Waiting", align: "end", cell: (row) => row.waiting },
-  { key: "resumed", head: "Resumed", align: "end", cell: (row) => row.resumed },
-  { key: "opened", head: "Opened", cell: (row) => <Time at={row.opened_at} /> },
+  { key: "messages", head: "Sent", align: "end", width: "fit", cell: (row) => row.messages },
+  { key: "delivered", head: "Received", align: "end", width: "fit", cell: (row) => row.delivered },
+  { key: "waiting", head: "Waiting", align: "end", width: "fit", cell: (row) => row.waiting },
+  { key: "resumed", head: "Resumed", align: "end", width: "fit", cell: (row) => row.resumed },
+  { key: "opened", head: "Opened", width: "fit", cell: (row) => <Time at={row.opened_at} /> },
 ];
 
 /** The streams of messages: who reads them, and what of them was received. */
 export default function StreamsView() {
-  return <ServerPage part="Streams">{() => <Streams />}</ServerPage>;
+  return (
+    <ServerPage part="Streams">
+      {() => (
+        <Stack>
+          <Streams />
+        </Stack>
+      )}
+    </ServerPage>
+  );
 }
 
 /** The newest first. */

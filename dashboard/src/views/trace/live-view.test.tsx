@@ -83,8 +83,8 @@ test("entries stand newest first, with ids of their types and who is meant", asy
   await expect.element(grid()).toBeVisible();
   const shown = rows();
   expect(shown.length).toBe(4);
-  expect(shown[0]).toMatch(/m1 two.*→ in.*modern 2026-07-28tools\/call request"1" progress .* token "0"no answer yet/);
-  expect(shown[1]).toMatch(/s1 one.*← delivered.*legacy 2025-11-25.*tools\/call response1 done by s1\d+ ms after #4/);
+  expect(shown[0]).toMatch(/m1 two.*→ in.*2026 2026-07-28tools\/call request"1" progress .* token "0"no answer yet/);
+  expect(shown[1]).toMatch(/s1 one.*← delivered.*2025 2025-11-25.*tools\/call response1 done by s1\d+ ms after #4/);
   expect(shown[2]).toMatch(/s1 one.*→ in.*tools\/call request1 progress .* token 0#\d+ after \d+ ms/);
 });
 
