@@ -8,7 +8,7 @@ from probe.judge.verdicts import Verdict
 
 from ..support.rows import each
 from .checks import PASS, SILENT, UNCLEAR, WARN, WAYS, Way, check, opened, play
-from .logs import Log, Pipe, Streamed
+from .logs import Log, Pipe, Streamed, judged
 
 CHANGED: Final = "notifications/tools/list_changed"
 
@@ -47,8 +47,9 @@ def work(log: Log, session: Any) -> None:
         ("list told 400", SILENT),
         # Who did not ask for the list need not ask again.
         ("told 100 call", SILENT),
+        ("told list", SILENT),
         # What comes after another change is judged by that.
-        ("list told 8 call 8 told list", PASS),
+        ("list told 8 call 8 told 20 list 100", PASS),
         # A gap may hide the list.
         ("list told gap 100 call", UNCLEAR),
         ("list told gap list", PASS),
@@ -90,14 +91,24 @@ def subscribe(client: Any, wanted: Any, granted: Any = None, **options: Any) -> 
 
 
 @each("label, verdict", [("acme", WARN), (None, UNCLEAR)])
-def test_a_change_on_a_subscription(label: str | None, verdict: Verdict) -> None:
+@each("method, after", [("tools/call", 40), ("prompts/list", 40)])
+def test_a_change_on_a_subscription(label: str | None, method: str, after: float, verdict: Verdict) -> None:
     log = Log()
     client = log.http(label)
     client.answer(client.modern("tools/list"), {"tools": [{"name": "t"}], "ttlMs": 60000})
     subscribe(client, {"toolsListChanged": True}).tell(CHANGED)
-    log.idle(40)
-    client.modern("tools/call", {"name": "t"})
+    log.idle(after)
+    client.modern(method, {"name": "t"})
+    log.idle(300)
     check(log, "listen.relists", verdict, label or "m1")
+
+
+def test_a_change_is_one_finding_however_often_the_list_is_used() -> None:
+    log = Log()
+    session = opened(log)
+    words = {"list": lambda: ask(session), "told": lambda: tell(session), "call": lambda: session.call("t")}
+    play(log, "list told 40 call 40 call 300", words)
+    assert len(judged(log)["acme"].evidence["listen.relists"]) == 1
 
 
 def test_without_a_change_nothing_is_asked_for_again_while_it_is_kept() -> None:
@@ -148,6 +159,7 @@ WANTED: Final = {"toolsListChanged": True, "promptsListChanged": False, "resourc
         # Others end the stream, and the client comes back.
         (9, {"toolsListChanged": True}, "end of stream", False, PASS),
         (0, {"toolsListChanged": True}, "client", True, UNCLEAR),
+        (4, {"resourceSubscriptions": ["no:such"]}, "client", False, WARN),
         # What is false or empty asks for nothing.
         (6, {"toolsListChanged": True, "resourceSubscriptions": ["no:such"]}, "client", False, SILENT),
     ],

@@ -62,6 +62,7 @@ def call(client: Http, arguments: Any, headers: dict[str, str], **options: Any) 
         ("mirrored", {"deep": {"zone": "a"}}, {}, FAIL),
         ("mirrored", {"plain": "x"}, {}, SILENT),
         ("mirrored", {"priority": 2**53}, {}, SILENT),
+        ("mirrored", {"priority": 42.5}, {}, SILENT),
         ("mirrored", {"region": ["eu"]}, {}, SILENT),
         ("value", EU, GOOD, PASS),
         ("value", {"region": "a\tb c"}, region("a\tb c"), PASS),
@@ -75,6 +76,7 @@ def call(client: Http, arguments: Any, headers: dict[str, str], **options: Any) 
         ("value", EU, region('"eu"'), FAIL),
         # The worst of all arguments counts.
         ("value", {**EU, "dry_run": True}, {**GOOD, "mcp-param-dry-run": "1"}, FAIL),
+        ("value", EU, region("e\xfc"), FAIL),
         ("value", {"plain": "x"}, {}, SILENT),
         ("base64", CAFE, region("=?base64?Y2Fmw6k=?="), PASS),
         ("base64", {"region": " a "}, region("=?base64?IGEg?="), PASS),
@@ -88,6 +90,7 @@ def call(client: Http, arguments: Any, headers: dict[str, str], **options: Any) 
         ("sentinel", MARKED, region("=?base64?x?="), FAIL),
         ("sentinel", {"region": "=?base64?="}, region("=?base64?="), UNCLEAR),
         ("sentinel", EU, GOOD, SILENT),
+        ("sentinel", {"region": "=?base64?x"}, region("=?base64?x"), SILENT),
         ("absent-omitted", {}, {}, PASS),
         ("absent-omitted", {"region": None}, {}, PASS),
         ("absent-omitted", {}, region(""), FAIL),
@@ -141,9 +144,9 @@ def calls_while_it_lists(client: Http) -> None:
     client.answer(late, {"content": []})
 
 
-def is_refused(client: Http) -> None:
-    asked = client.modern("tools/call", {"name": "routed", "arguments": EU})
-    client.refuse(asked, 400, "HEADER_MISMATCH", code=-32020)
+def is_refused(client: Http, refusal: str = "HEADER_MISMATCH", method: str = "tools/call") -> None:
+    asked = client.modern(method, {"name": "routed", "arguments": EU}, headers=GOOD)
+    client.refuse(asked, 400, refusal, code=-32020)
 
 
 @each(
@@ -155,6 +158,7 @@ def is_refused(client: Http) -> None:
         ("gap call", SILENT),
         # The server knows the tool, and the client may know it from another place.
         ("refused", UNCLEAR),
+        ("invalid", SILENT),
         # A list that has just changed, or changed and changed back, binds only later.
         ("plain 30 list 1 call", SILENT),
         ("plain 30 list 10 call", FAIL),
@@ -174,14 +178,23 @@ def test_which_list_a_client_knows(acts: str, verdict: Verdict) -> None:
         "call": lambda: call(client, EU, {}),
         "late": lambda: calls_while_it_lists(client),
         "refused": lambda: is_refused(client),
+        "invalid": lambda: is_refused(client, "INVALID_PARAMS"),
         "discover": lambda: client.answer(client.modern("server/discover"), {"capabilities": {"tools": {}}}),
     }
     play(log, acts, words)
     check(log, "param.mirrored", verdict)
 
 
+def test_a_refusal_of_a_tool_that_was_listed_is_not_about_a_list() -> None:
+    log, client = listed()
+    is_refused(client)
+    is_refused(client, method="prompts/get")
+    assert judged(log)["acme"]["param.mirrored"] is PASS
+
+
 def test_what_another_client_of_the_same_name_was_told_accuses_nobody() -> None:
     log, client = listed(label=None)
+    call(client, EU, {"mcp-param-region": "us", "mcp-param-plain": "x"})
     call(client, EU, {})
     [found] = judged(log).values()
     assert found["param.mirrored"] is UNCLEAR
