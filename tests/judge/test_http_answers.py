@@ -2,47 +2,88 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any, Final
 
 from probe.judge.verdicts import Verdict
 
+from ..support.rows import each
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check
 from .logs import Http, HttpSession, Log
 
-FORMS = "http.both-answer-forms"
-EMPTY = "http.sse-empty-data"
-COMMENTS = "http.sse-comments"
+FORMS, EMPTY, COMMENTS = "http.both-answer-forms", "http.sse-empty-data", "http.sse-comments"
 # A late cancellation is also the business of rules about cancellation.
-ANSWERS = {FORMS, EMPTY, COMMENTS}
-ALL = ["2025-03-26", "2025-06-18", "2025-11-25"]
+ANSWERS: Final = {FORMS, EMPTY, COMMENTS}
+ALL: Final = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
 
-def streamed(session: HttpSession, *, primed: bool = False, answer: bool = True, tool: str = "progress") -> int:
-    """A call that is answered on an event stream; gives its id."""
-    asked = session.call(tool)
-    stream = session.client.stream(asked)
-    if primed:
-        stream.control("priming", "1-0", 500)
-    if answer:
-        stream.answer({"content": []})
-    else:
-        stream.answer(error={"code": -32603, "message": "no"})
-    return int(asked.id)
+class Client:
+    """A session whose acts are words: `sse` calls and is answered on an event stream, `json` as an object."""
+
+    def __init__(self, revision: str = "2025-11-25") -> None:
+        self.log = Log()
+        self.session: HttpSession = self.log.http().session(revision)
+        self.id: Any = None
+
+    def sse(self, answer: Any = None, *, primed: bool = False, **error: Any) -> None:
+        asked = self.session.call("progress")
+        stream = self.session.client.stream(asked)
+        if primed:
+            stream.control("priming", "1-0", 500)
+        stream.answer(answer or {"content": []}, **error)
+        self.id = asked.id
+
+    def act(self, word: str) -> None:
+        """Do what a word says; a number lets so many seconds pass, and `cancel` is about the newest call."""
+        if word == "sse":
+            self.sse()
+        elif word == "primed":
+            self.sse(primed=True)
+        elif word == "error":
+            self.sse(error={"code": -32603, "message": "no"})
+        elif word == "task":
+            self.sse({"task": {"taskId": "t1", "status": "working"}}, primed=True)
+        elif word == "json":
+            self.session.answer(self.session.request("tools/list"), {"tools": []})
+        elif word == "cancel":
+            self.session.notify("notifications/cancelled", {"requestId": self.id})
+        elif word == "ping":
+            self.session.request("ping")
+        elif word == "delete":
+            self.session.delete()
+        elif word == "gap":
+            self.log.gap()
+        else:
+            self.log.after(float(word))
+
+    def acts(self, words: str) -> Log:
+        for word in words.split():
+            self.act(word)
+        return self.log
 
 
-def cancel(session: HttpSession, id: int) -> None:
-    session.notify("notifications/cancelled", {"requestId": id})
+@each("revision", ALL)
+@each(
+    "acts, verdict",
+    [
+        ("", SILENT),
+        ("sse", SILENT),
+        ("sse json", PASS),
+        ("sse 4 sse 4 sse 4 sse ping", PASS),  # people repeat calls
+        ("sse 30 cancel", SILENT),
+        ("sse 30 cancel sse 30 cancel", FAIL),
+        ("sse 30 cancel sse 30 cancel sse 30 cancel", FAIL),
+        ("sse 1.5 cancel sse 1.5 cancel sse 1.5 cancel", SILENT),  # it may cross the answer
+        ("sse sse 30 cancel sse 30 cancel sse 30 cancel", SILENT),  # one was understood
+        ("error 30 cancel error 30 cancel error 30 cancel", SILENT),
+        ("task 30 cancel task 30 cancel", SILENT),  # that still ran
+    ],
+)
+def test_both_forms_are_understood(revision: str, acts: str, verdict: Verdict) -> None:
+    check(Client(revision).acts(acts), FORMS, verdict, only=ANSWERS)
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_both_forms_are_understood(revision: str) -> None:
-    log = Log()
-    session = log.http().session(revision)
-    check(log, FORMS, SILENT)
-    streamed(session)
-    check(log, FORMS, SILENT)
-    session.answer(session.request("tools/list"), {"tools": []})
-    check(log, FORMS, PASS)
+def test_an_answer_that_is_missing_in_the_log_may_have_been_understood() -> None:
+    check(Client().acts("sse 30 cancel gap sse 30 cancel"), FORMS, UNCLEAR, only={FORMS})
 
 
 def test_modern_forms() -> None:
@@ -54,87 +95,21 @@ def test_modern_forms() -> None:
     check(log, FORMS, PASS, only=ANSWERS)
 
 
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize(("calls", "verdict"), [(1, SILENT), (2, FAIL), (3, FAIL)])
-def test_who_cancels_all_that_was_answered_on_a_stream(revision: str, calls: int, verdict: Verdict) -> None:
-    log = Log()
-    session = log.http().session(revision)
-    for _ in range(calls):
-        id = streamed(session)
-        log.after(30)
-        cancel(session, id)
-    check(log, FORMS, verdict, only=ANSWERS)
-
-
-def test_a_cancellation_may_cross_the_answer() -> None:
-    log = Log()
-    session = log.http().session()
-    for _ in range(4):
-        id = streamed(session)
-        log.after(1.5)
-        cancel(session, id)
-    check(log, FORMS, SILENT, only=ANSWERS)
-
-
-def test_who_left_one_answer_alone_understands_the_form() -> None:
-    log = Log()
-    session = log.http().session()
-    streamed(session)
-    for _ in range(3):
-        id = streamed(session)
-        log.after(30)
-        cancel(session, id)
-    check(log, FORMS, SILENT, only=ANSWERS)
-
-
-def test_people_repeat_calls() -> None:
-    log = Log()
-    session = log.http().session()
-    for _ in range(6):
-        streamed(session)
-        log.after(4)
-    session.request("ping")
-    check(log, FORMS, PASS)
-
-
-def test_an_answer_that_was_an_error_says_nothing() -> None:
-    log = Log()
-    session = log.http().session()
-    for _ in range(3):
-        id = streamed(session, answer=False)
-        log.after(30)
-        cancel(session, id)
-    check(log, FORMS, SILENT, only=ANSWERS)
-
-
-def test_an_event_without_data() -> None:
-    log = Log()
-    session = log.http().session()
-    streamed(session)
-    session.request("ping")
-    check(log, EMPTY, SILENT)
-    streamed(session, primed=True)
-    session.request("ping")
-    check(log, EMPTY, PASS)
-
-
-def test_a_client_that_ends_after_it_went_on() -> None:
-    log = Log()
-    session = log.http().session()
-    streamed(session, primed=True)
-    session.delete()
-    check(log, EMPTY, PASS)
-
-
-@pytest.mark.parametrize(("calls", "verdict"), [(1, UNCLEAR), (2, WARN)])
-def test_who_cancels_after_streams_with_an_empty_event(calls: int, verdict: Verdict) -> None:
-    log = Log()
-    session = log.http().session()
-    for _ in range(calls):
-        id = streamed(session, primed=True)
-        log.after(30)
-        cancel(session, id)
-    check(log, EMPTY, verdict, only={EMPTY})
+@each(
+    "acts, verdict",
+    [
+        ("sse ping", SILENT),
+        ("primed ping", PASS),
+        ("primed delete", PASS),
+        ("primed 30 cancel", UNCLEAR),
+        ("primed 30 cancel primed 30 cancel", WARN),
+        ("primed ping primed 30 cancel primed 30 cancel", UNCLEAR),
+        ("task 30 cancel task 30 cancel", PASS),
+        ("primed 30 cancel gap primed 30 cancel", UNCLEAR),
+    ],
+)
+def test_an_event_without_data(acts: str, verdict: Verdict) -> None:
+    check(Client().acts(acts), EMPTY, verdict, only={EMPTY})
 
 
 def begin(client: Http, connection: str) -> HttpSession:
@@ -143,14 +118,14 @@ def begin(client: Http, connection: str) -> HttpSession:
     return client.opened(client.post(value, connection=connection), "2025-11-25")
 
 
-@pytest.mark.parametrize(("same", "verdict"), [(True, WARN), (False, SILENT)])
+@each("same, verdict", [(True, WARN), (False, SILENT)])
 def test_who_begins_anew_on_the_same_connection(same: bool, verdict: Verdict) -> None:
     """A program that runs again and again has a connection of its own each time."""
     log = Log()
     client = log.http()
     for number in range(4):
-        session = begin(client, "tcp1" if same else f"tcp{number}")
-        asked = session.request("tools/call", {"name": "x"}, connection="tcp1" if same else f"tcp{number}")
+        connection = "tcp1" if same else f"tcp{number}"
+        asked = begin(client, connection).request("tools/call", {"name": "x"}, connection=connection)
         stream = client.stream(asked)
         stream.control("priming", "1-0", 500)
         stream.answer({"content": []})
@@ -158,10 +133,8 @@ def test_who_begins_anew_on_the_same_connection(same: bool, verdict: Verdict) ->
     check(log, EMPTY, verdict)
 
 
-def comments(
-    log: Log, delays: list[float], *, end_after: float = 0.05, answer: bool = False, modern: bool = True
-) -> None:
-    """Calls whose stream says something, is silent for `keep_alive_s`, and ends after the comment."""
+def comments(log: Log, delays: list[float], *, end_after: float = 0.05, end: str = "leave", modern: bool = True) -> Log:
+    """Calls whose stream says something, is silent for a second, and ends after the comment."""
     client = log.http()
     session = None if modern else client.session()
     for delay in delays:
@@ -169,51 +142,42 @@ def comments(
         stream = client.stream(asked)
         log.after(delay)
         stream.tell("notifications/message", {"level": "info", "data": "x"})
-        log.after(KEEP_ALIVE)
+        log.after(1.0)
         stream.control("comment")
         log.after(end_after)
-        if answer:
+        if end == "cancel" and session is not None:
+            session.notify("notifications/cancelled", {"requestId": asked.id})
+        if end in ("answer", "cancel"):
             stream.answer({"content": [], "resultType": "complete"})
         else:
             stream.close("client")
+    return log
 
 
-KEEP_ALIVE = 1.0
-SETTINGS = {"keep_alive_s": KEEP_ALIVE}
-
-
-@pytest.mark.parametrize(("modern", "verdict"), [(True, FAIL), (False, WARN)])
-def test_who_ends_streams_at_the_first_comment(modern: bool, verdict: Verdict) -> None:
-    log = Log()
-    comments(log, [1, 2, 2.5], modern=modern)
-    check(log, COMMENTS, verdict, only={COMMENTS}, settings=SETTINGS)
-
-
-def test_a_client_that_ignores_comments() -> None:
-    log = Log()
-    comments(log, [1, 2], answer=True)
-    check(log, COMMENTS, PASS, only={COMMENTS}, settings=SETTINGS)
-    comments(log, [1, 2, 2.5])
-    check(log, COMMENTS, PASS, only={COMMENTS}, settings=SETTINGS)
-
-
-@pytest.mark.parametrize(
-    ("delays", "keep_alive", "end_after", "verdict"),
+@each(
+    "delays, options, verdict",
     [
-        ([1, 2], KEEP_ALIVE, 0.05, UNCLEAR),  # two are no pattern
-        ([1, 1, 1, 1], KEEP_ALIVE, 0.05, UNCLEAR),  # a timer of two seconds
-        ([1, 2, 2.5], KEEP_ALIVE, 0.5, SILENT),  # too late
-        ([4, 9, 14], KEEP_ALIVE, 0.05, SILENT),  # timers of 5, 10 and 15 s since the request
-        ([1, 2, 2.5], 15, 0.05, SILENT),  # the comment only asked whether the client still reads
-        ([1, 2, 2.5], None, 0.05, SILENT),  # nobody knows
+        ([1, 2, 2.5], {}, FAIL),
+        ([1, 2, 2.5], {"modern": False}, WARN),
+        ([1, 2, 2.5], {"modern": False, "end": "cancel"}, WARN),
+        ([1, 2], {"end": "answer"}, PASS),
+        ([1, 2], {}, UNCLEAR),  # two are no pattern
+        ([1, 1, 1, 1], {}, UNCLEAR),  # a timer of two seconds
+        ([1, 2, 2.5], {"end_after": 0.5}, SILENT),  # too late
+        ([4, 9, 14], {}, SILENT),  # timers of 5, 10 and 15 s since the request
+        ([1, 2, 2.5], {"keep_alive_s": 15}, SILENT),  # the comment only asked whether the client still reads
+        ([1, 2, 2.5], {"keep_alive_s": None}, SILENT),  # nobody knows
     ],
 )
-def test_timers_and_departures_look_alike(
-    delays: list[float], keep_alive: float | None, end_after: float, verdict: Verdict
-) -> None:
-    log = Log()
-    comments(log, delays, end_after=end_after)
-    check(log, COMMENTS, verdict, only={COMMENTS}, settings={"keep_alive_s": keep_alive})
+def test_comments_end_no_stream(delays: list[float], options: dict[str, Any], verdict: Verdict) -> None:
+    settings = {"keep_alive_s": options.get("keep_alive_s", 1.0)}
+    log = comments(Log(), delays, **{name: options[name] for name in options.keys() - settings.keys()})
+    check(log, COMMENTS, verdict, only={COMMENTS}, settings=settings)
+
+
+def test_who_ignored_one_comment_ignores_all() -> None:
+    log = comments(Log(), [1, 2], end="answer")
+    check(comments(log, [1, 2, 2.5]), COMMENTS, PASS, only={COMMENTS}, settings={"keep_alive_s": 1.0})
 
 
 def test_a_timer_that_begins_anew_with_each_message() -> None:

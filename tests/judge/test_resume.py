@@ -2,191 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
+from typing import Final
 
 from probe.judge.verdicts import Verdict
 
+from ..support.rows import each
 from .checks import PASS, SILENT, UNCLEAR, WARN, check
-from .logs import Asked, HttpSession, Log, Streamed
+from .logs import Asked, HttpSession, Log, Streamed, judged
 
-LEGACY = ["2025-03-26", "2025-06-18", "2025-11-25"]
-BACK = "resume.comes-back"
-LAST = "resume.last-event-id"
-POSITION = "resume.position-true"
-STOPS = "resume.stops-when-answered"
-GIVES_UP = "resume.gives-up"
-AGAIN = "resume.no-second-call"
+LEGACY: Final = ["2025-03-26", "2025-06-18", "2025-11-25"]
+NEWEST: Final = LEGACY[-1]
+BACK, LAST, POSITION = "resume.comes-back", "resume.last-event-id", "resume.position-true"
+STOPS, GIVES_UP, AGAIN = "resume.stops-when-answered", "resume.gives-up", "resume.no-second-call"
 
 
 class Story:
-    """A call whose stream the server ends early."""
+    """A call whose stream the server ends early, and the acts of its client as words; a number is so many seconds."""
 
-    def __init__(self, revision: str = "2025-11-25", by: str = "hang-up", *, told: bool = True) -> None:
+    def __init__(self, revision: str = NEWEST, by: str = "hang-up", *, told: bool = True) -> None:
         self.log = Log()
+        self.revision = revision
         self.session: HttpSession = self.log.http().session(revision)
         self.call: Asked = self.session.call("test_reconnection")
         self.stream: Streamed = self.session.client.stream(self.call, event_ids=True)
-        if revision == "2025-11-25":
+        if revision == NEWEST:
             self.stream.control("priming", "1-0", 500)
         if told:
             self.stream.tell("notifications/message", {"level": "info", "data": "x"})
-        if revision == "2025-11-25" and by == "hang-up":
+        self.end(by)
+
+    def end(self, by: str) -> None:
+        if self.revision == NEWEST and by == "hang-up":
             self.stream.control("retry", "1-1", 500)
         self.stream.close(by)
 
-    def comes_back(self, after: float = 0.6) -> Story:
-        self.log.after(after)
-        self.session.resume(self.stream).answer({"content": []})
-        return self
+    def act(self, word: str) -> None:
+        session = self.session
+        if word == "back":
+            session.resume(self.stream).answer({"content": []})
+        elif word == "again":  # and the server hangs up once more
+            self.stream = session.resume(self.stream)
+            self.stream.tell("notifications/message", {"level": "info", "data": "x"})
+            self.end("hang-up")
+        elif word == "bare":
+            session.get()
+        elif word == "ping":
+            session.answer(session.request("ping"))
+        elif word in ("call", "other"):
+            asked = session.call("test_reconnection", {"other": 1} if word == "other" else None)
+            session.client.stream(asked, event_ids=True)
+        elif word == "cancel":
+            session.notify("notifications/cancelled", {"requestId": self.call.id})
+        elif word == "answer":  # by another reader
+            self.stream.answer({"content": []})
+        elif word == "delete":
+            session.delete()
+        elif word == "gap":
+            self.log.gap()
+        else:
+            self.log.after(float(word))
 
-    def lives(self, *seconds: float) -> Story:
-        """The client asks other things, so many seconds apart."""
-        for each in seconds:
-            self.log.after(each)
-            self.session.answer(self.session.request("ping"))
-        return self
-
-    def bare(self) -> Story:
-        self.session.get()
-        return self
-
-    def calls_again(self, after: float, arguments: object = None) -> Story:
-        self.log.after(after)
-        again = self.session.call("test_reconnection", arguments)
-        self.session.client.stream(again, event_ids=True)
-        return self
-
-    def cancels(self) -> Story:
-        self.session.notify("notifications/cancelled", {"requestId": self.call.id})
-        return self
-
-    def is_over(self, seconds: float = 60) -> Log:
-        self.log.idle(seconds)
+    def acts(self, words: str) -> Log:
+        for word in words.split():
+            self.act(word)
+        self.log.idle(60)
         return self.log
 
 
-@pytest.mark.parametrize(
-    ("story", "verdict"),
+@each(
+    "acts, verdict",
     [
-        (lambda: Story().comes_back(), PASS),
-        (lambda: Story().comes_back(25), PASS),
-        (lambda: Story().lives(1, 10, 10, 5), WARN),
-        (Story, SILENT),  # it may have ended
-        (lambda: Story().lives(2), SILENT),  # soon after
-        (lambda: Story().cancels().lives(1, 10, 10), SILENT),
-        (lambda: Story(by="client").lives(1, 10, 10), SILENT),
-        (lambda: Story("2025-06-18").lives(1, 10, 10), SILENT),  # no sentence demands it
-        (lambda: Story("2025-06-18").comes_back(), SILENT),
+        ("0.6 back", PASS),
+        ("25 back", PASS),
+        ("1 ping 10 ping 10 ping 5 ping", WARN),
+        ("0.6 again 1 ping 10 ping 10 ping 10 ping", WARN),
+        ("0.6 again 0.6 again 1 ping 10 ping 10 ping 10 ping", PASS),  # an SDK's patience
+        ("", SILENT),  # it may have ended
+        ("2 ping", SILENT),  # soon after
+        ("cancel 1 ping 10 ping 10 ping", SILENT),
+        ("answer 1 ping 10 ping 10 ping", SILENT),
+        ("1 ping 10 ping delete", SILENT),
+        ("gap 1 ping 10 ping 10 ping", UNCLEAR),
     ],
 )
-def test_a_client_comes_back_for_a_stream_that_was_closed(story: Callable[[], Story], verdict: Verdict) -> None:
-    check(story().is_over(), BACK, verdict, only={BACK})
+def test_a_client_comes_back_for_a_stream_that_was_closed(acts: str, verdict: Verdict) -> None:
+    check(Story().acts(acts), BACK, verdict, only={BACK})
 
 
-def test_who_ended_its_session_owes_nothing() -> None:
-    story = Story()
-    story.lives(1, 10)
-    story.session.delete()
-    check(story.is_over(), BACK, SILENT)
+@each(
+    "revision, by, acts",
+    [(NEWEST, "client", ""), (LEGACY[1], "hang-up", "1 ping 10 ping 10 ping"), (LEGACY[1], "hang-up", "back")],
+)
+def test_what_needs_no_return(revision: str, by: str, acts: str) -> None:
+    check(Story(revision, by).acts(acts), BACK, SILENT, only={BACK})
 
 
-def test_a_stream_that_another_reader_ended() -> None:
-    story = Story()
-    story.stream.answer({"content": []})
-    check(story.lives(1, 10, 10).is_over(), BACK, SILENT)
+def test_the_returns_of_a_client_that_gave_up_are_measured() -> None:
+    found = judged(Story().acts("0.6 again 0.6 again 1 ping 10 ping 10 ping 10 ping"))["acme"]
+    assert found.measured[BACK] == {"reconnections before it gave up": 2}
 
 
-def test_a_gap_leaves_a_return_open() -> None:
-    story = Story()
-    story.log.gap()
-    check(story.lives(1, 10, 10).is_over(), BACK, UNCLEAR)
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_a_client_says_the_last_event_it_got(revision: str) -> None:
-    check(Story(revision).comes_back().is_over(), LAST, PASS, only={LAST})
-    check(Story(revision).bare().is_over(), LAST, WARN, only={LAST})
-
-
-@pytest.mark.parametrize(
-    ("story", "verdict"),
+@each("revision", LEGACY)
+@each(
+    "acts, verdict",
     [
-        (lambda: Story().bare().comes_back(3), PASS),  # another stream beside it
-        (lambda: Story().lives(40).bare(), SILENT),  # long after
-        (lambda: Story().bare().cancels(), SILENT),
-        (lambda: Story(by="client").bare(), SILENT),  # the client went, and perhaps meant to
-        (lambda: Story(by="end of stream").bare(), SILENT),
-        (lambda: Story("2025-06-18", told=False).bare(), SILENT),  # it got no event
-        (Story, SILENT),
+        ("0.6 back", PASS),
+        ("bare", WARN),
+        ("bare 3 back", PASS),
+        ("", SILENT),
+        ("40 ping bare", SILENT),
+        ("bare cancel", SILENT),
     ],
 )
-def test_what_needs_no_last_event(story: Callable[[], Story], verdict: Verdict) -> None:
-    check(story().is_over(), LAST, verdict, only={LAST})
+def test_a_client_says_the_last_event_it_got(revision: str, acts: str, verdict: Verdict) -> None:
+    check(Story(revision).acts(acts), LAST, verdict, only={LAST})
 
 
-def refused(revision: str, refusal: str, status: int) -> Log:
-    story = Story(revision)
-    story.session.resume(story.stream, "zz-9", status=status, refusal=refusal)
-    return story.is_over(1)
+@each("story", [Story(by="client"), Story(by="end of stream"), Story(LEGACY[1], told=False)])
+def test_what_needs_no_last_event(story: Story) -> None:
+    check(story.acts("bare"), LAST, SILENT, only={LAST})
 
 
-@pytest.mark.parametrize("revision", LEGACY)
-def test_a_position_that_was_given(revision: str) -> None:
+@each("revision", LEGACY)
+@each(
+    "last, status, refusal, verdict",
+    [
+        ("0", 200, None, PASS),
+        ("1", 200, None, PASS),
+        ("5", 200, None, UNCLEAR),  # a socket may have taken a part
+        ("9", 410, "EVENTS_GONE", PASS),
+        ("9", 410, "NOTHING_FOLLOWS", PASS),
+        ("9", 400, "UNKNOWN_EVENT_ID", WARN),
+        ("9", 404, "UNKNOWN_SESSION", SILENT),  # an id of an earlier run
+    ],
+)
+def test_a_position_that_was_given(
+    revision: str, last: str, status: int, refusal: str | None, verdict: Verdict
+) -> None:
     story = Story(revision)
     check(story.log, POSITION, SILENT, only={POSITION})
-    story.session.resume(story.stream, f"{story.stream.context.stream}-0")
-    check(story.log, POSITION, PASS, only={POSITION})
-    check(story.comes_back().log, POSITION, PASS, only={POSITION})
-    check(refused(revision, "EVENTS_GONE", 410), POSITION, PASS, only={POSITION})
-    check(refused(revision, "UNKNOWN_EVENT_ID", 400), POSITION, WARN, only={POSITION})
+    last = f"{story.stream.context.stream}-{last}"
+    story.session.resume(story.stream, last, status=status, refusal=refusal)
+    check(story.log, POSITION, verdict, only={POSITION})
 
 
-def test_an_id_of_an_earlier_run_names_a_session_that_is_gone() -> None:
-    check(refused("2025-11-25", "UNKNOWN_SESSION", 404), POSITION, SILENT)
-
-
-def test_a_socket_may_have_taken_a_part() -> None:
-    story = Story()
-    story.session.resume(story.stream, f"{story.stream.context.stream}-5")
-    check(story.log, POSITION, UNCLEAR)
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-@pytest.mark.parametrize(
-    ("returns", "after", "verdict"),
-    [(0, 10, PASS), (1, 10, SILENT), (2, 10, WARN), (5, 10, WARN), (5, 0.5, PASS)],
+@each("revision", LEGACY)
+@each(
+    "streams, returns, after, last, verdict",
+    [
+        (1, 0, 10, 1, PASS),
+        (1, 1, 10, 1, SILENT),
+        (1, 2, 10, 1, WARN),
+        (1, 5, 10, 1, WARN),
+        (1, 5, 0.5, 1, PASS),
+        (1, 1, 0.5, 2, SILENT),  # the event of the answer
+        (2, 1, 0.5, 2, WARN),
+        (2, 1, 10, 1, SILENT),
+    ],
 )
-def test_who_has_the_answer_stays_away(revision: str, returns: int, after: float, verdict: Verdict) -> None:
-    log = Log()
-    session = log.http().session(revision)
-    stream = session.client.stream(session.call("progress"), event_ids=True)
-    stream.tell("notifications/message", {"level": "info", "data": "x"})
-    stream.answer({"content": []})
-    log.after(after)
-    for _ in range(returns):
-        session.resume(stream, f"{stream.context.stream}-1").close("end of stream")
-    check(log, STOPS, verdict, only={STOPS})
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-@pytest.mark.parametrize(("streams", "verdict"), [(1, SILENT), (2, WARN)])
-def test_who_names_the_event_of_the_answer_has_read_it(revision: str, streams: int, verdict: Verdict) -> None:
+def test_who_has_the_answer_stays_away(
+    revision: str, streams: int, returns: int, after: float, last: int, verdict: Verdict
+) -> None:
     log = Log()
     session = log.http().session(revision)
     for _ in range(streams):
         stream = session.client.stream(session.call("progress"), event_ids=True)
+        stream.tell("notifications/message", {"level": "info", "data": "x"})
         stream.answer({"content": []})
-        log.after(0.5)
-        session.resume(stream).close("end of stream")
+        log.after(after)
+        for _ in range(returns):
+            session.resume(stream, f"{stream.context.stream}-{last}").close("end of stream")
     check(log, STOPS, verdict, only={STOPS})
 
 
-@pytest.mark.parametrize("revision", LEGACY)
-@pytest.mark.parametrize("status", [400, 410])
-@pytest.mark.parametrize(
-    ("tries", "every", "verdict"),
+@each("revision", LEGACY)
+@each("status", [400, 410])
+@each(
+    "tries, every, verdict",
     [(0, 1, SILENT), (1, 1, PASS), (4, 1, PASS), (8, 1, UNCLEAR), (11, 1, WARN), (30, 20, PASS)],
 )
 def test_a_stream_that_cannot_be_resumed(
@@ -196,26 +188,28 @@ def test_a_stream_that_cannot_be_resumed(
     for _ in range(tries):
         story.session.resume(story.stream, "p9-1", status=status, refusal="EVENTS_GONE")
         story.log.after(every)
-    check(story.is_over(90), GIVES_UP, verdict, only={GIVES_UP})
+    check(story.acts("30"), GIVES_UP, verdict, only={GIVES_UP})
 
 
-@pytest.mark.parametrize("revision", LEGACY)
-@pytest.mark.parametrize(
-    ("story", "verdict"),
+@each("revision", LEGACY)
+@each(
+    "acts, verdict",
     [
-        (lambda revision: Story(revision).comes_back(), PASS),
-        (lambda revision: Story(revision).lives(10, 10), PASS),
-        (lambda revision: Story(revision).calls_again(2), WARN),
-        (lambda revision: Story(revision).calls_again(2, {"other": 1}), PASS),
-        (lambda revision: Story(revision).calls_again(10), UNCLEAR),  # a person may ask again
-        (lambda revision: Story(revision).calls_again(0.1).comes_back(1), WARN),  # both
-        (lambda revision: Story(revision).cancels().calls_again(1), PASS),
-        (lambda revision: Story(revision, "client").calls_again(1), SILENT),
-        (Story, SILENT),
+        ("0.6 back", PASS),
+        ("10 ping 10 ping", PASS),
+        ("2 call", WARN),
+        ("0.1 call 1 back", WARN),  # it comes back as well
+        ("0.6 back 1 call", PASS),
+        ("2 other", PASS),
+        ("10 call", UNCLEAR),  # a person may ask again
+        ("cancel 1 call", PASS),
+        ("gap 1 call", UNCLEAR),
+        ("", SILENT),
     ],
 )
-def test_a_call_is_resumed_and_not_made_twice(revision: str, story: Callable[[str], Story], verdict: Verdict) -> None:
-    check(story(revision).is_over(), AGAIN, verdict, only={AGAIN})
+def test_a_call_is_resumed_and_not_made_twice(revision: str, acts: str, verdict: Verdict) -> None:
+    check(Story(revision).acts(acts), AGAIN, verdict, only={AGAIN})
+    check(Story(revision, "client").acts("1 call"), AGAIN, SILENT, only={AGAIN})
 
 
 def test_equal_calls_side_by_side() -> None:
@@ -229,9 +223,3 @@ def test_equal_calls_side_by_side() -> None:
     session.call("test_reconnection")
     log.idle(60)
     check(log, AGAIN, SILENT, only={AGAIN})
-
-
-def test_a_gap_leaves_a_repetition_open() -> None:
-    story = Story()
-    story.log.gap()
-    check(story.calls_again(1).is_over(), AGAIN, UNCLEAR, only={AGAIN})

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any, Final
 
 from probe.judge.verdicts import Verdict
 
-from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check, play
 from .logs import Http, HttpSession, Log, judged
 
-LEGACY = ["2025-03-26", "2025-06-18", "2025-11-25"]
-REINITIALIZE = "session.reinitialize-without-id"
-DEAD = "session.dead-id-abandoned"
-AS_GIVEN = "session.id-as-given"
-DELETED = "session.deleted"
-AFTER = "session.nothing-after-delete"
-CHURNED = "session.not-churned"
+LEGACY: Final = ["2025-03-26", "2025-06-18", "2025-11-25"]
+REINITIALIZE, DEAD, AS_GIVEN = "session.reinitialize-without-id", "session.dead-id-abandoned", "session.id-as-given"
+DELETED, AFTER, CHURNED = "session.deleted", "session.nothing-after-delete", "session.not-churned"
 
 
 def initialize(client: Http, header: str | None, named: str | None = None) -> None:
@@ -29,103 +26,72 @@ def refused(session: HttpSession, method: str = "tools/list") -> None:
     session.client.refuse(session.request(method), 404, "UNKNOWN_SESSION")
 
 
-@pytest.mark.parametrize("revision", LEGACY)
+@each("revision", LEGACY)
 def test_initialize_has_no_session_id(revision: str) -> None:
     log = Log()
     client = log.http()
     session = client.session(revision)
-    check(log, REINITIALIZE, PASS)
+    check(log, REINITIALIZE, PASS, only={REINITIALIZE})
     session.close()
     refused(session)
     initialize(client, "abcdefgh…", session.label)
     check(log, REINITIALIZE, FAIL)
 
 
-def test_an_id_of_an_earlier_run_is_no_breach_until_it_was_refused() -> None:
+@each(
+    "headers, verdict",
+    [(["abcdefgh…"], WARN), (["abcdefgh…", None], WARN), (["abcdefgh…", None, "abcdefgh…"], FAIL), ([None], PASS)],
+)
+def test_an_id_of_an_earlier_run_is_no_breach_until_it_was_refused(headers: list[str | None], verdict: Verdict) -> None:
     log = Log()
     client = log.http()
-    initialize(client, "abcdefgh…")
-    check(log, REINITIALIZE, WARN)
-    initialize(client, None)
-    check(log, REINITIALIZE, WARN)
-    initialize(client, "abcdefgh…")
-    check(log, REINITIALIZE, FAIL)
+    for header in headers:
+        initialize(client, header)
+    check(log, REINITIALIZE, verdict)
 
 
-def test_a_stopped_session_that_begins_anew() -> None:
-    log = Log()
-    client = log.http()
-    session = client.session()
-    session.close()
-    refused(session)
-    client.session()
-    check(log, REINITIALIZE, PASS)
-    log.idle(40)
-    check(log, DEAD, SILENT)
-
-
-@pytest.mark.parametrize(("after", "verdict"), [(4, PASS), (6, WARN)])
-def test_a_dead_id_is_left_alone(after: float, verdict: Verdict) -> None:
-    log = Log()
-    client = log.http()
-    old = client.session()
-    old.close()
-    refused(old)
-    new = client.session()
-    log.after(after)
-    refused(old, "ping")
-    log.after(10)
-    new.request("ping")
-    log.idle(40)
-    check(log, DEAD, verdict)
-
-
-def test_a_dead_id_in_a_delete_does_no_harm() -> None:
-    log = Log()
-    client = log.http()
-    old = client.session()
-    old.close()
-    refused(old)
-    new = client.session()
-    log.after(10)
-    old.delete(404)
-    new.request("ping")
-    log.idle(40)
-    check(log, DEAD, PASS)
-
-
-def test_of_two_clients_nobody_knows_who_holds_the_dead_id() -> None:
+def old_and_new(acts: str, *, other: str = "acme") -> Log:
+    """A session that was answered 404 and the one that follows it, and what the client does then."""
     log = Log()
     old = log.http().session()
     old.close()
     refused(old)
-    log.http(name="other").session()
-    log.after(10)
-    refused(old)
-    check(log, DEAD, UNCLEAR)
+    new = log.http(name=other).session()
+    words = {"old": lambda: refused(old, "ping"), "new": lambda: new.request("ping"), "delete": lambda: old.delete(404)}
+    play(log, acts, words)
+    return log
 
 
-def test_a_gap_leaves_a_dead_id_open() -> None:
-    log = Log()
-    client = log.http()
-    old = client.session()
-    old.close()
-    refused(old)
-    client.session()
-    log.gap()
-    check(log, DEAD, UNCLEAR)
+@each(
+    "acts, verdict",
+    [
+        ("40", SILENT),  # the client may have stopped
+        ("4 old 10 new 40", PASS),  # another worker of it
+        ("6 old 10 new 40", WARN),
+        ("10 delete new 40", PASS),
+        ("gap", UNCLEAR),
+    ],
+)
+def test_a_dead_id_is_left_alone(acts: str, verdict: Verdict) -> None:
+    log = old_and_new(acts)
+    check(log, DEAD, verdict)
+    check(log, REINITIALIZE, PASS, only={REINITIALIZE})
 
 
-@pytest.mark.parametrize("value", ["", "undefined", "null", "None"])
-def test_an_id_that_is_none(value: str) -> None:
+def test_of_two_clients_nobody_knows_who_holds_the_dead_id() -> None:
+    check(old_and_new("10 old", other="other"), DEAD, UNCLEAR)
+
+
+@each("value, verdict", [("", WARN), ("undefined", WARN), ("null", WARN), ("None", WARN), ("zzzzzzzz…", PASS)])
+def test_an_id_that_is_none_and_one_of_an_earlier_run(value: str, verdict: Verdict) -> None:
     log = Log()
     client = log.http()
     asked = client.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers={"mcp-session-id": value})
     client.refuse(asked, 404, "UNKNOWN_SESSION")
-    check(log, AS_GIVEN, WARN)
+    check(log, AS_GIVEN, verdict)
 
 
-@pytest.mark.parametrize("value", ["", "undefined"])
+@each("value", ["", "undefined"])
 def test_initialize_with_an_id_that_is_none_is_one_fault(value: str) -> None:
     log = Log()
     client = log.http()
@@ -135,105 +101,81 @@ def test_initialize_with_an_id_that_is_none_is_one_fault(value: str) -> None:
     check(log, REINITIALIZE, SILENT, only={REINITIALIZE})
 
 
-def test_an_id_of_the_server_or_of_an_earlier_run() -> None:
-    log = Log()
-    client = log.http()
-    client.session().request("ping")
-    check(log, AS_GIVEN, PASS)
-    log = Log()
-    client = log.http()
-    asked = client.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers={"mcp-session-id": "zzzzzzzz…"})
-    client.refuse(asked, 404, "UNKNOWN_SESSION")
-    check(log, AS_GIVEN, PASS)
+def test_an_id_of_the_server_and_none() -> None:
     log = Log()
     log.http().request_head("GET")
     check(log, AS_GIVEN, SILENT)
+    log.http().session().request("ping")
+    check(log, AS_GIVEN, PASS)
 
 
-@pytest.mark.parametrize("revision", LEGACY)
-def test_a_client_that_leaves_deletes_its_session(revision: str) -> None:
-    for deletes, verdict in ((True, PASS), (False, WARN)):
-        log = Log()
-        log.process("started", signal=None, asked="client")
-        session = log.http().session(revision)
-        if deletes:
-            session.delete()
-        log.process("exited", 0)
-        log.idle(3)
-        check(log, DELETED, verdict)
+def lives(acts: str, revision: str = "2025-11-25", sessions: int = 1) -> Log:
+    """A client's process with sessions, from its start."""
+    log = Log()
+    log.process("started", signal=None, asked="client")
+    opened = [log.http().session(revision) for _ in range(sessions)]
+    words: dict[str, Any] = {
+        "delete": opened[0].delete,
+        "refused": lambda: opened[0].delete(405),
+        "idle": opened[0].close,
+        "shutdown": lambda: opened[0].close("shutdown"),
+        "timed-out": lambda: log.process("timed_out"),
+        "killed": lambda: log.process("killed", signal="SIGTERM"),
+        "exited": lambda: log.process("exited", 0),
+        "crashed": lambda: log.process("exited", 3),
+        "signalled": lambda: log.process("exited", None, signal="SIGSEGV"),
+        "pipe": lambda: log.websocket().session().close(),
+    }
+    play(log, acts, words)
+    return log
+
+
+@each("revision", LEGACY)
+@each(
+    "acts, verdict",
+    [
+        ("delete exited 3", PASS),
+        ("exited 3", WARN),
+        ("exited 1 delete 30", PASS),  # it may arrive after the end of its process
+        ("refused exited 30", SILENT),
+        ("timed-out killed exited 30", UNCLEAR),
+        ("killed exited 30", UNCLEAR),
+        ("gap exited 30", UNCLEAR),
+        ("crashed 30", UNCLEAR),
+        ("signalled 30", UNCLEAR),
+        ("5000", SILENT),  # it is still there
+        ("5000 idle", UNCLEAR),
+        ("shutdown", SILENT),
+        ("delete pipe exited 30", PASS),  # which has none to send
+    ],
+)
+def test_a_client_that_leaves_deletes_its_session(revision: str, acts: str, verdict: Verdict) -> None:
+    check(lives(acts, revision), DELETED, verdict, only={DELETED})
+
+
+def test_a_session_without_delete_is_one_fault() -> None:
+    check(lives("exited 3"), DELETED, WARN)
 
 
 def test_the_finding_names_the_sessions_and_what_to_send() -> None:
-    log = Log()
-    log.process("started", signal=None, asked="client")
-    labels = [log.http().session().label for _ in range(2)]
-    log.process("exited", 0)
-    log.idle(3)
-    [remark] = judged(log)["acme"].remarks[DELETED]
-    assert f"`DELETE /mcp` with the Mcp-Session-Id that the client got for {', '.join(labels)}" in remark
+    [remark] = judged(lives("exited 3", sessions=2))["acme"].remarks[DELETED]
+    assert "`DELETE /mcp` with the Mcp-Session-Id that the client got for s1, s2" in remark
 
 
-def ends(log: Log, how: str) -> None:
-    """How a client's process ends that leaves its session open."""
-    if how == "timed out":
-        log.process("timed_out")
-    if how in ("timed out", "killed"):
-        log.process("killed", signal="SIGTERM")
-        log.process("exited", 0)
-    elif how == "perhaps killed":
-        log.gap(1)
-        log.process("exited", 0)
-    elif how == "crashed":
-        log.process("exited", 1)
-    elif how == "signalled":
-        log.process("exited", None, signal="SIGSEGV")
+@each(
+    "acts, said",
+    [
+        ("killed exited", "a signal was sent to the client's process, or to one that it had started, so that it ends"),
+        ("crashed", "the client's process ended with status 3; it may have crashed"),
+        ("signalled", "the client's process was ended by a signal; it may have crashed"),
+    ],
+)
+def test_a_session_that_is_left_says_how_the_process_ended(acts: str, said: str) -> None:
+    found = judged(lives(acts), over=None)["acme"]
+    assert (found[DELETED], found.remarks[DELETED]) == (UNCLEAR, [said])
 
 
-@pytest.mark.parametrize("how", ["timed out", "killed", "perhaps killed", "crashed", "signalled"])
-def test_a_client_that_does_not_choose_to_leave(how: str) -> None:
-    log = Log()
-    log.process("started")
-    log.http().session()
-    ends(log, how)
-    log.idle(30)
-    check(log, DELETED, UNCLEAR)
-
-
-def test_a_delete_that_is_refused_was_sent() -> None:
-    log = Log()
-    session = log.http().session()
-    session.delete(405)
-    log.process("exited", 0)
-    log.idle(30)
-    check(log, DELETED, SILENT)
-
-
-def test_a_delete_may_arrive_after_the_end_of_its_process() -> None:
-    log = Log()
-    session = log.http().session()
-    log.process("exited", 0)
-    log.after(1)
-    session.delete()
-    log.idle(30)
-    check(log, DELETED, PASS)
-
-
-def test_a_session_whose_client_is_still_there() -> None:
-    log = Log()
-    session = log.http().session()
-    log.idle(5000)
-    check(log, DELETED, SILENT)
-    session.close()
-    check(log, DELETED, UNCLEAR)
-
-
-def test_a_log_that_ends_with_its_server() -> None:
-    log = Log()
-    log.http().session().close("shutdown")
-    check(log, DELETED, SILENT)
-
-
-@pytest.mark.parametrize(("comes_back", "verdict"), [(False, WARN), (True, UNCLEAR)])
+@each("comes_back, verdict", [(False, WARN), (True, UNCLEAR)])
 def test_sessions_that_are_replaced_again_and_again(comes_back: bool, verdict: Verdict) -> None:
     log = Log()
     client = log.http()
@@ -248,44 +190,24 @@ def test_sessions_that_are_replaced_again_and_again(comes_back: bool, verdict: V
     check(log, DELETED, verdict)
 
 
-def test_a_session_on_a_pipe_has_no_delete() -> None:
-    log = Log()
-    log.websocket().session().close()
-    log.process("exited", 0)
-    log.idle(30)
-    check(log, DELETED, SILENT, only={DELETED})
-
-
-@pytest.mark.parametrize(("after", "method", "verdict"), [(0.5, "ping", PASS), (2, "ping", WARN)])
-def test_a_deleted_session_is_not_used(after: float, method: str, verdict: Verdict) -> None:
+@each(
+    "acts, verdict",
+    [
+        ("", SILENT),
+        ("delete 0.5 use 1", PASS),
+        ("delete 2 use 1", WARN),
+        ("delete 3 again 40", PASS),  # a second DELETE is harmless
+        ("delete gap", UNCLEAR),
+    ],
+)
+def test_a_deleted_session_is_not_used(acts: str, verdict: Verdict) -> None:
     log = Log()
     session = log.http().session()
-    session.delete()
-    log.after(after)
-    refused(session, method)
-    log.idle(1)
+    play(log, acts, {"delete": session.delete, "again": lambda: session.delete(404), "use": lambda: refused(session)})
     check(log, AFTER, verdict)
 
 
-def test_a_second_delete_is_harmless() -> None:
-    log = Log()
-    session = log.http().session()
-    check(log, AFTER, SILENT)
-    session.delete()
-    log.after(3)
-    session.delete(404)
-    log.idle(40)
-    check(log, AFTER, PASS)
-
-
-def test_a_gap_after_a_delete() -> None:
-    log = Log()
-    log.http().session().delete()
-    log.gap()
-    check(log, AFTER, UNCLEAR)
-
-
-def opens(log: Log, client: Http, sessions: int, *, used: bool, every: float = 20) -> None:
+def opens(log: Log, client: Http, sessions: int, *, used: bool, every: float = 20) -> Log:
     for _ in range(sessions):
         session = client.session()
         session.get().close()
@@ -293,16 +215,16 @@ def opens(log: Log, client: Http, sessions: int, *, used: bool, every: float = 2
             session.request("ping")
         session.delete()
         log.idle(every)
+    return log
 
 
-@pytest.mark.parametrize(
-    ("sessions", "used", "every", "verdict"),
-    [(4, False, 20, SILENT), (5, False, 20, WARN), (5, True, 20, PASS), (5, False, 200, SILENT)],
+@each(
+    "sessions, used, every, verdict",
+    [(4, False, 20, SILENT), (5, False, 20, WARN), (5, True, 20, PASS), (5, True, 1, PASS), (5, False, 200, SILENT)],
 )
 def test_sessions_are_opened_to_be_used(sessions: int, used: bool, every: float, verdict: Verdict) -> None:
     log = Log()
-    opens(log, log.http(), sessions, used=used, every=every)
-    check(log, CHURNED, verdict)
+    check(opens(log, log.http(), sessions, used=used, every=every), CHURNED, verdict, only={CHURNED})
 
 
 def test_a_session_that_is_used_late_is_used() -> None:
@@ -311,8 +233,8 @@ def test_a_session_that_is_used_late_is_used() -> None:
     for _ in range(3):
         windows = [client.session() for _ in range(4)]
         log.idle(30)
-        for each in windows:
-            each.request("ping")
+        for window in windows:
+            window.request("ping")
     check(log, CHURNED, PASS)
 
 
@@ -323,24 +245,4 @@ def test_health_checks_have_no_label_and_two_clients_are_none() -> None:
         check(log, CHURNED, SILENT, f"s{number + 1}")
     log = Log()
     log.http(name="other").session()
-    opens(log, log.http(), 10, used=False)
-    check(log, CHURNED, UNCLEAR)
-
-
-@pytest.mark.parametrize(
-    ("killed", "status", "said"),
-    [
-        (True, 0, "a signal was sent to the client's process, or to one that it had started, so that it ends"),
-        (False, 3, "the client's process ended with status 3; it may have crashed"),
-        (False, None, "the client's process was ended by a signal; it may have crashed"),
-    ],
-)
-def test_a_session_that_is_left_says_how_the_process_ended(killed: bool, status: int | None, said: str) -> None:
-    log = Log()
-    log.process("started")
-    log.http().session()
-    if killed:
-        log.process("killed", signal="SIGTERM")
-    log.process("exited", status)
-    found = judged(log, over=None)["acme"]
-    assert (found[DELETED], found.remarks[DELETED]) == (UNCLEAR, [said])
+    check(opens(log, log.http(), 10, used=False), CHURNED, UNCLEAR)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from probe.judge.verdicts import Verdict
 
-from .checks import PASS, SILENT, UNCLEAR, WARN, check
-from .logs import Log
+from ..support.rows import each
+from .checks import PASS, SILENT, UNCLEAR, WARN, check, play
+from .logs import Log, Pipe
 
-FRAMES = "websocket.text-frames"
-PINGS = "websocket.answers-pings"
-ORDER = "websocket.closes-in-order"
-REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
+FRAMES, PINGS, ORDER = "websocket.text-frames", "websocket.answers-pings", "websocket.closes-in-order"
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize(
-    ("by", "code", "verdict"),
+@each("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+@each(
+    "by, code, verdict",
     [
         ("client", 1000, PASS),
         ("client", 1002, PASS),
@@ -37,109 +33,73 @@ def test_messages_are_text_frames(revision: str, by: str, code: int, verdict: Ve
     check(log, FRAMES, verdict)
 
 
-def test_standard_streams_have_no_frames() -> None:
+@each("rule", [FRAMES, PINGS, ORDER])
+def test_standard_streams_have_no_frames(rule: str) -> None:
     log = Log()
-    pipe = log.stdio().session()
-    pipe.close("dead peer", 1003)
-    for rule in (FRAMES, PINGS, ORDER):
-        check(log, rule, SILENT)
+    log.stdio().session().close("dead peer", 1003)
+    check(log, rule, SILENT)
 
 
-def test_a_ping_is_answered() -> None:
+@each(
+    "acts, verdict",
+    [
+        ("ping", SILENT),
+        ("ping pong", PASS),
+        ("ping elsewhere", SILENT),  # on one connection, and the answer on another
+        ("ping elsewhere slow", SILENT),
+        ("ping 20 dead", UNCLEAR),  # a machine that sleeps is silent, too
+        ("ping 20 dead open ping 20 dead", WARN),
+        ("ping 20 dead open ping pong ping 20 dead", WARN),
+    ],
+)
+def test_a_ping_is_answered(acts: str, verdict: Verdict) -> None:
     log = Log()
-    pipe = log.websocket().session()
-    pipe.frame("sent", "ping")
-    check(log, PINGS, SILENT)
-    pipe.frame("received", "pong")
-    check(log, PINGS, PASS)
-
-
-@pytest.mark.parametrize(("times", "verdict"), [(1, UNCLEAR), (2, WARN)])
-def test_connections_that_fall_silent(times: int, verdict: Verdict) -> None:
-    log = Log()
-    for _ in range(times):
-        pipe = log.websocket().session()
-        pipe.frame("sent", "ping")
-        log.after(20)
-        pipe.close("dead peer", 1006)
+    pipes: list[Pipe] = [log.websocket().session()]
+    words = {
+        "ping": lambda: pipes[-1].frame("sent", "ping"),
+        "pong": lambda: pipes[-1].frame("received", "pong"),
+        "elsewhere": lambda: log.websocket().frame("received", "pong"),
+        "slow": lambda: pipes[-1].close("the client reads too slowly", 1008),
+        "dead": lambda: pipes[-1].close("dead peer", 1006),
+        "open": lambda: pipes.append(log.websocket().session()),
+    }
+    play(log, acts, words)
     check(log, PINGS, verdict)
 
 
-def test_a_ping_on_one_connection_is_not_answered_on_another() -> None:
-    log = Log()
-    first, second = log.websocket(), log.websocket()
-    first.frame("sent", "ping")
-    second.frame("received", "pong")
-    check(log, PINGS, SILENT)
-    first.close("the client reads too slowly", 1008)
-    check(log, PINGS, SILENT)
-
-
-@pytest.mark.parametrize("how", ["code", "empty frame"])
-def test_a_close_frame(how: str) -> None:
+@each(
+    "acts, verdict",
+    [
+        ("coded", PASS),
+        ("frame leave", PASS),  # an empty one has no code
+        ("server", SILENT),
+        ("leave", UNCLEAR),
+        ("started exited leave", WARN),
+        ("started leave exited", WARN),
+        ("started leave 1 exited", WARN),
+        ("started leave 10 exited", UNCLEAR),
+        ("started 10 exited 10 leave", UNCLEAR),
+        ("started killed exited leave", UNCLEAR),
+        ("started leave killed exited", UNCLEAR),
+        ("started gap exited leave", UNCLEAR),  # it was perhaps told to end
+        ("started leave gap exited", UNCLEAR),
+        ("started crashed leave", UNCLEAR),
+        ("started leave crashed", UNCLEAR),
+        ("started leave gap 20", UNCLEAR),
+    ],
+)
+def test_a_connection_ends_with_a_close_frame(acts: str, verdict: Verdict) -> None:
     log = Log()
     pipe = log.websocket().session()
-    if how == "empty frame":
-        pipe.frame("received", "close")
-    pipe.close("client", 1000 if how == "code" else None)
-    check(log, ORDER, PASS)
-
-
-def test_the_server_closed() -> None:
-    log = Log()
-    log.websocket().session().close("the server is shutting down", 1001)
-    check(log, ORDER, SILENT)
-
-
-def test_a_broken_connection_has_many_causes() -> None:
-    log = Log()
-    log.websocket().session().close("client")
-    check(log, ORDER, UNCLEAR)
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_a_client_that_leaves_without_a_close_frame(before: bool) -> None:
-    log = Log()
-    log.process("started")
-    pipe = log.websocket().session()
-    if before:
-        log.process("exited", 0)
-        pipe.close("client")
-    else:
-        pipe.close("client")
-        log.process("exited", 0)
-    check(log, ORDER, WARN)
-
-
-@pytest.mark.parametrize("how", ["killed", "told", "perhaps told", "crashed", "long before", "never"])
-@pytest.mark.parametrize("before", [True, False])
-def test_a_client_that_does_not_choose_to_leave(how: str, before: bool) -> None:
-    log = Log()
-    log.process("started")
-    pipe = log.websocket().session()
-    if before:
-        pipe.close("client")
-    if how == "killed":
-        log.process("killed", signal="SIGKILL")
-        log.process("exited", None, signal="SIGKILL")
-    elif how in ("told", "perhaps told"):
-        log.process("killed", signal="SIGTERM") if how == "told" else log.gap(1)
-        log.process("exited", 0)
-    elif how == "crashed":
-        log.process("exited", 1)
-    elif how == "long before":
-        log.idle(10)
-        log.process("exited", 0)
-        log.idle(10)
-    if not before:
-        pipe.close("client")
-    check(log, ORDER, UNCLEAR)
-
-
-def test_a_gap_says_nothing_about_the_process() -> None:
-    log = Log()
-    log.process("started")
-    log.websocket().session().close("client")
-    log.gap()
-    log.idle(20)
-    check(log, ORDER, UNCLEAR)
+    words = {
+        "coded": lambda: pipe.close("client", 1000),
+        "frame": lambda: pipe.frame("received", "close"),
+        "leave": lambda: pipe.close("client"),
+        "server": lambda: pipe.close("the server is shutting down", 1001),
+        "started": lambda: log.process("started"),
+        "killed": lambda: log.process("killed", signal="SIGTERM"),
+        "exited": lambda: log.process("exited", 0),
+        "crashed": lambda: log.process("exited", 1),
+    }
+    play(log, acts, words)
+    check(log, ORDER, verdict)
