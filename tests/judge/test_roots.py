@@ -49,12 +49,14 @@ ANSWERS: list[tuple[Expected, Story]] = [
 ]
 
 
-def _list(session: HttpSession | Pipe, result: Any, *, notify: bool = False) -> None:
+def _list(session: HttpSession | Pipe, result: Any, told: str = "", **options: Any) -> None:
     question, call = ask(session, LIST, {})
     session.log.after(1)
-    if notify:
+    if told in ("early", "just before"):
         session.notify("notifications/roots/list_changed")
-    reply(session, question, {"jsonrpc": "2.0", "id": question.id, "result": result})
+    if told == "early":
+        session.log.after(20)
+    reply(session, question, {"jsonrpc": "2.0", "id": question.id, "result": result}, **options)
     session.answer(call, {"content": []})
 
 
@@ -65,7 +67,8 @@ def changed(first: Any, second: Any, told: str = "", **options: Any) -> Log:
     capabilities = CAPABILITIES if options.get("declared", True) else {**CAPABILITIES, "roots": {}}
     way, revision = options.get("way", "http"), options.get("revision", "2025-11-25")
     session = open_session(log, way, revision, capabilities=capabilities)
-    _list(session, first, notify=told == "just before")
+    hides = {"hidden": (("/result/roots", "array"),)}
+    _list(session, first, told, **(hides if told == "first hidden" else {}))
     log.after(60)
     if told == "gap":
         log.gap()
@@ -77,7 +80,7 @@ def changed(first: Any, second: Any, told: str = "", **options: Any) -> Log:
         log.add(events.LimitReached("requests_per_second", 1), structs.replace(session.context, label="acme"))
     elif told == "restart":
         session = open_session(log, way, revision)
-    _list(session, second)
+    _list(session, second, **(hides if told == "second hidden" else {}))
     if told == "closed":
         session.close()
     elif told == "after":
@@ -96,9 +99,9 @@ CHANGES: list[tuple[Expected, Story]] = [
     ),
     # The monotonic clock may count from the start of the machine.
     ({TOLD: FAIL}, partial(changed, A, AB, way="stdio", begins=0.0)),
-    *(({TOLD: PASS}, partial(changed, A, AB, told)) for told in ("after", "just before")),
+    *(({TOLD: PASS}, partial(changed, A, AB, told)) for told in ("after", "just before", "early")),
     *(({TOLD: UNCLEAR}, partial(changed, A, AB, told)) for told in ("elsewhere", "limited", "closed")),
-    *(({TOLD: SILENT}, partial(changed, A, AB, told)) for told in ("gap", "restart")),
+    *(({TOLD: SILENT}, partial(changed, A, AB, told)) for told in ("gap", "restart", "first hidden", "second hidden")),
     ({TOLD: SILENT}, partial(changed, A, AB, declared=False)),
     ({TOLD: WARN}, partial(changed, A, AB, "between", declared=False)),
     ({TOLD: SILENT}, partial(changed, AB, BA)),
@@ -106,6 +109,22 @@ CHANGES: list[tuple[Expected, Story]] = [
     ({TOLD: SILENT}, partial(changed, roots("file:///c%3A/Work/"), roots("file:///C:/work"))),
     ({TOLD: UNCLEAR}, partial(changed, A, NAMED)),
 ]
+
+
+def undeclared() -> Log:
+    """A refusal in a session that declared nothing, and silence in one that did."""
+    log = Log()
+    for capabilities in ({}, CAPABILITIES):
+        session = open_session(log, capabilities=capabilities)
+        question, call = ask(session, LIST, {})
+        if not capabilities:
+            reply(session, question, {"jsonrpc": "2.0", "id": question.id, "error": {"code": -32601, "message": "no"}})
+            session.answer(call, {"content": []})
+    log.after(29)
+    session.request("tools/list")
+    log.idle(10)
+    return log
+
 
 refuses, waits = partial(refused, LIST, {}, result=A), partial(unanswered, LIST, {}, 29)
 SERVING: list[tuple[Expected, Story]] = [
@@ -118,6 +137,7 @@ SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: UNCLEAR}, partial(waits, times=2, withdrawn=10)),
     ({SERVED: UNCLEAR}, partial(waits, times=2, gap=True)),
     ({SERVED: SILENT}, partial(waits, silent=True)),
+    ({SERVED: UNCLEAR}, undeclared),
     (dict.fromkeys((URI, TOLD, SERVED), SILENT), listed_tools),
 ]
 

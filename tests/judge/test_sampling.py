@@ -22,8 +22,9 @@ REJECTED = {"code": -1, "message": "User rejected sampling request"}
 
 
 def sampled(more: Any, *offered: Any, **options: Any) -> Story:
-    """A good answer with other members; `offered` are tools."""
-    params = {**SAMPLING, "tools": list(offered)} if offered else SAMPLING
+    """A good answer with other members; `offered` are tools. Options: `maxTokens`, and those of `asked`."""
+    tools = {"tools": list(offered)} if offered else {}
+    params = {**SAMPLING, **tools, "maxTokens": options.pop("maxTokens", 10)}
     return partial(asked, SAMPLE, params, {**SAMPLED, **more}, **options)
 
 
@@ -68,6 +69,10 @@ STORIES: list[tuple[Expected, Story]] = [
         for length, verdict in ((80, PASS), (81, UNCLEAR), (160, UNCLEAR), (161, WARN))
     ),
     ({MOST: SILENT}, sampled({"content": PICTURE})),
+    ({MOST: SILENT}, sampled(text(1), hidden=(("/content/text", "string"),))),
+    *(({MOST: SILENT}, sampled(text(1), maxTokens=most)) for most in ("10", 0)),
+    # The form of an answer in a round is another rule's.
+    ({SHAPE: SILENT, "mrtr.answer-shape": FAIL}, partial(asked, SAMPLE, SAMPLING, {"result": SAMPLED}, way="round")),
     *(({TOOLS: WARN}, sampled({"content": [TOOL_USE]}, way=way)) for way in ("http", "round")),
     *(({TOOLS: WARN}, sampled({"stopReason": "toolUse"}, way=way)) for way in ("http", "round")),
     *(({TOOLS: SILENT}, sampled({"content": [TOOL_USE]}, TOOL, way=way)) for way in ("http", "round")),

@@ -1,4 +1,4 @@
-"""What the rules about answers to the server share: their form, and whether a client serves what it declares."""
+"""Shared by the rules about answers to the server: their form, and if a client serves its declared capabilities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..trace.series import NEVER
 from ..trace.trace import Trace
 
 _METHOD_NOT_FOUND: Final = -32601
-# One refusal may be a slip of a client that is just starting. The report shows the newest three.
+# One refusal may be a slip at the start of a client. The report shows the newest three.
 _PATTERN: Final = 2
 _SHOWN: Final = 3
 
@@ -22,8 +22,8 @@ _SHOWN: Final = 3
 def has_form(reply: Reply, revision: str, definition: str) -> Finding:
     """An answer fits a definition of the schema.
 
-    null in the place of a member that should be left out is a warning: libraries with fixed fields write it, and the
-    pages of the specification say of an empty content only that it is typically omitted.
+    null for an optional member is a WARN: libraries with fixed fields write it, and the specification calls an empty
+    content only "typically omitted".
     """
     hidden, at = reply.message.hidden, reply.pointer
     found = misfit(revision, definition, reply.value, hidden, at=at)
@@ -43,7 +43,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def has_result(reply: Reply) -> bool:
-    """True for an answer that is no error."""
+    """True for a result, False for an error."""
     return reply.error is None
 
 
@@ -53,11 +53,11 @@ def serves(
     is_served: Callable[[Reply], bool],
     other: Callable[[Question, Trace], Question | None] | None = None,
 ) -> Finding | None:
-    """A client answers the questions that it declared it answers.
+    """A client serves a declared capability.
 
-    Only -32601 to every one of them is certain: any other error may have its reason in the moment. A result that is
-    malformed was an attempt, and is left to the rules about its form. `other` finds an earlier question that was not
-    served, where no other answer is such a refusal.
+    Only -32601 to every question is certain: another error may have a reason in the moment. A malformed result was an
+    attempt; other rules judge its form. `other` finds an earlier question without an answer, if this is the first
+    refusal.
     """
     question = reply.question
     if not question.is_declared:
@@ -73,7 +73,7 @@ def serves(
 
 
 def never_serves(question: Question, trace: Trace, what: str, shown_by: Sequence[Seen]) -> Finding:
-    """A question was not served: a pattern only where none ever was, and `shown_by` are two that were not."""
+    """A question was not served. FAIL takes two of them in `shown_by`, and none that was ever served."""
     if len(shown_by) < _PATTERN or trace.seen.first(REPLY, question.method, _knows_method, until=trace.at) is not None:
         return UNCLEAR(f"{what} to this question, though it is declared", *shown_by, at=question)
     remark = f"{what} to every such question, though it is declared"
@@ -84,13 +84,11 @@ def never_serves(question: Question, trace: Trace, what: str, shown_by: Sequence
 def is_silent(question: Question, trace: Trace, seconds: float, *, given_up: bool) -> bool:
     """No answer came to a declared question within some seconds, and other messages of its session did.
 
-    A question that the server has `given_up` before shows nothing. In 2026-07-28 a client need not retry, and so owes
-    nothing.
+    A question is inconclusive if the server has `given_up` before. In 2026-07-28 a client need not retry.
     """
-    had, session = question.delivered, question.sent.in_session
-    if had is None or session is None or question.key is not None or not question.is_declared:
+    had, until, session = question.had, question.had + seconds, question.sent.in_session
+    if session is None or question.key is not None or not question.is_declared:
         return False
-    until = had + seconds
     if question.replied_by(until) or session.closed_by(until):
         return False
     if given_up:

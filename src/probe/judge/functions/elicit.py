@@ -1,4 +1,4 @@
-"""Rules `elicit.*`: forms and pages that the server asked a person to fill in or open."""
+"""Rules `elicit.*`: forms and pages for a person to fill in or to open."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEARLY: Final = 0.9
 
 @rule("elicit.action", each=REPLY, methods=_ELICIT)
 def names_action(reply: Reply, trace: Trace) -> Finding | None:
-    """Says accept, decline or cancel."""
+    """Answers with an action: accept, decline or cancel."""
     if reply.error is not None or reply.is_wrapped or reply.hides("action"):
         return None
     action = members(reply.value).get("action")
@@ -42,7 +42,7 @@ def names_action(reply: Reply, trace: Trace) -> Finding | None:
 def fits_form(reply: Reply, trace: Trace) -> Finding | None:
     """Sends content that fits the form: required fields, bounds, choices, patterns and formats.
 
-    The JSON types are elicit.value-types. An optional field that is null or empty was left empty.
+    JSON types are judged by elicit.value-types. null and "" in an optional field count as left empty.
     """
     content, required = _accepted(reply), _required(reply)
     if content is None:
@@ -99,8 +99,8 @@ def adds_no_content(reply: Reply, trace: Trace) -> Finding | None:
 def fills_in_defaults(reply: Reply, trace: Trace) -> Finding | None:
     """Fills in defaults.
 
-    A person may clear fields and a client need not know defaults, so only a form that lacks all of them counts. Fields
-    that are required as well show nothing, as they are filled in anyway.
+    A person may clear fields, and a client need not know defaults: only a form without all of them counts. Required
+    fields are filled in anyway and do not count.
     """
     content, required = _accepted(reply), _required(reply)
     given = [name for name, field in _fields(reply).items() if "default" in field and name not in required]
@@ -112,7 +112,7 @@ def fills_in_defaults(reply: Reply, trace: Trace) -> Finding | None:
 
 
 def _accepted(reply: Reply) -> Mapping[str, Any] | None:
-    """The content of a form that was accepted; None for any other answer, and where all of it is hidden."""
+    """The content of an accepted form; None for any other answer, and where all of it is hidden."""
     value = members(reply.value)
     if value.get("action") != "accept" or reply.question.is_url:
         return None
@@ -131,7 +131,7 @@ def _required(reply: Reply) -> list[str]:
 
 
 class _Pages:
-    """The pages that the client was asked to open, and the visits of those that came at once."""
+    """The pages of all questions, and the first immediate visit of each, by URL."""
 
     def __init__(self) -> None:
         self.asked: Newest[str, None] = Newest(_MOST_PAGES)
@@ -140,7 +140,7 @@ class _Pages:
 
 @rule("elicit.url-not-prefetched", each=QUESTION, methods=_ELICIT)
 def has_page(question: Question, trace: Trace) -> Finding | None:
-    """Does not fetch an elicited URL by itself. A round that asks again names the same page."""
+    """Does not fetch an elicited URL by itself. Two rounds may ask for one page."""
     if question.is_url:
         trace.kept(_Pages).asked.store(str(question.params.get("url")), None)
     return None
@@ -157,10 +157,10 @@ def answers_first(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.url-not-prefetched", each=PAGE)
 def fetches_page(visit: PageVisit, trace: Trace) -> Finding | None:
-    """A browser says that it navigates.
+    """A browser sends Sec-Fetch headers.
 
-    Without that, a look within a second of the question and before any answer may be that of a scanner of links, so
-    only three of three are certain.
+    Without them, a visit within a second of the question and before any answer may be a scanner of links: FAIL takes
+    three of three.
     """
     question, exchange, pages = visit.question, visit.exchange, trace.kept(_Pages)
     url, had = str(question.params.get("url")), question.delivered
@@ -175,7 +175,7 @@ def fetches_page(visit: PageVisit, trace: Trace) -> Finding | None:
         return UNCLEAR(remark, visit, at=question)
     pages.fetched.store(url, visit)
     remark = f"the page was asked for {after:.2f} s after the question, before any answer"
-    # A browser sends no Sec-Fetch headers to a page without TLS that is not on its own machine.
+    # Without TLS and on another machine, a browser sends no Sec-Fetch headers.
     may_browse = (exchange.header("user-agent") or "").startswith("Mozilla/")
     every = len(pages.fetched) == len(pages.asked) >= _PREFETCHED and not trace.gap_in(NEVER, visit.at)
     if every and not may_browse:
@@ -191,7 +191,7 @@ def serves_elicitation(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.declared-served", each=QUESTION, methods=_ELICIT)
 def answers_form(question: Question, trace: Trace) -> Finding | None:
-    """A person may be at lunch, so silence is a warning after five minutes, and only where other messages came."""
+    """A person may be at lunch: WARN after five minutes, and only where other messages came."""
     seconds = trace.allowances.person_s
     withdrawn = question.withdrawn_by(trace.at + _NEARLY * seconds)
     if not is_silent(question, trace, seconds, given_up=withdrawn):

@@ -1,4 +1,4 @@
-"""Rules `mrtr.*`: requests that come again with what the server asked for (2026-07-28)."""
+"""Rules `mrtr.*`: retries with answers to the server's questions (2026-07-28)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..trace.trace import Trace
 from ..values import pointer
 from .answering import has_form
 
-# A text that has so much of a state in common with it was made from it.
+# A text with so large a share of a state was made from it.
 _RESEMBLANCE: Final = 0.5
 _STATE: Final = pointer("params", "requestState")
 _ARGUMENTS: Final = pointer("params", "arguments")
@@ -32,12 +32,12 @@ _SUPPORTED: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 def echoes_state(retry: Retry, trace: Trace) -> Finding | None:
     """Gives requestState back exactly.
 
-    An unknown state may be one of an earlier run of the server. It is a changed one where it resembles what an open
-    round of an equal request was given, and it is none at all where it is no text.
+    An unknown state may be of an earlier run of the server. It is a changed one if it resembles the state of an open
+    round of an equal request.
     """
     if retry.round is not None:
         return PASS(retry.round.sent)
-    why = "the log does not tell which round this belongs to"
+    why = "the log does not show which round this belongs to"
     if retry.message.hides(_STATE) or trace.subject.dialogue.rounds.forgot < retry.at:
         return UNCLEAR(why)
     trace.sure.whole(why)
@@ -50,7 +50,7 @@ def echoes_state(retry: Retry, trace: Trace) -> Finding | None:
     like = next((each for each in open_rounds if _resembles(state, str(each.state))), None)
     if like is not None:
         return FAIL("requestState is not the text that was given, but resembles it", like.sent)
-    # Where nothing is open that it could belong to, a state of no round at all is mrtr.no-state-invented.
+    # Without an open round it may be invented: mrtr.no-state-invented.
     return WARN("requestState was never given here; it may be of an earlier run")
 
 
@@ -71,7 +71,7 @@ def renews_id(retry: Retry, trace: Trace) -> Finding | None:
     same = next((each for each in (round.request, round.first) if (type(each.id), each.id) == typed), None)
     if same is None:
         return PASS()
-    # On another connection another process may go on, which counts its ids by itself.
+    # On another connection another process may go on, with its own count of ids.
     remark = f"the retry has the id {same.id!r} of the request before it"
     return (FAIL if same.pipe is message.pipe else WARN)(remark, same)
 
@@ -80,8 +80,7 @@ def renews_id(retry: Retry, trace: Trace) -> Finding | None:
 def keeps_rounds_apart(retry: Retry, trace: Trace) -> Finding | None:
     """Uses answers and state only for the request they belong to.
 
-    A retry whose arguments were changed is no other request (mrtr.same-request), unless a round of exactly those
-    arguments is open.
+    Changed arguments do not make it another request (mrtr.same-request), unless a round with these arguments is open.
     """
     if retry.round is None or retry.kin != "other" or _hides_target(retry, retry.round):
         return None
@@ -91,7 +90,7 @@ def keeps_rounds_apart(retry: Retry, trace: Trace) -> Finding | None:
 
 @rule("mrtr.isolation", each=REQUEST, methods=_SUPPORTED)
 def leaves_round_alone(request: Message, trace: Trace) -> Finding | None:
-    """Another request beside an open round has nothing of it."""
+    """A request beside an open round has neither its state nor answers."""
     round = trace.subject.dialogue.rounds.beside(request)
     if round is None or round.sent.had is None or request.at - round.sent.had >= trace.allowances.person_s:
         return None
@@ -110,7 +109,7 @@ def repeats_request(retry: Retry, trace: Trace) -> Finding | None:
 
 @rule("mrtr.inputs-first", each=RETRY, methods=_SUPPORTED)
 def brings_inputs(retry: Retry, trace: Trace) -> Finding | None:
-    """Retries with the inputs that were wanted; the server asks again for what is missing of several."""
+    """Retries with answers. The server asks again for a missing one of several, so that is a WARN."""
     round, given = retry.round, retry.message.params.get("inputResponses", {})
     if round is None or retry.kin == "other" or not round.questions or retry.message.hides(_RESPONSES):
         return None
@@ -154,12 +153,12 @@ def _named(message: Message) -> str:
 
 
 def _hides_target(retry: Retry, round: Round) -> bool:
-    """True if redaction hid something that two requests are compared by."""
+    """True if redaction hid arguments, so that the two requests cannot be compared."""
     return retry.message.hides(_ARGUMENTS) or round.request.hides(_ARGUMENTS)
 
 
 def _resembles(text: str, state: str) -> bool:
-    """True for a text that was made from a state: cut, extended, quoted, in another case or with a part changed."""
+    """True for a text made from a state: cut, extended, quoted, in another case or with a part changed."""
     one, other = text.strip().casefold(), state.strip().casefold()
     if one in other or other in one:
         return len(one) >= _RESEMBLANCE * len(other)

@@ -1,4 +1,4 @@
-"""Rules `roots.*`: the folders that a client names."""
+"""Rules `roots.*`: the folders of a client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .answering import is_silent, never_serves, serves
 
 _LIST: Final = "roots/list"
 _CHANGED: Final = "notifications/roots/list_changed"
-# Characters that RFC 3986 does not allow in a URI, and the drive of a path that was put behind `file://` as it is.
+# Characters that RFC 3986 does not allow in a URI, and a drive directly behind `file://`, such as `file://C:`.
 _UNESCAPED: Final = re.compile(r"[\x00-\x20\\<>\"^`{|}]|^file://[A-Za-z]:", re.IGNORECASE)
 
 
@@ -40,7 +40,7 @@ def names_files(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("roots.change-told", each=NOTIFICATION, methods={_CHANGED})
 def declares_changes(message: Message, trace: Trace) -> Finding | None:
-    """Declares that it notifies the server of changes, where it does."""
+    """Declares roots.listChanged if it sends such notifications."""
     session = message.in_session
     if session is None or _declares(session):
         return None
@@ -51,14 +51,14 @@ def declares_changes(message: Message, trace: Trace) -> Finding | None:
 def notifies_of_changes(reply: Reply, trace: Trace) -> Finding | None:
     """Notifies the server when its roots have changed.
 
-    The notification may still be on its way when the second answer is there, and may have left before the first one
-    that lacks the change. One that came in another session of the client, or in none, shows that it meant to notify.
+    The notification may arrive after the second answer, and may have left before the first. One in another session of
+    the client, or in none, shows good will: INCONCLUSIVE.
     """
     before, session, until = _changed(reply, trace), reply.message.in_session, trace.at + trace.allowances.settle_s
     if before is None or session is None or not _declares(session):
         return None
-    # A change of which the client notified when the first question was under way may already be in that answer.
-    since = min(before.at - trace.allowances.arrival_s, before.question.delivered or before.at)
+    # A change may be in the first answer already, if its notification came while that was under way.
+    since = min(before.at - trace.allowances.arrival_s, before.question.had)
     told = trace.seen.all(NOTIFICATION, _CHANGED, since=since, until=until)
     if any(message.in_session is session for message in told):
         return PASS(before)
@@ -73,7 +73,7 @@ def notifies_of_changes(reply: Reply, trace: Trace) -> Finding | None:
 def _changed(reply: Reply, trace: Trace) -> Reply | None:
     """The answer before this one in the session, where its roots were others."""
     before: Reply | None = trace.before(reply.message.in_session) if _has_roots(reply) else None
-    if before is None or before.message.in_session is None or trace.gap_in(before.at, reply.at):
+    if before is None or trace.gap_in(before.at, reply.at):
         return None
     if before.hides("roots") or reply.hides("roots") or _folders(before) == _folders(reply):
         return None
@@ -100,7 +100,7 @@ def answers_roots(question: Question, trace: Trace) -> Finding | None:
 
 def _is_silent(question: Question, trace: Trace) -> bool:
     seconds = trace.allowances.alive_s
-    return is_silent(question, trace, seconds, given_up=question.given_up_by((question.delivered or 0.0) + seconds))
+    return is_silent(question, trace, seconds, given_up=question.given_up_by(question.had + seconds))
 
 
 def _unanswered(before: Question, trace: Trace) -> Question | None:
@@ -118,7 +118,7 @@ def _listed(reply: Reply) -> Sequence[Mapping[str, Any]]:
 
 
 def _folders(reply: Reply) -> Mapping[str, Any]:
-    """The names of the roots, by URIs that name the same folder in any spelling."""
+    """The names of the roots by their URIs, in one spelling for each folder."""
     return {unquote(str(root.get("uri"))).casefold().rstrip("/"): root.get("name") for root in _listed(reply)}
 
 

@@ -1,4 +1,4 @@
-"""Rules `sampling.*`: completions that the server asked for."""
+"""Rules `sampling.*`: completions for the server."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def keeps_to_tokens(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("sampling.declared-served", each=REPLY, methods=_SAMPLING)
 def serves_sampling(reply: Reply, trace: Trace) -> Finding | None:
-    """Serves the sampling it declares. A person may refuse; a client without a model answers with another error."""
+    """Serves the sampling it declares. A person may refuse with -1; another error may be for want of a model."""
     return serves(reply, trace, _is_served)
 
 
@@ -64,7 +64,7 @@ def _is_served(reply: Reply) -> bool:
 def uses_offered_tools(reply: Reply, trace: Trace) -> Finding | None:
     """Uses no tools where none were offered."""
     value = members(reply.value)
-    if reply.error is not None or not value or reply.question.params.get("tools") or reply.hides():
+    if not value or reply.question.params.get("tools") or reply.hides():
         return None
     if value.get("stopReason") == "toolUse":
         return WARN("stopReason is toolUse, and no tools were offered", reply.question)

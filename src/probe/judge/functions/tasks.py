@@ -23,16 +23,16 @@ _RESULT: Final = "tasks/result"
 _CANCEL: Final = "tasks/cancel"
 _ABOUT: Final = frozenset({_GET, _RESULT, "tasks/update", _CANCEL})
 _NEWS: Final = frozenset({_GET, _RESULT, "notifications/tasks/status"})
-# Polls after which a client that follows a task has looked again.
+# A client follows a task if it looks again within so many poll intervals.
 _POLLS: Final = 10
 # A share needs so many gaps to be one; a client is given the benefit of the first ones.
 _LEAST_GAPS: Final = 5
 _FIRST_GAPS: Final = 3
 _MOST_GAPS: Final = 200
-# A client that asks again has had more than one look; a person who reloads a page asks a few times.
+# Looks after the end: two are right, and a reloaded page makes a few more.
 _GETS_AFTER_END: Final = 2
 _MANY_GETS_AFTER_END: Final = 5
-# A client that asks more often for a task that is gone has not understood the answer.
+# Looks at a task after the server has said -32602: three more are right, ten are too many.
 _GETS_OF_UNKNOWN: Final = 3
 _MANY_GETS_OF_UNKNOWN: Final = 10
 _INVALID_PARAMS: Final = -32602
@@ -55,7 +55,7 @@ class _Gaps:
 @rule("tasks.poll-interval", each=REQUEST, methods=_ABOUT)
 @rule("tasksx.poll-interval", each=REQUEST, methods=_ABOUT, one_process=True)
 def polls_slowly(request: Message, trace: Trace) -> Finding | None:
-    """Polls tasks no faster than the interval that was delivered last.
+    """Polls tasks no faster than the newest poll interval it was given.
 
     After news of the task, an answer to its question or another request about it an early look is right.
     """
@@ -98,7 +98,7 @@ def _judge_gap(gap: float, interval: float, before: Message, trace: Trace) -> Fi
 
 @rule("tasks.polls-to-end", each=TASK_TOLD, methods={"tools/call"})
 def follows_task(told: Told, trace: Trace) -> Finding | None:
-    """Follows a task to its end, where it was not told of that, or cancels it."""
+    """Follows a task to its end. A notification of the end, or `tasks/cancel`, is an excuse."""
     task, until = told.task, last_look(told, trace)
     news, requests = task.told.first(_is_news, until), task.requests
     acts = [*requests[_RESULT].between(NEVER, until)[:1], *requests[_CANCEL].between(NEVER, until)[:1]]
@@ -114,27 +114,27 @@ def _is_news(told: Told) -> bool:
 
 
 def patience(poll_s: float | None, trace: Trace) -> float:
-    """How long a client that follows a task takes to look again, in seconds."""
+    """The time for one more look at a task, in seconds."""
     return max(_POLLS * (poll_s or 0.0), trace.allowances.alive_s)
 
 
 def last_look(told: Told, trace: Trace) -> float:
-    """By when a client that follows a task has looked after its end, if it was told of the task then."""
+    """The time by which a client has looked after the end of a task; `ALWAYS` while it runs."""
     return ALWAYS if told.task.ended is None else max(told.task.ended, told.at) + patience(told.poll_s, trace)
 
 
 def unfollowed(told: Told, trace: Trace) -> Finding | None:
-    """No look at a task that has ended is a fault by then, where the client asked for other things."""
+    """The task has ended, and no look came. Raises `TooEarly` while it runs."""
     if told.task.ended is None:
         raise TooEarly(None, told.task.work)
     return neglected(told, max(told.task.ended, told.at), patience(told.poll_s, trace), _GET, trace)
 
 
 def neglected(told: Told, since: float, seconds: float, missing: str, trace: Trace) -> Finding | None:
-    """Nothing came about a task for some seconds.
+    """No request of a method came about a task for some seconds, `missing` is the method.
 
-    A client may come back for it days later, so that counts only where its session asked for other things, or the
-    client where there are no sessions.
+    A client may come back for it days later. So this counts only where other requests came: in its session, or from the
+    whole client in 2026-07-28.
     """
     session, until = told.session, since + seconds
     if (session is None and told.revision in LEGACY) or _is_gone(told, until, trace):
@@ -152,7 +152,7 @@ def neglected(told: Told, since: float, seconds: float, missing: str, trace: Tra
 
 
 def _is_gone(told: Told, until: float, trace: Trace) -> bool:
-    """True if the client that should follow a task had left: its session, or every connection where it has none."""
+    """True if the session of the task was closed; without sessions, the pipe of the task, and no act came elsewhere."""
     session, pipe = told.session, told.sent.pipe
     if session is not None and session.closed_by(until):
         return True
@@ -176,7 +176,8 @@ def fetches_result(told: Told, trace: Trace) -> Finding | None:
 def asks_for_question(told: Told, trace: Trace) -> Finding | None:
     """Calls tasks/result when a task wants input.
 
-    One that is still open does, and so does an answer to the question, which may have come on the GET stream.
+    A `tasks/result` from before may be open still. An answer to the question is right, too: it may have come on the GET
+    stream.
     """
     task, since, until = told.task, told.at, told.at + trace.allowances.alive_s
     if told.status != "input_required" or told.before == "input_required":
@@ -220,7 +221,7 @@ def names_task(reply: Reply, trace: Trace) -> Finding | None:
         return None
     related = members(reply.value.get("_meta")).get(RELATED_TASK)
     if related is None:
-        # The word that the catalogue promises: few libraries send it.
+        # "common", as the catalogue promises: few libraries send it.
         return FAIL(f"_meta has no {RELATED_TASK} (common)", reply.question)
     if members(related).get("taskId") != asked:
         return FAIL(f"{RELATED_TASK} names another task than the question", reply.question)
@@ -236,7 +237,7 @@ def names_task_once(request: Message, trace: Trace) -> Finding | None:
 @rule("tasks.stops-when-terminal", each=TASK_TOLD, methods={_GET})
 @rule("tasksx.stops-when-terminal", each=TASK_TOLD, methods={_GET, "notifications/tasks"}, one_process=True)
 def stops_at_end(told: Told, trace: Trace) -> Finding | None:
-    """Stops polling when the task has ended; a page that a person reloads may ask a few times more."""
+    """Stops polling when the task has ended. A reloaded page may ask a few times more."""
     task, session, since = told.task, told.session, told.at
     if task.over.get(session) is not told:
         return None
@@ -268,7 +269,7 @@ def _few(more: int, few: int, many: int, words: str, trace: Trace) -> Finding | 
 
 @rule("tasks.unknown-left-alone", each=ANSWERED, methods={_GET})
 def leaves_unknown(request: Message, trace: Trace) -> Finding | None:
-    """Gives up a task that is gone."""
+    """Gives up a task after the answer -32602."""
     task = trace.seen.task(request)
     if task is None or not is_unknown(request, trace) or trace.nth(("answers", task.id)) > 1:
         return None
@@ -289,5 +290,5 @@ def asks_on(request: Message, trace: Trace) -> Finding | None:
 
 
 def is_unknown(request: Message, trace: Trace) -> bool:
-    """True if the client had the answer that the server knows no such task."""
+    """True for a `tasks/get` with the answer -32602, if that was delivered."""
     return request.method == _GET and request.refusal is None and trace.seen.error_of(request) == _INVALID_PARAMS

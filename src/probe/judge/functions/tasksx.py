@@ -1,8 +1,7 @@
 """Rules `tasksx.*`: the tasks extension of 2026-07-28.
 
-There are no sessions, so a task belongs to whatever client has its id. Where nothing shows that a client is one
-process, another one may be following the task, and silence accuses neither. What is as with tasks of 2025-11-25 is in
-`tasks.py`.
+There are no sessions: a task belongs to every process with its id. Where a label may be two processes, silence of one
+is no accusation, as the other may follow the task (`one_process`). Functions for both kinds of tasks are in `tasks.py`.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from .tasks import is_unknown, last_look, patience, unfollowed
 _GET: Final = "tasks/get"
 _UPDATE: Final = "tasks/update"
 _CANCEL: Final = "tasks/cancel"
-# One handle that is ignored may be kept for later, and so may a second one.
+# One ignored handle may be kept for later, and so may a second one.
 _IGNORED_TASKS: Final = 3
-# A call that is repeated so soon after its handle was taken for one that gave nothing, in seconds.
+# An equal call so soon after the handle shows that the handle was taken for no result, in seconds.
 _REPEATED_S: Final = 5.0
 _MOST_CALLS: Final = 20
-# A program that answers by itself has answered within twice the time that it took before.
+# A program answers within twice the time of its fastest answer.
 _TWICE: Final = 2
 _MOST_REPLIES: Final = 100
 _CAPABILITIES: Final = pointer("params", "_meta", CLIENT_CAPABILITIES)
@@ -42,8 +41,8 @@ _CAPABILITIES: Final = pointer("params", "_meta", CLIENT_CAPABILITIES)
 def uses_handle(told: Told, trace: Trace) -> Finding | None:
     """Understands a task handle as the answer to a call.
 
-    A client may keep a handle for later, so only three of three that were ignored, the first of them for minutes, by a
-    client that was alive for long enough after each, show that it does not know what a handle is.
+    A client may keep a handle for later. FAIL takes three ignored handles of three, the first of them ignored for five
+    minutes, and acts of the client long after each.
     """
     fate = _fate(told, trace)
     if fate is None:
@@ -63,7 +62,7 @@ def uses_handle(told: Told, trace: Trace) -> Finding | None:
 
 
 def _fate(told: Told, trace: Trace) -> Literal["used", "ignored", "idle", "asleep"] | None:
-    """What the client did with a handle: `asleep` is one that ignored it and did nothing later either."""
+    """What the client did with a handle: `ignored` with acts later, `asleep` without, `idle` with no other request."""
     if told.request is None or not _declares(told.request):
         return None
     waits, alive_s = patience(told.poll_s, trace), trace.allowances.alive_s
@@ -92,21 +91,21 @@ def sees_end(told: Told, trace: Trace) -> Finding | None:
 
 @rule("tasksx.polls-to-end", each=REQUEST, methods={_CANCEL}, one_process=True)
 def cancels_task(request: Message, trace: Trace) -> Finding | None:
-    """Only a task whose handle it had."""
+    """`tasks/cancel` counts if the handle was delivered before."""
     task = trace.seen.task(request)
     return PASS() if task is not None and task.created is not None and task.created < request.at else None
 
 
 @rule("tasksx.polls-to-end", each=ANSWERED, methods={_GET}, one_process=True)
 def sees_that_it_is_gone(request: Message, trace: Trace) -> Finding | None:
-    """A task that the server does not know any more has ended, too."""
+    """The answer -32602 is an end, too."""
     task = trace.seen.task(request)
     return PASS() if task is not None and task.created is not None and is_unknown(request, trace) else None
 
 
 @rule("tasksx.polls-to-end", each=TASK_TOLD, methods={"tools/call"}, one_process=True)
 def follows_task(told: Told, trace: Trace) -> Finding | None:
-    """A task is neglected that was not followed."""
+    """Silence after the end is judged as in 2025-11-25."""
     task, until = told.task, last_look(told, trace)
     last = task.requests[_GET].last_before(until)
     is_gone = last is not None and last.answered_by(until) and is_unknown(last, trace)
@@ -123,8 +122,8 @@ def _is_terminal(told: Told) -> bool:
 def updates_task(question: Question, trace: Trace) -> Finding | None:
     """Answers a task's questions with tasks/update.
 
-    A person may take minutes. Silence counts after five minutes of polling, or sooner where the same client has
-    answered such a question of a round in far less time than the task left it.
+    A person may take minutes. Silence counts after five minutes of polling; or at the end of the task, if the client
+    had far more time than for its answer to such a question in a round.
     """
     task = trace.subject.dialogue.tasks.find(question.task)
     if task is None or not question.is_declared:
@@ -149,8 +148,7 @@ def updates_task(question: Question, trace: Trace) -> Finding | None:
 def _judge_end(question: Question, task: TaskView, had: float, ended: float, trace: Trace) -> Finding:
     """The task has ended without an answer to its question."""
     replies = trace.seen.all(REPLY, question.method, until=ended)[-_MOST_REPLIES:]
-    in_rounds = [each for each in replies if each.question.task is None and each.question.delivered is not None]
-    took = min((each.at - (each.question.delivered or 0.0) for each in in_rounds), default=None)
+    took = min((each.at - each.question.had for each in replies if each.question.task is None), default=None)
     polled = task.requests[_GET].last_before(ended)
     if took is None or polled is None or trace.gap_in(task.created or had, ended):
         return UNCLEAR("the task ended before tasks/update came")
@@ -163,12 +161,12 @@ def _judge_end(question: Question, task: TaskView, had: float, ended: float, tra
 def updates_by_key(request: Message, trace: Trace) -> Finding | None:
     """Answers with the keys of the questions.
 
-    Keys that were emitted count as given, as the answer may be in the log before their delivery.
+    Emitted keys count: the answer may be in the log before the delivery of the question.
     """
     task, given = trace.seen.task(request), members(request.params.get("inputResponses"))
     if not given:
         return None
-    why = "the log does not tell all that this task asked"
+    why = "the log may not have all questions of this task"
     trace.sure.whole(why)
     if task is None or not task.is_whole(request.at):
         return UNCLEAR(why)
@@ -190,7 +188,7 @@ def answers_question(request: Message, trace: Trace) -> Finding | None:
 
 @rule("tasksx.no-double-answer", each=REQUEST, methods={_UPDATE}, one_process=True)
 def answers_once(request: Message, trace: Trace) -> Finding | None:
-    """What is repeated before the acknowledgement has come is innocent."""
+    """A repetition before the acknowledgement is innocent."""
     task, given = trace.seen.task(request), members(request.params.get("inputResponses"))
     if task is None:
         return None

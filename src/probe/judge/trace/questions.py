@@ -47,6 +47,11 @@ class Question:
         return self.sent.seq
 
     @property
+    def had(self) -> float:
+        """When the client had it: at its delivery; until that is in the log, at its emission."""
+        return self.sent.at if self.delivered is None else self.delivered
+
+    @property
     def related_task(self) -> str | None:
         """The task of 2025-11-25 that it says it belongs to."""
         id = members(members(self.params.get("_meta")).get(RELATED_TASK)).get("taskId")
