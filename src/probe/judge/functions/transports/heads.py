@@ -1,6 +1,6 @@
-"""What rules read in the head of an HTTP request. Accept, Content-Type and the era are read by the server's functions.
+"""Readers of the head of an HTTP request. For Accept, Content-Type and the era they call the functions of `core/`.
 
-So what `core/` refuses and what a rule finds are about the same bytes, and cannot differ.
+So a refusal of the server and a finding rest on one reading of the same bytes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ SESSION_ID: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
 LAST_EVENT: Final = "last-event-id"
 NO_IDS: Final = frozenset({"", "undefined", "null", "None"})
-"""The words that a program without a session id sends in place of one; the log shows these as they are."""
+"""Programs without a session id send one of these in its place; the log shows them as they are."""
 
 
 def is_post(exchange: Exchange) -> bool:
-    """True for a POST to the endpoint that has a body (RFC 9112 section 6.3; HTTP/2 need not say it).
+    """True for a POST to the endpoint with a body (RFC 9112 section 6.3; in HTTP/2 no header has to announce it).
 
     A POST without a body carries no message: health checks send such ones.
     """
@@ -40,7 +40,7 @@ def is_modern(exchange: Exchange) -> bool:
 
 
 def one_value(head: HttpHead, name: str) -> str | None:
-    """The value of a header that may stand once; None without it, and where two differ, which the server refuses."""
+    """The value of a header; None without it, and for two different ones, as the server refuses these."""
     try:
         return head.get(name)
     except Rejection:
@@ -48,12 +48,12 @@ def one_value(head: HttpHead, name: str) -> str | None:
 
 
 def parts(exchange: Exchange, name: str) -> Sequence[str]:
-    """The values of a header that may stand once; a gateway may have joined two of them with a comma."""
+    """The values of a header; a gateway may have joined two of them with a comma."""
     return [part.strip(" \t") for value in exchange.fields.each(name) for part in value.split(",")]
 
 
 def accepts(exchange: Exchange, *kinds: str) -> Finding:
-    """Finds whether Accept lists media types: a range that covers them serves every server, and is still no list."""
+    """Check that Accept lists media types. A range such as `*/*` covers them, and every server takes it: WARN."""
     listed = {kind: acceptance(exchange.fields, kind) for kind in kinds}
     if missing := [kind for kind, how in listed.items() if how == "not"]:
         return FAIL(f"Accept does not list {' and '.join(missing)} (client or gateway)")
@@ -63,7 +63,7 @@ def accepts(exchange: Exchange, *kinds: str) -> Finding:
 
 
 def says_json(exchange: Exchange) -> Finding:
-    """Finds whether Content-Type is that of JSON in UTF-8."""
+    """Check that Content-Type is `application/json` in UTF-8."""
     try:
         if is_json(exchange.fields):
             return PASS()
@@ -74,7 +74,7 @@ def says_json(exchange: Exchange) -> Finding:
 
 
 def session_id(exchange: Exchange) -> str | None:
-    """The session that a request for the endpoint names: by its label, else by the beginning of its id."""
+    """The session of a request for the endpoint: its label, or the beginning of an id unknown to the server."""
     value = exchange.header(SESSION_ID)
     if value is None or value in NO_IDS or not exchange.is_endpoint or exchange.is_hidden(SESSION_ID):
         return None

@@ -17,9 +17,9 @@ from .heads import SESSION_ID, VERSION, accepts, is_modern, is_post, one_value, 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _METHODS: Final = frozenset({"POST", "GET", "DELETE"})
-# Methods that come outside of a session, or that find out which era the server speaks.
+# Methods outside of sessions, and the probe for the era of the server.
 _OUTSIDE: Final = frozenset({"initialize", "server/discover"})
-# Sessions of a client, and requests of a session, among which the newest open one and a connection are looked for.
+# Newest sessions of a client, and newest requests of a session, in a search.
 _MOST_SESSIONS: Final = 20
 _MOST_REQUESTS: Final = 50
 
@@ -32,22 +32,22 @@ def accepts_both(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.get-accept", each=EXCHANGE)
 def accepts_events(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Accepts event streams on GET. A person who opens the address in a browser has no session id."""
+    """Accepts event streams on GET. A browser on the address has no session id, and is not judged."""
     is_get = exchange.fields.method == "GET" and exchange.is_endpoint and SESSION_ID in exchange.headers
     return accepts(exchange, _EVENTS) if is_get and not is_modern(exchange) else None
 
 
 @rule("http.content-type", each=EXCHANGE)
 def content_type(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Says that its POST bodies are JSON."""
+    """Declares the bodies of its POSTs as JSON."""
     return says_json(exchange) if is_post(exchange) else None
 
 
 def session_of(exchange: Exchange, at: float) -> Session | None:
-    """The session of a request for the endpoint that began when the client had the answer to `initialize`.
+    """The session of a request for the endpoint, if the client had the answer to `initialize` before it.
 
-    "If the client does not support the version in the server's response, it SHOULD disconnect": a client that ends a
-    session it did not go on with owes nothing of a revision that it does not know.
+    "If the client does not support the version in the server's response, it SHOULD disconnect": for a DELETE right
+    after the answer the client need not know the revision.
     """
     session, method = exchange.session, exchange.fields.method
     if session is None or not exchange.is_endpoint or not had_id(session, exchange.began.mono):
@@ -68,7 +68,7 @@ def names_version(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.version-header", each=RESPONSE)
 def names_no_version(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise. An `initialize` in a session, which the body shows, is the business of another rule."""
+    """Likewise. An `initialize` in a session is judged by another rule."""
     session = session_of(exchange, trace.at)
     if session is None or session.revision not in trace.rule.revisions or VERSION in exchange.headers:
         return None
@@ -79,9 +79,9 @@ def names_no_version(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.version-header-negotiated", each=EXCHANGE)
 def names_negotiated(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Names the version that was negotiated.
+    """Names the negotiated version.
 
-    A request that names a revision without sessions is not of the session, although it carries its id.
+    A request with a revision without sessions is no request of the session, although it carries its id.
     """
     session, named = session_of(exchange, trace.at), exchange.fields.each(VERSION)
     if session is None or session.revision not in trace.rule.revisions or not named or is_modern(exchange):
@@ -93,13 +93,13 @@ def names_negotiated(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.session-header", each=EXCHANGE, one_process=True)
 def has_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Sends the session id with every request of the session. Only a label says whose a request without an id is."""
+    """Sends the session id with every request. Without a label a request without an id belongs to no client."""
     return PASS() if trace.subject.kind == "label" and session_of(exchange, trace.at) is not None else None
 
 
 @rule("http.session-header", each=REFUSED, one_process=True, any_revision=True)
 def message_without_id(message: Message, trace: Trace) -> Finding | None:
-    """Likewise: a refused message that can only be one of a session. A ping is legal before `initialize`."""
+    """Likewise: a refused message, unless it is legal outside of sessions. A ping is legal before `initialize`."""
     exchange = message.exchange
     if exchange is None or message.limited_by(ALWAYS):
         return None
@@ -117,7 +117,7 @@ def delete_without_id(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Finding | None:
-    """Another process of the label may say something before its own `initialize`, on a connection of its own."""
+    """Another process with this label may send a request before its own `initialize`, on another connection."""
     at, method = exchange.began.mono, exchange.fields.method
     session = open_session(at, trace)
     if trace.subject.kind != "label" or session is None or not exchange.is_endpoint:
@@ -135,7 +135,7 @@ def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Find
 
 
 def open_session(at: float, trace: Trace) -> Session | None:
-    """The newest session over HTTP that is open, and whose id the client had at a time."""
+    """The newest session over HTTP that was open at a time, the client having its id."""
     newest = trace.seen.newest(SESSION, None, _MOST_SESSIONS)
     over_http = (each for each in newest if each.fact.transport == "http")
     return next((each for each in over_http if had_id(each, at) and not each.closed_by(at)), None)

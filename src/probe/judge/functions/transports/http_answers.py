@@ -1,4 +1,4 @@
-"""Rules `http.*` about what a client does with an answer, and with what stands beside messages in an event stream."""
+"""Rules `http.*` about answers, and about comments and empty events in event streams."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ...trace.trace import Trace
 _CANCELLED: Final = "notifications/cancelled"
 _EVENTS: Final = "text/event-stream"
 _FORMS: Final = frozenset({"application/json", _EVENTS})
-# A client that cannot read a form gives up all its answers from the first one on: more of them say nothing new.
+# A client without a parser for a form gives up all its answers, from the first one on: more of them add no evidence.
 _MOST_MISSED: Final = 10
 _AFTER_EMPTY: Final = "after the answer on a stream with an empty event"
 _UNKNOWN: Final = "an answer before it may have been understood"
 
 
 def form_of(request: Message) -> str | None:
-    """How a request was answered by a result; None where that came on another exchange, as a resumed stream does."""
+    """The form of the result of a request; None for an error, and for a result on a resumed stream."""
     exchange, answer = request.exchange, request.answer
     if exchange is None or exchange.response is None or answer is None or answer.delivered is None:
         return None
@@ -38,9 +38,9 @@ def form_of(request: Message) -> str | None:
 
 
 def is_missed(request: Message, at: float, trace: Trace) -> bool:
-    """True if a request was first cancelled by then, and long after its answer came: its sender still waited.
+    """True if a request was first cancelled by then, and long after its answer: its sender still waited.
 
-    A call that was answered with a task still runs.
+    After an answer with a task the call still runs.
     """
     asked, answered = request.asked_to_cancel, request.answered
     if asked is None or answered is None or asked.at > at or task_of(request.answer) is not None:
@@ -49,7 +49,7 @@ def is_missed(request: Message, at: float, trace: Trace) -> bool:
 
 
 def missed_by(message: Message, trace: Trace) -> Message | None:
-    """The request whose answer the sender of a cancellation has missed."""
+    """The request of a cancellation, if its answer was missed."""
     id = message.params.get("requestId")
     request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
     if request is None or request.asked_to_cancel is not message:
@@ -59,7 +59,7 @@ def missed_by(message: Message, trace: Trace) -> Message | None:
 
 @dataclass(slots=True)
 class _Forms:
-    """By form: the newest answer, the first request after one that repeats nothing, and how many were missed."""
+    """By form: the newest answer, the first other request after one, and the number of missed answers."""
 
     newest: dict[str, Message] = field(default_factory=dict)
     went_on: dict[str, Message] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def is_answered(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.both-answer-forms", each=REQUEST)
 def goes_on(message: Message, trace: Trace) -> Finding | None:
-    """Likewise. People, models and scripts repeat calls, so that says nothing."""
+    """Likewise. People, models and scripts repeat calls, so a repetition is no evidence."""
     known = trace.kept(_Forms)
     went_on = [form for form, request in known.newest.items() if not is_repetition(message, request)]
     for form in went_on:
@@ -94,7 +94,7 @@ def is_repetition(message: Message, request: Message) -> bool:
 
 @rule("http.both-answer-forms", each=NOTIFICATION, methods={_CANCELLED})
 def misses_a_form(message: Message, trace: Trace) -> Finding | None:
-    """A client that cannot read a form understands none of its answers: one that was left alone shows that it can."""
+    """Likewise. Without a parser for a form all its answers are missed: an answer without a cancellation excuses."""
     request, known = missed_by(message, trace), trace.kept(_Forms)
     form = None if request is None else form_of(request)
     if request is None or request.answered is None or form is None:
@@ -114,7 +114,7 @@ def misses_a_form(message: Message, trace: Trace) -> Finding | None:
 
 @rule("http.sse-empty-data", each=REQUEST)
 def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
-    """Takes an event without data for what it is.
+    """Ignores an event without data.
 
     The fault shows only later: the request is cancelled although its answer came, or the session is begun anew on the
     same connection. A new process begins a session as well, and has a connection of its own.
@@ -131,14 +131,14 @@ def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
 
 @rule("http.sse-empty-data", each=EXCHANGE)
 def ends_after_empty(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise where it ends its session next."""
+    """Likewise if it ends its session next."""
     request = primed_before(trace.at, trace) if exchange.fields.method == "DELETE" else None
     return None if request is None else PASS(exchange, at=request)
 
 
 @rule("http.sse-empty-data", each=NOTIFICATION, methods={_CANCELLED})
 def misses_after_empty(message: Message, trace: Trace) -> Finding | None:
-    """Likewise where it gives the request up."""
+    """Likewise if it gives the request up."""
     request = missed_by(message, trace)
     if request is None or not is_primed(request):
         return None
@@ -146,7 +146,7 @@ def misses_after_empty(message: Message, trace: Trace) -> Finding | None:
 
 
 def is_primed(request: Message) -> bool:
-    """True if the answer came on an event stream that had an event without data."""
+    """True if the answer came on an event stream with an event without data."""
     stream = None if request.answer is None else request.answer.stream
     if stream is None or form_of(request) != _EVENTS or request.answered is None:
         return False
@@ -155,7 +155,7 @@ def is_primed(request: Message) -> bool:
 
 
 def primed_before(at: float, trace: Trace) -> Message | None:
-    """The request that was answered on such a stream, where its client has asked for nothing since then."""
+    """The request with an answer on such a stream, if the client sent no other request since then."""
     request = trace.seen.last(ANSWERED, until=at)
     last = trace.seen.last(REQUEST, until=at)
     if request is None or request.answered is None or not is_primed(request) or is_missed(request, at, trace):
@@ -175,21 +175,21 @@ def _missed_empty(request: Message, by: Message, remark: str, trace: Trace) -> F
     return FAIL(remark, by, *primed, at=request)
 
 
-# How soon a client that fails on a comment ends its stream.
+# Failing on a comment, a client ends its stream within this time.
 _AT_ONCE_S: Final = 0.2
-# Timers of clients and proxies are set to multiples of this, and then end a stream whatever it carried.
+# Timers of clients and proxies are set to multiples of this.
 _TIMER_S: Final = 5.0
-# So near to each other, two times are the same.
+# Two times closer than this are the same.
 _NEAR_S: Final = 0.3
-# Exchanges whose first comment is known.
+# Exchanges with a comment.
 _MOST_EXCHANGES: Final = 1_000
 
 
 @dataclass(slots=True)
 class _Comments:
-    """The first comment of each exchange, and how long nothing was sent before it.
+    """The first comment of each exchange, and the silence before it in seconds.
 
-    And the streams that ended at their first comment, with its time after the request; or one that outlived a comment.
+    And the streams that ended at their first comment, with its time after the request; `survived` if one outlived it.
     """
 
     first: Newest[int, tuple[float, float]] = field(default_factory=lambda: Newest(_MOST_EXCHANGES))
@@ -208,7 +208,7 @@ def has_comment(control: Control, trace: Trace) -> Finding | None:
 
 @rule("http.sse-comments", each=ANSWERED)
 def outlives_comments(request: Message, trace: Trace) -> Finding | None:
-    """Likewise where a stream goes on to its answer."""
+    """Likewise if a stream goes on to its answer."""
     known, exchange, asked = trace.kept(_Comments), request.exchange, request.asked_to_cancel
     if exchange is None or exchange.number not in known.first or (asked is not None and asked.at < trace.at):
         return None
@@ -218,18 +218,18 @@ def outlives_comments(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.sse-comments", each=LEFT)
 def leaves_at_comment(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise where the client hangs up.
+    """Likewise if the client hangs up.
 
-    A client's timer ends streams at the time when a comment comes, as both follow a silence. And the server asks a peer
-    that seems to have gone by a comment whether it still reads: that comment comes because the stream ends. So only the
-    comment counts that follows a silence of `keep_alive_s`, which must be no multiple of five seconds.
+    A timer of the client may end a stream together with a comment, as both follow a silence. And the server sends a
+    comment to a peer that seems gone: then the end is its cause. So a comment counts after a silence of `keep_alive_s`
+    only, and not at a multiple of five seconds.
     """
     return _ended(exchange, trace.at, trace) if exchange.ended_by == "client" else None
 
 
 @rule("http.sse-comments", each=NOTIFICATION, methods={_CANCELLED})
 def cancels_at_comment(message: Message, trace: Trace) -> Finding | None:
-    """Likewise where it cancels."""
+    """Likewise if it cancels."""
     id = message.params.get("requestId")
     request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
     exchange = None if request is None else request.exchange
@@ -254,7 +254,7 @@ def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
 
 
 def silence_before(comment: Control) -> float:
-    """How long nothing was sent before a comment."""
+    """The silence before a comment, in seconds."""
     began = comment.exchange.response or comment.exchange.began
     times = [began.mono, *(each.had for each in comment.stream.sent.values() if each.had is not None)]
     times += [each.mono for each in comment.stream.controls]
@@ -262,7 +262,7 @@ def silence_before(comment: Control) -> float:
 
 
 def is_keep_alive(silence: float, trace: Trace) -> bool:
-    """True for a silence after which the server sends a comment, where a timer of the peer would not end, too."""
+    """True for the silence before a keep-alive comment, unless a timer of the peer may end it, too."""
     keep_alive_s = trace.settings.get("keep_alive_s")
     return isinstance(keep_alive_s, (int, float)) and silence >= keep_alive_s - 0.05 and not is_timer(silence)
 

@@ -1,4 +1,4 @@
-"""Rules `http.*` of 2026-07-28: what the head of a request repeats of its body, and what is left of sessions."""
+"""Rules `http.*` of 2026-07-28: the head of a request repeats its body, and has no remains of sessions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _MEMBERS: Final[Mapping[str, str]] = {
 
 
 def head_of(message: Message) -> Exchange | None:
-    """The HTTP request whose head has to say what the message says; none for a part of an array.
+    """The HTTP request of a message; None for a part of an array.
 
-    An array is the fault of `jsonrpc.no-batch`, and one head cannot say what several messages say.
+    An array is the fault of `jsonrpc.no-batch`, and one head cannot repeat several messages.
     """
     return message.exchange if getattr(message.fact, "batch", None) is None else None
 
@@ -41,7 +41,7 @@ def head_of(message: Message) -> Exchange | None:
 def names_version(request: Message, trace: Trace) -> Finding | None:
     """Names the protocol version on every POST.
 
-    For notifications "header requirements … are not defined by this revision". Two headers that differ are judged by
+    For notifications "header requirements … are not defined by this revision". Two different headers are judged by
     `http.meta-version-equal`.
     """
     exchange = head_of(request)
@@ -59,7 +59,7 @@ def names_version(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.meta-version-equal", each=REQUEST)
 def same_version(request: Message, trace: Trace) -> Finding | None:
-    """Says the same version in header and `_meta`."""
+    """Names the same version in header and `_meta`."""
     exchange, named = head_of(request), request.meta.get(PROTOCOL_VERSION)
     if exchange is None or not isinstance(named, str) or VERSION not in exchange.headers:
         return None
@@ -98,7 +98,7 @@ def repeats_name(request: Message, trace: Trace) -> Finding | None:
     found = exchange.fields.each(_NAME)
     if not found:
         return FAIL("Mcp-Name is missing (client or gateway)")
-    # A name that is not encoded as it should be is the fault of another rule.
+    # A missing encoding is the fault of another rule.
     blame = FAIL if any(value.startswith("=?base64?") and value.endswith("?=") for value in found) else UNCLEAR
     try:
         if repeats(exchange.fields, _NAME, name, encoded=True):
@@ -113,7 +113,7 @@ def repeats_name(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.no-posted-responses", each=MESSAGE)
 def posts_no_responses(message: Message, trace: Trace) -> Finding | None:
-    """Posts no responses. An answer that carries a session id belongs to a session, where it is legal."""
+    """Posts no responses. In a session, with its id, they are legal."""
     exchange = message.exchange
     if exchange is None or SESSION_ID in exchange.headers or message.rpc == "invalid":
         return None
@@ -142,7 +142,7 @@ def no_get_or_delete(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 def holds_session(exchange: Exchange, trace: Trace) -> bool:
-    """True if the client opened a legacy session before, where it uses what is left of them; or may have done so."""
+    """True if the client opened a legacy session before, or may have done so: there GET and the rest are legal."""
     named = exchange.request.named is not None
     return named or trace.subject.kind == "nothing" or trace.seen.last(SESSION, until=trace.at) is not None
 

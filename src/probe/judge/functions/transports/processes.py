@@ -1,4 +1,4 @@
-"""How the process of a client ended that `mcp-probe judge` runs."""
+"""The end of a client's process under `mcp-probe judge`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...trace.trace import Trace
 
 _KILLED: Final = "a signal was sent to the client's process, or to one that it had started, so that it ends"
 _MISSING: Final = "entries are missing: the DELETE may be one of them, or a signal to the client's process"
-# Changes of a client and its servers that are looked at: the newest.
+# Newest changes of a client and its servers in a search.
 _MOST: Final = 50
 
 
 def was_killed(at: float, trace: Trace) -> bool:
-    """True if before a time the client had had all its time, or was sent a signal, since its process started."""
+    """True if since its start and before a time the process got a signal, or had run for all its time."""
     for change in reversed(trace.seen.all(PROCESS, until=at)[-_MOST:]):
         if change.fact.what in ("started", "killed", "timed_out"):
             return change.fact.what != "started"
@@ -25,7 +25,7 @@ def was_killed(at: float, trace: Trace) -> bool:
 
 
 def why_ended(change: ProcessChange, trace: Trace) -> str | None:
-    """The reason for which the end of a process is no decision of the client to leave; None where it may be one."""
+    """The reason for which the end of a process may be no choice of the client; None if the client chose it."""
     status = cast("events.ClientProcess", change.fact).status
     if was_killed(change.at, trace):
         return _KILLED

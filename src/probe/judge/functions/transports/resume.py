@@ -19,17 +19,17 @@ from ...trace.series import ALWAYS, NEVER
 from ...trace.trace import Trace
 from .heads import LAST_EVENT
 
-# Why the server ended a response although more was to come on its stream; else the client left, or all was said.
+# Ends of a response without a loss: the client left, or the stream was complete.
 _NOT_LOST: Final = frozenset({None, "", "client", "end of stream", "displaced by a newer connection"})
-# How long after the time that `retry` names a client may take to come back.
+# Time for a client to come back, beyond the value of `retry`.
 _BACK_S: Final = 30.0
-# Some SDKs come back so often for one stream and then give it up.
+# Some SDKs give a stream up after so many returns.
 _PATIENT: Final = 2
 _MOST: Final = 200
 
 
 def last_event(exchange: Exchange) -> tuple[str, int | None] | None:
-    """The stream and the position that a GET for the endpoint names; None where it names none."""
+    """The stream and the position in the Last-Event-ID of a GET for the endpoint."""
     fields = exchange.fields
     last = exchange.header(LAST_EVENT) if fields.method == "GET" and exchange.is_endpoint else None
     if last is None:
@@ -39,13 +39,13 @@ def last_event(exchange: Exchange) -> tuple[str, int | None] | None:
 
 
 def named_stream(exchange: Exchange) -> Stream | None:
-    """The stream that a GET goes on with."""
+    """The stream of the Last-Event-ID."""
     event, session = last_event(exchange), exchange.session
     return None if event is None or session is None else session.streams.get(event[0])
 
 
 def lost(exchange: Exchange, at: float) -> Stream | None:
-    """The stream of a call that the server ended at a time although more was to come, where it had an event with an id.
+    """The stream of a request, if the server ended its response before the answer and an event with an id had come.
 
     All messages of a session's streams over HTTP have one.
     """
@@ -63,7 +63,7 @@ def left_at(exchange: Exchange) -> float:
 
 
 def owed_until(stream: Stream) -> float:
-    """When no answer was to come on a stream any more: given, cancelled, or the session over."""
+    """The time from which on no answer was due on a stream: delivered, cancelled, or the session over."""
     request, session = stream.request, stream.session
     if request is None or session is None:
         return NEVER
@@ -73,27 +73,27 @@ def owed_until(stream: Stream) -> float:
 
 
 def is_owed(stream: Stream, at: float) -> bool:
-    """True if an answer was to come on a stream at a time."""
+    """True if an answer was due on a stream at a time."""
     return owed_until(stream) >= at
 
 
 def retry_s(stream: Stream, at: float) -> float:
-    """How long the client had been told to wait before it comes back."""
+    """The newest value of `retry` before a time, in seconds."""
     facts = (cast("events.StreamControl", each.fact) for each in reversed(stream.controls) if each.mono < at)
     return next((fact.retry_ms / 1000 for fact in facts if fact.retry_ms is not None), 0.0)
 
 
 def returns(stream: Stream, since: float, until: float, trace: Trace) -> Sequence[Exchange]:
-    """The requests in a window by which the client came back for a stream."""
+    """The returns of the client to a stream in a window."""
     gets = trace.seen.all(EXCHANGE, "GET", since=since, until=until)
     return [each for each in gets if each.session is stream.session and (last_event(each) or ("",))[0] == stream.id]
 
 
 @rule("resume.comes-back", each=LEFT)
 def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Comes back for a stream the server closed; after two times it may give up.
+    """Comes back for a stream the server closed; after two returns it may give up.
 
-    A client that is not seen long after it should have come back may have ended.
+    Without an act long after the time for it, the client may have ended.
     """
     left, stream = trace.at, lost(exchange, trace.at)
     session = None if stream is None else stream.session
@@ -118,7 +118,7 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("resume.last-event-id", each=EXCHANGE)
 def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Says the last event it got when it comes back."""
+    """Names the last event when it comes back."""
     stream = named_stream(exchange)
     reader = None if stream is None else stream.reader_by(trace.at)
     if reader is None or not reader.closed_by(trace.at) or lost(reader, left_at(reader)) is None:
@@ -128,7 +128,7 @@ def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("resume.last-event-id", each=EXCHANGE)
 def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise. A GET without it opens another stream, which is legal beside the lost one: another GET may come."""
+    """Likewise. A GET without it opens another stream beside the lost one, and another GET may follow."""
     session, at = exchange.session, trace.at
     if exchange.fields.method != "GET" or session is None or not exchange.is_endpoint or last_event(exchange):
         return None
@@ -144,7 +144,7 @@ def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 def _newest_loss(session: Session, at: float, trace: Trace) -> tuple[Stream, Exchange] | None:
-    """The stream of a session that was lost a short time before, and for which the client has not come back yet."""
+    """The newest lost stream of a session without a return yet."""
     for exchange in reversed(trace.seen.all(LEFT, since=at - _BACK_S, until=at)):
         stream = lost(exchange, left_at(exchange))
         is_open = stream is not None and stream.session is session and is_owed(stream, at)
@@ -155,10 +155,10 @@ def _newest_loss(session: Session, at: float, trace: Trace) -> tuple[Stream, Exc
 
 @rule("resume.position-true", each=RESPONSE)
 def true_position(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Names an event that it can have got.
+    """Names an event within its reach.
 
-    An older one than the last is innocent: what followed may not have arrived. And a socket may have taken a part of
-    what the log does not call delivered.
+    An older one than the last is innocent: later ones may not have arrived. And a socket may have taken a part of an
+    event without a delivery in the log.
     """
     event, last, stream = last_event(exchange), exchange.header(LAST_EVENT), named_stream(exchange)
     if event is None or exchange.session is None:
@@ -179,7 +179,7 @@ Needless: TypeAlias = Literal["read", "late"]
 
 
 def needless(exchange: Exchange, trace: Trace) -> Needless | None:
-    """How a return shows that the client has the answer: it names that event as its last, or comes long after it."""
+    """The evidence in a return for an answer at the client: it names that event as its last, or comes long after it."""
     event, stream, at = last_event(exchange), named_stream(exchange), exchange.began.mono
     request = None if stream is None or stream.purpose != "response" else stream.request
     if event is None or request is None or request.answer is None or request.answered is None:
@@ -195,9 +195,8 @@ def needless(exchange: Exchange, trace: Trace) -> Needless | None:
 def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
     """Stops coming back once it has the answer.
 
-    One request may be under way, or the last bytes were lost on the way: it takes two for one stream. A client that
-    names the event of the answer as its last one has read the answer, so two of those are enough on any streams, and at
-    any time.
+    One return may be under way, or the last bytes were lost: it takes two for one stream. With the event of the answer
+    as its last one the client has read the answer: two of those are enough, on any streams and at any time.
     """
     how, stream = needless(exchange, trace), named_stream(exchange)
     if how is None or stream is None or stream.request is None:
@@ -213,7 +212,7 @@ def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("resume.stops-when-answered", each=END)
 def stays_away(end: ClientEnd, trace: Trace) -> Finding | None:
-    """Likewise where it never came back."""
+    """Likewise if it never came back."""
     came = {named_stream(each) for each in trace.seen.all(EXCHANGE, "GET") if needless(each, trace)}
     for request in reversed(trace.seen.all(ANSWERED)):
         stream = None if request.exchange is None else request.exchange.stream
@@ -223,14 +222,14 @@ def stays_away(end: ClientEnd, trace: Trace) -> Finding | None:
     return None
 
 
-# The refused request and three more, and the number of returns that are still patience.
+# The refused request and three more; and the returns that are still patience.
 _FEW: Final = 4
 _MANY: Final = 10
 
 
 @rule("resume.gives-up", each=RESPONSE)
 def gives_up(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Gives up when a stream cannot be resumed. A client that waits longer each time is polite, however often."""
+    """Gives up when a stream cannot be resumed. With longer and longer waits any number of returns is polite."""
     status, last, at = exchange.status, exchange.header(LAST_EVENT), trace.at
     if status not in (400, 410) or last_event(exchange) is None:
         return None
@@ -252,15 +251,15 @@ def gives_up(exchange: Exchange, trace: Trace) -> Finding | None:
     return UNCLEAR(f"{count} times the same refused Last-Event-ID") if count <= _MANY else None
 
 
-# A repetition so soon after a loss is rather the client's than a person's.
+# A repetition within this time is an act of the client rather than of a person.
 _AT_ONCE_S: Final = 5.0
 
 
 @rule("resume.no-second-call", each=LEFT)
 def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Resumes a call instead of making it twice, also where it comes back later.
+    """Resumes a call instead of making it twice, also if it comes back later.
 
-    A client that makes equal calls side by side repeats nothing.
+    Equal calls side by side are no repetition.
     """
     left, stream = trace.at, lost(exchange, trace.at)
     request = None if stream is None else stream.request
@@ -272,7 +271,7 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
     again = next((each for each in calls if is_owed(stream, each.at) and is_equal(each, request)), None)
     if again is not None:
         if back is None:
-            # A call of its own perhaps, beside the first one that it is yet to come back for.
+            # Perhaps a call of its own, and a return for the first one may follow.
             trace.sure.had_time(left, retry_s(stream, left), exchange)
         remark = f"the same call again {again.at - left:.1f} s after its stream broke, in place of Last-Event-ID"
         is_sure = again.at - left <= _AT_ONCE_S and not trace.gap_in(left, again.at)

@@ -15,12 +15,12 @@ from .heads import NO_IDS, SESSION_ID, is_modern, session_id
 from .processes import why_ended
 
 _GONE: Final = "404"
-# Refusals, and sessions, of a client that are looked at: the newest.
+# Newest refusals and sessions of a client in a search.
 _MOST: Final = 50
 
 
 def refused_ids(until: float, trace: Trace) -> set[str]:
-    """The sessions that were answered 404 before a time."""
+    """The sessions with a 404 before a time."""
     found = (session_id(each) for each in trace.seen.all(RESPONSE, _GONE, until=until)[-_MOST:])
     return {each for each in found if each is not None}
 
@@ -29,8 +29,8 @@ def refused_ids(until: float, trace: Trace) -> set[str]:
 def begins_without_id(request: Message, trace: Trace) -> Finding | None:
     """Sends no session id with initialize.
 
-    The sentence is about the `initialize` that follows a 404. One before it that carries an id, of an earlier run
-    perhaps, breaks no rule; it cannot begin a session. A header that stands for nothing is judged by another rule.
+    The sentence is about an `initialize` after a 404. Before one, an id, perhaps of an earlier run, breaks no rule; the
+    session cannot begin. A header such as `undefined` is judged by another rule.
     """
     exchange = request.exchange
     given = None if exchange is None else exchange.header(SESSION_ID)
@@ -63,7 +63,7 @@ def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("session.dead-id-abandoned", each=SESSION, one_process=True)
 def leaves_dead_id(session: Session, trace: Trace) -> Finding | None:
-    """Likewise where it goes on in its new session alone."""
+    """Likewise if it goes on in its new session alone."""
     opened = trace.at
     if session.fact.transport != "http" or not refused_ids(opened, trace):
         return None
@@ -73,7 +73,7 @@ def leaves_dead_id(session: Session, trace: Trace) -> Finding | None:
 
 @rule("session.id-as-given", each=EXCHANGE)
 def known_id(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Sends a session id the server gave. What a program writes that has no id is none."""
+    """Sends a session id the server gave, and not a word such as `undefined`."""
     value = exchange.header(SESSION_ID)
     if value is None or not exchange.is_endpoint or is_modern(exchange):
         return None
@@ -91,7 +91,7 @@ def id_of_earlier_run(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("session.deleted", each=SESSION_END)
 def deletes(session: Session, trace: Trace) -> Finding | None:
-    """Ends its session with DELETE. Of one that only falls silent the client may still be there."""
+    """Ends its session with DELETE. After a long silence the client may still be there."""
     why = None if session.closed is None else getattr(session.closed.fact, "why", "")
     if session.fact.transport != "http":
         return None
@@ -103,7 +103,7 @@ def deletes(session: Session, trace: Trace) -> Finding | None:
 
 @rule("session.deleted", each=SESSION)
 def replaces(session: Session, trace: Trace) -> Finding | None:
-    """Likewise: one whose sessions are replaced by new ones again and again, and never named again, has left them."""
+    """Likewise: sessions were left if new ones replace them again and again, and no request names the old ones."""
     at = trace.at
     left = [
         each
@@ -121,7 +121,7 @@ def replaces(session: Session, trace: Trace) -> Finding | None:
 
 @rule("session.deleted", each=PROCESS)
 def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
-    """Likewise where the runner of the client sees it leave: one that is killed, or crashes, decided nothing."""
+    """Likewise at the end of the client's process, unless it was killed or crashed."""
     if change.fact.what != "exited":
         return None
     newest = trace.seen.newest(SESSION, None, _MOST)
@@ -152,7 +152,7 @@ def what_to_send(*sessions: Session) -> str:
     return f"right, before the client ends: `DELETE {path}` with the Mcp-Session-Id that the client got for {labels}"
 
 
-# How long after the end of a session by DELETE a request may arrive that was sent before it.
+# A request from before a DELETE may arrive so long after it.
 _UNDER_WAY_S: Final = 1.0
 
 
@@ -169,7 +169,7 @@ def uses_deleted(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("session.nothing-after-delete", each=SESSION_END)
 def leaves_deleted(session: Session, trace: Trace) -> Finding | None:
-    """Likewise where it leaves it alone."""
+    """Likewise if it leaves it alone."""
     if not is_deleted(session):
         return None
     trace.sure.crossed(trace.at, "alive_s")
@@ -181,14 +181,14 @@ def is_deleted(session: Session) -> bool:
     return session.closed is not None and getattr(session.closed.fact, "why", "") == "deleted"
 
 
-# The time in which sessions are counted, and the number of them that can show that a client opens them for nothing.
+# Sessions are counted in this time, and so many without a request are too many.
 _WINDOW_S: Final = 600.0
 _MANY: Final = 5
 
 
 @rule("session.not-churned", each=SESSION, one_process=True)
 def uses_sessions(session: Session, trace: Trace) -> Finding | None:
-    """Opens sessions that it uses. Health checks have no label, and neither do several users behind one address."""
+    """Uses the sessions it opens. Health checks, and several users behind one address, have no label."""
     opened, until = trace.at, trace.at + trace.allowances.answer_s
     newest = trace.seen.newest(SESSION, None, 2 * _MOST)
     recent = [each for each in newest if each.fact.transport == "http" and each.opened.mono > opened - _WINDOW_S]
@@ -203,6 +203,6 @@ def uses_sessions(session: Session, trace: Trace) -> Finding | None:
 
 
 def is_used(session: Session, at: float) -> bool:
-    """True if the client had asked anything in a session before a time."""
+    """True if a request beside `initialize` came in a session before a time."""
     first = next((each for each in session.scope.requests.values() if each.method != "initialize"), None)
     return session.scope.forgot > 0 or (first is not None and first.at < at)

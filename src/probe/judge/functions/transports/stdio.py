@@ -19,7 +19,7 @@ from ...trace.series import NEVER
 from ...trace.trace import Trace
 from .processes import was_killed
 
-# Bytes of lines that are tried as one message.
+# Bytes of lines in a trial to read them as one message.
 _MOST_BYTES: Final = 100_000
 _ESCAPED: Final = re.compile(r"\\x([0-9a-f]{2})", re.IGNORECASE)
 _SIGNALS: Final = frozenset({"SIGTERM", "SIGINT", "SIGHUP"})
@@ -33,7 +33,7 @@ def one_line(message: Message, trace: Trace) -> Finding | None:
 
 @rule("stdio.one-line-each", each=UNREADABLE)
 def several_lines(unreadable: Unreadable, trace: Trace) -> Finding | None:
-    """Likewise: lines that are one message together."""
+    """Likewise: several lines together are one message."""
     run = trace.seen.run(unreadable)
     if run is None or run.lines[0] is not unreadable or not is_one_message(trace.sure.whole_run(run, unreadable)):
         return None
@@ -81,8 +81,8 @@ def closes_input(change: ProcessChange, trace: Trace) -> Finding | None:
 def sends_signal(change: ProcessChange, trace: Trace) -> Finding | None:
     """Likewise: a signal came while the input was open.
 
-    A terminal, a supervisor or a wrapper may send the signal in place of the client, and a client that is killed closes
-    everything at once. Where both come at the same time, nothing says which was first.
+    A terminal, a supervisor or a wrapper may send the signal in place of the client, and at the kill of a client
+    everything closes at once. If both come at the same time, their order is unknown.
     """
     pipe, what = change.pipe, change.fact.what
     if pipe is None or what not in _SIGNALS:
@@ -116,21 +116,21 @@ def answers_nothing(message: Message, trace: Trace) -> Finding | None:
 
 @rule("stdio.probes-with-discover", each=REQUEST)
 def modern_request(request: Message, trace: Trace) -> Finding | None:
-    """Probes with server/discover when it speaks both eras."""
+    """Probes with server/discover if it knows both eras."""
     return _probes(request.at, request.pipe, trace)
 
 
 @rule("stdio.probes-with-discover", each=SESSION)
 def legacy_session(session: Session, trace: Trace) -> Finding | None:
-    """Likewise where a session shows the second era."""
+    """Likewise if a session shows the second era."""
     return _probes(session.opened.mono, session.connection, trace)
 
 
 def _probes(at: float, place: Connection | None, trace: Trace) -> Finding | None:
-    """Only a process that used both is surely of a client that speaks both, and only the first of a client.
+    """Only a process with both eras is certainly of a client with both, and only the first process is judged.
 
-    Another one may have been told its era by its configuration. A later process may know the era from an earlier one,
-    such as a short one that only asks for `server/discover`.
+    The configuration of another one may name its era. A later process may know the era from an earlier one, such as a
+    short one with `server/discover` alone.
     """
     if len([since for since in trace.subject.eras.values() if since <= at]) < 2 or trace.nth() > 1:
         return None

@@ -14,10 +14,10 @@ from .processes import why_ended
 
 # RFC 6455 section 7.4.1: a protocol error, data that cannot be taken, text that is not UTF-8.
 _BROKEN: Final = frozenset({1002, 1003, 1007})
-# Why this server cuts off a peer from which nothing comes, not even the answer to a ping.
+# The reason of this server for the end of a silent connection without an answer to a ping.
 _SILENT: Final = "dead peer"
 _UNKNOWN: Final = "ended without a close frame; nothing says why"
-# Frames, and ends, of a client that are looked at: the newest.
+# Newest frames and ends of a client in a search.
 _MOST: Final = 20
 
 
@@ -60,8 +60,8 @@ def answers_no_ping(pipe: Connection, trace: Trace) -> Finding | None:
 def closes(pipe: Connection, trace: Trace) -> Finding | None:
     """Closes a WebSocket with a close frame.
 
-    A crash, a kill and a lost network break a connection as well. Only where the runner saw the client's process end by
-    its own will, and just then, the client is to blame.
+    A crash, a kill and a lost network break a connection as well. The client is to blame only if its process ended by
+    itself just then.
     """
     at, near = trace.at, trace.allowances.end_after_s
     if pipe.transport != "websocket" or pipe.ended_by != "client":
