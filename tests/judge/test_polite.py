@@ -11,7 +11,7 @@ from probe.log import events
 
 from ..support.rows import each
 from .checks import PASS, SILENT, UNCLEAR, WARN, WAYS, Way, check, opened
-from .logs import Log
+from .logs import Log, judged
 
 REFUSED: Final = "polite.refused-not-hammered"
 RECONNECTS: Final = "polite.reconnect-rate"
@@ -36,6 +36,7 @@ def refused(log: Log, times: int, every: float, status: int = 404, **options: An
     [
         (1, 0, True, PASS),
         (5, 2, True, PASS),
+        (6, 2, True, UNCLEAR),
         (15, 2, True, UNCLEAR),
         (21, 2, True, WARN),
         (21, 20, True, PASS),
@@ -69,13 +70,13 @@ def test_what_was_not_and_what_is_not_known(times: int, status: int, gap: bool, 
     check(log, REFUSED, verdict)
 
 
-def reconnects(log: Log, gaps: list[float], status: int | None = 502, name: str = "acme") -> None:
-    """GETs that fail with a status, so long after one another; None for streams that are closed after a `retry`."""
+def reconnects(log: Log, gaps: list[float], status: int | str = 502, name: str = "acme") -> None:
+    """GETs that fail with a status, so long after one another; or streams that are closed after a control event."""
     session = log.http(name=name).session()
     for gap in gaps:
-        if status is None:
+        if isinstance(status, str):
             stream = session.get()
-            stream.control("retry", "1-0", 500)
+            stream.control(status, "1-0", 500 if status == "retry" else None)
             stream.close("hang-up")
         else:
             headers = session._headers({})
@@ -92,13 +93,14 @@ def reconnects(log: Log, gaps: list[float], status: int | None = 502, name: str 
         ([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4], 502, PASS),
         ([0.1] * 4, 502, SILENT),
         # The server has said when to come back, or why not to come.
-        ([0.5] * 70, None, SILENT),
+        ([0.5] * 70, "retry", SILENT),
+        ([0.1] * 35, "priming", WARN),
         ([2.0] * 20, 405, SILENT),
         ([0.1] * 35, 503, SILENT),
         ([0.1] * 35, 429, SILENT),
     ],
 )
-def test_reconnects(gaps: list[float], status: int | None, verdict: Verdict) -> None:
+def test_reconnects(gaps: list[float], status: int | str, verdict: Verdict) -> None:
     log = Log()
     reconnects(log, gaps, status)
     check(log, RECONNECTS, verdict)
@@ -155,7 +157,10 @@ def lists(log: Log, times: int, every: float, between: str = "", way: Way = WAYS
 
 
 @each("way", WAYS)
-@each("times, every, verdict", [(2, 1, SILENT), (5, 10, PASS), (20, 2, UNCLEAR), (31, 1, WARN)])
+@each(
+    "times, every, verdict",
+    [(2, 1, SILENT), (3, 1, PASS), (6, 9, PASS), (7, 8, UNCLEAR), (30, 1, UNCLEAR), (31, 1, WARN)],
+)
 def test_lists(way: Way, times: int, every: float, verdict: Verdict) -> None:
     log = Log()
     lists(log, times, every, way=way)
@@ -171,6 +176,16 @@ def test_reasons_to_list_again(between: str) -> None:
     check(log, LISTS, SILENT)
 
 
+def test_in_the_modern_era_the_answers_say_how_long_they_may_be_kept() -> None:
+    log = Log()
+    client = log.stdio()
+    for _ in range(40):
+        client.answer(client.modern("tools/list"), {"tools": [], "ttlMs": 0})
+        log.after(0.5)
+    log.idle(61)
+    assert judged(log)["acme"][LISTS] is SILENT
+
+
 def test_a_minute_that_was_not_seen_whole_is_no_opportunity() -> None:
     log = Log()
     lists(log, 4, 1)
@@ -184,9 +199,10 @@ def test_a_minute_that_was_not_seen_whole_is_no_opportunity() -> None:
     "keys, every, grows, verdict",
     [
         (12, 0.02, True, WARN),
-        (12, 0.2, True, PASS),
+        (10, 0.02, True, WARN),
+        (9, 0.02, True, SILENT),
+        (5, 0.2, True, PASS),
         (4, 0.02, True, SILENT),
-        (8, 0.02, True, SILENT),
         (12, 0.02, False, PASS),
     ],
 )
@@ -204,7 +220,7 @@ def test_completions(way: Way, keys: int, every: float, grows: bool, verdict: Ve
 
 @each(
     "count, seconds, verdict",
-    [(5, 1, SILENT), (100, 9, PASS), (900, 9, UNCLEAR), (4_999, 9, UNCLEAR), (5_000, 9, WARN)],
+    [(7, 1, SILENT), (8, 1, PASS), (499, 9, PASS), (500, 9, UNCLEAR), (4_999, 9, UNCLEAR), (5_000, 9, WARN)],
 )
 def test_rates(count: int, seconds: float, verdict: Verdict) -> None:
     log = Log()

@@ -115,13 +115,12 @@ def test_the_remark_about_arguments_of_a_prompt_names_its_schema() -> None:
     ],
 )
 def test_calls_as_tasks(rule: str, name: str, task: Any, options: dict[str, Any], verdict: Verdict) -> None:
-    another, changed = options.pop("another", False), options.pop("changed", None)
-    log, session = listed(**options)
-    if another:
+    log, session = listed(**{name: options[name] for name in ("way", "server") if name in options})
+    if "another" in options:
         session = log.http().session(server=SERVER)
-    if changed is not None:
+    if "changed" in options:
         session.get().tell("notifications/tools/list_changed")
-        log.after(changed)
+        log.after(options["changed"])
     session.call(name, **({} if task is None else {"task": task}))
     check(log, f"tools.task-{rule}", verdict)
 

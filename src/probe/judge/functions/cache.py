@@ -16,7 +16,7 @@ from ..trace.trace import Trace
 
 # Shorter ones are no reason to keep anything.
 _WORTH_KEEPING_S: Final = 10.0
-# SDKs keep nothing for longer, whatever the server says.
+# SDKs keep an answer for 24 hours at most, also where its ttl is longer.
 _LONGEST_S: Final = 24 * 3600.0
 # "At most 2 such repeats in a ttl" is good, "more than 5" is not.
 _FEW: Final = 2

@@ -50,7 +50,7 @@ def relists(request: Message, trace: Trace) -> Finding | None:
 
 @rule("listen.relists", each=REQUEST, methods=_USES, one_process=True)
 def uses_changed(use: Message, trace: Trace) -> Finding | None:
-    """A lazy client lists at its next turn, before it uses an item; but what was on its way is no reaction."""
+    """A lazy client lists at its next turn, before it uses an item. A use that was on its way is no reaction."""
     known = use.began - trace.allowances.settle_s
     told = trace.seen.last(TOLD, _USES[str(use.method)], until=known, scope=use.scope)
     if told is None or told.had is None:
@@ -66,7 +66,7 @@ def uses_changed(use: Message, trace: Trace) -> Finding | None:
 
 @rule("listen.relists", each=TOLD, methods=CHANGES, one_process=True)
 def goes_on(told: Message, trace: Trace) -> Finding | None:
-    """One that uses no item has five minutes, in which it does something else."""
+    """A client without a use has five minutes, if it does other work in them."""
     had, scope, until = trace.at, told.scope, trace.at + trace.allowances.person_s
     missing = awaited(told, had, until, trace)
     if not missing or trace.seen.has(TOLD, str(told.method), since=nextafter(had, ALWAYS), until=until, scope=scope):
@@ -84,7 +84,7 @@ def goes_on(told: Message, trace: Trace) -> Finding | None:
 
 
 def awaited(told: Message, had: float, until: float, trace: Trace) -> Sequence[str]:
-    """The lists that a client had asked for where it was told of a change, and has not asked for since."""
+    """The lists asked for before the client was told of a change, and not since."""
     return [
         method
         for method in CHANGES[str(told.method)]
@@ -119,8 +119,8 @@ def _wrong(name: str, value: Any, has_extensions: bool) -> str | None:
 def accepts_part(told: Message, trace: Trace) -> Finding | None:
     """Does not repeat a subscription that was granted in part.
 
-    A stream that others end may be opened again, so only repeats beside one that is still open, or that the client has
-    left itself, are counted.
+    After a stream that others ended the client may subscribe again. A repeat counts beside an open stream, and after
+    one that the client left.
     """
     request, had, until = told.request, trace.at, trace.at + trace.allowances.repeat_s
     if request is None or is_granted(members(request.params.get("notifications")), told):

@@ -20,7 +20,7 @@ from ..trace.trace import Trace
 from ..values import shown
 
 _USES: Final = ("tools/call", "resources/read", "prompts/get")
-# One list with a second page may be one that nobody wanted more of.
+# Of one list with a second page, a person may not have wanted more.
 _LISTS: Final = 2
 # So long after a page a client that wants the next one has asked for it.
 _FOLLOW_S: Final = 60.0
@@ -43,7 +43,7 @@ def is_last_page(request: Message, trace: Trace) -> bool:
 
 @rule("page.followed", each=REQUEST, methods=_USES)
 def goes_on(use: Message, trace: Trace) -> Finding | None:
-    """It may show one page and a button for more, so it takes two lists, work that goes on, and a minute for it."""
+    """A client may show one page and a button for more: it takes two lists, further work, and a minute."""
     firsts = trace.seen.first_pages(use.at)
     if len(firsts) < _LISTS or use.at - firsts[-1].at < _FOLLOW_S or trace.nth() > 1:
         return None
@@ -52,7 +52,7 @@ def goes_on(use: Message, trace: Trace) -> Finding | None:
 
 @rule("page.followed", each=PROCESS)
 def ends(change: ProcessChange, trace: Trace) -> Finding | None:
-    """Or the process has ended by its own will; status 0 alone may be that of one that was told to end."""
+    """Or the process has ended by its own will. A process that was killed may have status 0, too."""
     firsts, fact = trace.seen.first_pages(change.at), change.fact
     before = [each.fact.what for each in trace.seen.newest(PROCESS, None, 2)[1:]]
     is_told = bool({"killed", "timed_out"} & set(before))
@@ -87,8 +87,8 @@ def _named(firsts: Sequence[FirstPage]) -> str:
 def keeps_cursor(request: Message, trace: Trace) -> Finding | None:
     """Gives cursors back as they were.
 
-    A person can type a cursor into a workbench, and a client can have one of an earlier run, so only what was made of
-    a cursor that was given, or is no cursor at all, is the client's fault.
+    A person can type a cursor into a workbench, and a client can have one of an earlier run. The client's fault is one
+    made of a given cursor, such as `resources:50` of its Base64, or no cursor at all, such as 50.
     """
     cursor, method, lists = member(request, "/params/cursor"), str(request.method), trace.seen.lists()
     if cursor is MISSING:

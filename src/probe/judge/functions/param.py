@@ -27,10 +27,10 @@ _WORST: Final = ("pass", "unclear", "fail")
 
 
 class Mirrored(NamedTuple):
-    """An argument of a call that its tool wants in a header, and that header.
+    """An annotated argument of a call, and its header.
 
-    `value` is `MISSING` where there is no argument, or null. `sent` is None without the header; `is_hidden` says that
-    its value is hidden in the log.
+    `value` is `MISSING` without an argument, and for null. `sent` is None without the header; `is_hidden` is True if
+    the log hides its value.
     """
 
     header: str
@@ -75,9 +75,9 @@ def called_tool(request: Message, trace: Trace) -> ListedTool | None:
 
 
 def mirrors(id: str) -> Callable[[Callable[[Mirrored], Finding | None]], None]:
-    """Make a function about one argument a rule about calls, which finds the worst of all its arguments.
+    """Make a function about one argument a rule about calls: the worst of all arguments counts.
 
-    A list that another client was given is known to that one alone, so only one client can be accused.
+    Another client under the same name may have had the list, so only one client can be accused.
     """
 
     def register(judge: Callable[[Mirrored], Finding | None]) -> None:
@@ -106,8 +106,8 @@ def looks_encoded(value: str) -> bool:
 def mirrors_arguments(request: Message, trace: Trace) -> Finding | None:
     """Mirrors annotated arguments in headers.
 
-    A `server/discover` is what a client begins with, so what was listed before it may have been another client's of the
-    same program, which learns of the headers by the refusal, as the specification has it.
+    A client begins with `server/discover`. A list before it may have been another client's of the same program; this
+    one learns of the headers by the refusal, as the specification has it.
     """
     found = [each for each in mirrored(request, trace) if is_mirrored(each.value)]
     missing = next((each.header for each in found if each.sent is None), None)

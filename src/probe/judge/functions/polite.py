@@ -105,7 +105,7 @@ def is_refused(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("polite.reconnect-rate", each=LEFT)
 def loses_stream(exchange: Exchange, trace: Trace) -> Finding | None:
-    """The end of a stream is a failure, too."""
+    """The end of a stream is a failure."""
     if exchange.status is None or _is_stream(exchange):
         trace.kept(Attempts).failed = trace.at
     return None
@@ -113,7 +113,7 @@ def loses_stream(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("polite.reconnect-rate", each=PIPE_END)
 def loses_pipe(pipe: Connection, trace: Trace) -> Finding | None:
-    """And that of a connection."""
+    """The end of a connection is a failure, too."""
     trace.kept(Attempts).failed = trace.at
     return None
 
@@ -172,8 +172,8 @@ def _is_stream(exchange: Exchange) -> bool:
 def polls_lists(request: Message, trace: Trace) -> Finding | None:
     """Does not ask for lists again and again.
 
-    Most clients list once a turn, and a turn has calls. In the modern era the answers say how long they may be kept,
-    and `cache.fresh-kept` judges that. A minute that was not seen whole is no opportunity.
+    Most clients list once a turn, and a turn has calls. Answers of the modern era have a ttl: `cache.fresh-kept`. A
+    minute with a gap is no opportunity.
     """
     at, until = request.at, request.at + _WINDOW_S
     if request.era == "modern":

@@ -41,8 +41,8 @@ def calls_listed(request: Message, trace: Trace) -> Finding | None:
 def calls_unlisted(request: Message, trace: Trace) -> Finding | None:
     """Calls no other tools.
 
-    A model can invent a name, so only one that differs from a listed one by case, spaces, `-` and `_` is the client's;
-    and only where the server has no such tool, as those that need a capability are in no list of a client without it.
+    A model can invent a name. The client's fault is a listed name with other case, spaces, `-` or `_`, such as
+    `Get-User` for `get_user`. The server may have a tool without listing it, such as one that needs a capability.
     """
     name, lists, at = request.target, trace.seen.lists(), trace.at
     if lists.listed(name, at) is not None or not lists.has("tools/list", at):
@@ -87,14 +87,14 @@ def listed_in(session: Session, call: Message, trace: Trace) -> ListedTool | Non
 
 
 def offers_tasks(session: Session, trace: Trace) -> bool:
-    """True if the server said in the answer to `initialize` that it takes tool calls as tasks."""
+    """True if the answer to `initialize` offers tool calls as tasks."""
     requests = members(members(trace.seen.offered(session).get("tasks")).get("requests"))
     return "call" in members(requests.get("tools"))
 
 
 @rule("tools.task-required", each=REQUEST, methods=_CALL)
 def runs_as_task(request: Message, trace: Trace) -> Finding | None:
-    """Runs tools as tasks that only run as tasks. A task that is no object is left to `jsonrpc.wire-schema`."""
+    """Runs a tool as a task if it runs in no other way. Another form of task is left to `jsonrpc.wire-schema`."""
     session = request.in_session
     tool = None if session is None else listed_in(session, request, trace)
     if session is None or tool is None or tool.task_support != "required" or not offers_tasks(session, trace):
@@ -106,7 +106,7 @@ def runs_as_task(request: Message, trace: Trace) -> Finding | None:
 
 @rule("tools.task-forbidden", each=REQUEST, methods=_CALL)
 def runs_no_other_as_task(request: Message, trace: Trace) -> Finding | None:
-    """Runs no tool as a task that does not say so."""
+    """Runs a tool as a task only if the list allows it."""
     session = request.in_session
     if session is None or not isinstance(request.params.get("task"), dict) or not offers_tasks(session, trace):
         return None
@@ -122,10 +122,10 @@ def runs_no_other_as_task(request: Message, trace: Trace) -> Finding | None:
 
 
 def unfollowed(scope: Scope | None, at: float, trace: Trace) -> Message | None:
-    """The newest call that was answered in a scope before a time, where the client has not gone on since.
+    """The newest call answered in a scope before a time, if the client has not gone on since.
 
-    After a good result only a further call shows that it went on: some clients ask for the list of tools then, to check
-    the result against the schema, and end.
+    After a good result a further call shows that it went on. A list does not: some clients check the result against
+    the schema, and end.
     """
     call = None if scope is None else trace.seen.last(ANSWERED, "tools/call", until=at, scope=scope)
     if call is None or call.answered is None:
@@ -176,8 +176,8 @@ def closes_pipe(pipe: Connection, trace: Trace) -> Finding | None:
 def ends(scope: Scope | None, trace: Trace) -> Finding | None:
     """Judge an end by the client.
 
-    One for one call ends after each, so its ends after errors count only where it went on after all good results, and
-    never after an error.
+    A client for one call ends after each. So the client must have gone on after its good results, and never after an
+    error.
     """
     call = unfollowed(scope, trace.at, trace)
     if call is None or call.answered is None or trace.at - call.answered > trace.allowances.end_after_s:
@@ -219,9 +219,9 @@ def closes_on_large(pipe: Connection, trace: Trace) -> Finding | None:
 
 
 def cut_off(messages: Iterable[Message], trace: Trace) -> Finding | None:
-    """Judge a connection that the client closed: it may come back for the rest, or say that it has cancelled the call.
+    """Judge a connection closed by the client: it may come back for the rest, or cancel the call.
 
-    A gateway may have a limit by intention. Over HTTP, closing the stream is how the modern era cancels.
+    A gateway may have a limit by intention. Over HTTP, the modern era cancels by closing the stream.
     """
     at, until = trace.at, trace.at + trace.allowances.alive_s
     open_calls = (each for each in messages if each.method == "tools/call" and not each.answered_by(at))
@@ -245,8 +245,8 @@ def is_large(call: Message) -> bool:
 def begins_anew(call: Message, trace: Trace) -> Finding | None:
     """Does not initialize anew because of one.
 
-    It may be another window of the same client, and the first one goes on later. One that starts a session for each
-    call does so after small results, too.
+    Another window of the same client also initializes, and the first one goes on later. A client with a session for
+    each call also initializes after small results.
     """
     if call.answer is None or not is_large(call):
         return None

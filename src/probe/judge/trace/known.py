@@ -18,7 +18,7 @@ from .skills import Skills
 
 _MOST_ANSWERS: Final = 5_000
 _MOST_SESSIONS: Final = 1_000
-# Lists with a further page: one may be a list that nobody wanted more of.
+# Lists with a further page: of one, a person may not have wanted more.
 _FIRST_PAGES: Final = 2
 
 
