@@ -112,8 +112,11 @@ def listed_tools() -> Log:
 
 
 def refused(method: str, params: Any, *codes: int | None, result: Any = None, **options: Any) -> Log:
-    """Questions that are answered by errors, or by the result for None. Options: `capabilities`, `gap` before them."""
-    log = Log()
+    """Questions that are answered by errors, or by the result for None.
+
+    Options: `log` to go on with, `capabilities`, `gap` before the questions, `stays` for some seconds after them.
+    """
+    log: Log = options.get("log") or Log()
     session = open_session(log, capabilities=options.get("capabilities", CAPABILITIES))
     if options.get("gap"):
         log.gap()
@@ -123,23 +126,34 @@ def refused(method: str, params: Any, *codes: int | None, result: Any = None, **
         log.after(1)
         reply(session, question, {"jsonrpc": "2.0", "id": question.id, **body})
         session.answer(call, {"content": []})
+    if "stays" in options:
+        log.after(10)
+        session.request("tools/list")
+        log.idle(options["stays"])
     return log
 
 
 def unanswered(method: str, params: Any, seconds: float, **options: Any) -> Log:
-    """Questions without an answer. Options: `times`, `silent` (no other message), `withdrawn` (when), `gap` behind."""
-    log = Log()
-    session = open_session(log)
+    """Questions without an answer for some seconds, with another message at the end.
+
+    Options: `log`, `capabilities`, `times`, `silent` (no message), `withdrawn` and `closed` (when), `gap` behind them.
+    """
+    log: Log = options.get("log") or Log()
+    session = open_session(log, capabilities=options.get("capabilities", CAPABILITIES))
     for _ in range(options.get("times", 1)):
         question, _ = ask(session, method, params)
         if options.get("gap"):
             log.gap()
-        withdrawn = options.get("withdrawn", 0)
-        if withdrawn:
-            log.after(withdrawn)
+        before = options.get("withdrawn", options.get("closed", 0))
+        log.after(before)
+        if "withdrawn" in options:
             session.get().tell("notifications/cancelled", {"requestId": question.id})
-        log.after(seconds - withdrawn)
         if not options.get("silent"):
+            session.request("tools/list")
+        if "closed" in options:
+            session.close()
+        log.idle(seconds - before)
+        if not options.get("silent") and "closed" not in options:
             session.request("tools/list")
         log.idle(10)
     return log

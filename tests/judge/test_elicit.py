@@ -173,6 +173,7 @@ SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: FAIL}, partial(refuses, -32601, -32601, capabilities={"elicitation": {}})),
     ({SERVED: SILENT}, partial(refuses, -32601, -32601, capabilities={"elicitation": {"url": {}}})),
     ({SERVED: SILENT}, partial(refuses, -32601, -32601, capabilities={})),
+    ({SERVED: FAIL}, lambda: refuses(-32601, -32601, log=refuses(None, capabilities={}))),
     # Silence counts after five minutes.
     ({SERVED: WARN}, partial(waits, 299)),
     ({SERVED: WARN}, partial(waits, 299, withdrawn=290)),
@@ -180,6 +181,9 @@ SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: UNCLEAR}, partial(waits, 200)),
     ({SERVED: UNCLEAR}, partial(waits, 299, gap=True)),
     ({SERVED: SILENT}, partial(waits, 299, silent=True)),
+    ({SERVED: SILENT}, partial(waits, 299, closed=60)),
+    ({SERVED: SILENT}, partial(waits, 299, capabilities={})),
+    ({SERVED: PASS}, partial(refuses, None, stays=310)),
     ({SERVED: SILENT}, round_without_retry),
     (dict.fromkeys(ALL, SILENT), listed_tools),
 ]

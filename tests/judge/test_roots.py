@@ -111,21 +111,6 @@ CHANGES: list[tuple[Expected, Story]] = [
 ]
 
 
-def undeclared() -> Log:
-    """A refusal in a session that declared nothing, and silence in one that did."""
-    log = Log()
-    for capabilities in ({}, CAPABILITIES):
-        session = open_session(log, capabilities=capabilities)
-        question, call = ask(session, LIST, {})
-        if not capabilities:
-            reply(session, question, {"jsonrpc": "2.0", "id": question.id, "error": {"code": -32601, "message": "no"}})
-            session.answer(call, {"content": []})
-    log.after(29)
-    session.request("tools/list")
-    log.idle(10)
-    return log
-
-
 refuses, waits = partial(refused, LIST, {}, result=A), partial(unanswered, LIST, {}, 29)
 SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: WARN}, partial(refuses, -32601, -32601)),
@@ -137,7 +122,10 @@ SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: UNCLEAR}, partial(waits, times=2, withdrawn=10)),
     ({SERVED: UNCLEAR}, partial(waits, times=2, gap=True)),
     ({SERVED: SILENT}, partial(waits, silent=True)),
-    ({SERVED: UNCLEAR}, undeclared),
+    # A refusal counts with an earlier silence, and not where roots were not declared.
+    ({SERVED: WARN}, lambda: refuses(-32601, log=waits())),
+    ({SERVED: UNCLEAR}, lambda: waits(log=refuses(-32601, capabilities={}))),
+    ({SERVED: SILENT}, partial(waits, times=2, capabilities={})),
     (dict.fromkeys((URI, TOLD, SERVED), SILENT), listed_tools),
 ]
 
