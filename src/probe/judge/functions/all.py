@@ -8,29 +8,24 @@ from ..trace.rules import registered
 from . import (
     cache,
     cancel,
-    elicit,
     ids,
     jsonrpc,
     lifecycle,
     listen,
     log_levels,
     meta,
-    mrtr,
     negotiated,
     page,
     param,
     ping,
     polite,
     progress,
-    roots,
-    sampling,
     security,
     skills,
-    tasks,
-    tasksx,
     tools,
     version,
 )
+from .questions import elicit, mrtr, roots, sampling, tasks, tasksx
 from .transports import http, http_answers, http_modern, resume, session, stdio, websocket
 
 _GROUPS: Final = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ....log.bounded import Newest
-from ...functions.forms import fields, is_blank, type_fault, value_fault
+from ...functions.questions.forms import fields, is_blank, type_fault, value_fault
 from ...projection.questions import Question, Reply
 from ...projection.views import Exchange
 from ...values import members

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...views.contents import members
-from ..trace.findings import PASS, UNCLEAR, WARN, Finding
-from ..trace.opportunities import REPLY
-from ..trace.questions import Reply
-from ..trace.rules import rule
-from ..trace.trace import Trace
+from ....views.contents import members
+from ...trace.findings import PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import REPLY
+from ...trace.questions import Reply
+from ...trace.rules import rule
+from ...trace.trace import Trace
 from .answering import has_form, has_result, serves
 
 _SAMPLING: Final = frozenset({"sampling/createMessage"})

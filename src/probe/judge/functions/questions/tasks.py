@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any, Final
 
-from ...views.contents import members
-from ...views.values import Message
-from ...wire.revisions import LEGACY
-from ..trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding, TooEarly, Undecided
-from ..trace.opportunities import ANSWERED, REPLY, REQUEST, TASK_TOLD
-from ..trace.questions import RELATED_TASK, Reply
-from ..trace.rules import rule
-from ..trace.series import ALWAYS, NEVER
-from ..trace.tasks import Told
-from ..trace.trace import Trace
+from ....views.contents import members
+from ....views.values import Message
+from ....wire.revisions import LEGACY
+from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding, TooEarly, Undecided
+from ...trace.opportunities import ANSWERED, REPLY, REQUEST, TASK_TOLD
+from ...trace.questions import RELATED_TASK, Reply
+from ...trace.rules import rule
+from ...trace.series import ALWAYS, NEVER
+from ...trace.tasks import Told
+from ...trace.trace import Trace
 
 _GET: Final = "tasks/get"
 _RESULT: Final = "tasks/result"

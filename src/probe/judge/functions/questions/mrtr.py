@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...views.contents import members
-from ...views.values import Message
-from ...wire.revisions import V2026_07_28
-from ..rules.schemas import result_of
-from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ..trace.opportunities import REPLY, REQUEST, RETRY
-from ..trace.questions import Reply
-from ..trace.rounds import Retry, Round
-from ..trace.rules import rule
-from ..trace.trace import Trace
-from ..values import pointer
+from ....views.contents import members
+from ....views.values import Message
+from ....wire.revisions import V2026_07_28
+from ...rules.schemas import result_of
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import REPLY, REQUEST, RETRY
+from ...trace.questions import Reply
+from ...trace.rounds import Retry, Round
+from ...trace.rules import rule
+from ...trace.trace import Trace
+from ...values import pointer
 from .answering import has_form
 
 # A text with so large a share of a state was made from it.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ...views.contents import members
-from ..rules.schemas import misfit
-from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, CutShort, Finding, Seen
-from ..trace.opportunities import REPLY
-from ..trace.questions import Question, Reply
-from ..trace.series import NEVER
-from ..trace.trace import Trace
+from ....views.contents import members
+from ...rules.schemas import misfit
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, CutShort, Finding, Seen
+from ...trace.opportunities import REPLY
+from ...trace.questions import Question, Reply
+from ...trace.series import NEVER
+from ...trace.trace import Trace
 
 _METHOD_NOT_FOUND: Final = -32601
 # One refusal may be a slip at the start of a client. The report shows the newest three.

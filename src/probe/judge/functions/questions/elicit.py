@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...log.bounded import Newest
-from ...views.contents import members
-from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ..trace.opportunities import PAGE, QUESTION, REPLY
-from ..trace.questions import PageVisit, Question, Reply
-from ..trace.rules import rule
-from ..trace.series import NEVER
-from ..trace.trace import Trace
+from ....log.bounded import Newest
+from ....views.contents import members
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import PAGE, QUESTION, REPLY
+from ...trace.questions import PageVisit, Question, Reply
+from ...trace.rules import rule
+from ...trace.series import NEVER
+from ...trace.trace import Trace
 from .answering import has_result, is_silent, serves
 from .forms import fields, is_blank, type_fault, value_fault
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
-from ...views.clients import Session
-from ...views.contents import members
-from ...views.values import Message
-from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ..trace.moments import declared_in
-from ..trace.opportunities import NOTIFICATION, QUESTION, REPLY
-from ..trace.questions import Question, Reply
-from ..trace.rules import rule
-from ..trace.trace import Trace
+from ....views.clients import Session
+from ....views.contents import members
+from ....views.values import Message
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.moments import declared_in
+from ...trace.opportunities import NOTIFICATION, QUESTION, REPLY
+from ...trace.questions import Question, Reply
+from ...trace.rules import rule
+from ...trace.trace import Trace
 from .answering import is_silent, never_serves, serves
 
 _LIST: Final = "roots/list"

@@ -9,18 +9,18 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final, Literal
 
-from ...views.contents import members
-from ...views.values import Message
-from ...wire.v2026.meta import CLIENT_CAPABILITIES
-from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ..trace.opportunities import ANSWERED, QUESTION, REPLY, REQUEST, TASK_TOLD
-from ..trace.questions import Question
-from ..trace.rounds import are_equal
-from ..trace.rules import rule
-from ..trace.series import NEVER
-from ..trace.tasks import EXTENSION, TaskView, Told
-from ..trace.trace import Trace
-from ..values import pointer
+from ....views.contents import members
+from ....views.values import Message
+from ....wire.v2026.meta import CLIENT_CAPABILITIES
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import ANSWERED, QUESTION, REPLY, REQUEST, TASK_TOLD
+from ...trace.questions import Question
+from ...trace.rounds import are_equal
+from ...trace.rules import rule
+from ...trace.series import NEVER
+from ...trace.tasks import EXTENSION, TaskView, Told
+from ...trace.trace import Trace
+from ...values import pointer
 from .tasks import is_unknown, last_look, patience, unfollowed
 
 _GET: Final = "tasks/get"
