@@ -16,7 +16,7 @@ let browser: Browser;
 let client: LegacyClient;
 
 beforeAll(async () => {
-  server = await startServer(await freePort(), "--judge");
+  server = await startServer(await freePort());
   browser = await launch();
   client = await new LegacyClient(server.url).open("careless");
   await all(client.request(1, "tools/call", { name: "simple_tool", arguments: {} }));

@@ -15,7 +15,7 @@ let file: Buffer;
 
 beforeAll(async () => {
   server = await startServer(await freePort());
-  other = await startServer(await freePort(), "--judge");
+  other = await startServer(await freePort());
   browser = await launch();
   await all(modernCall(other.url, "colleague", "progress", { steps: 3, step_ms: 0 }, { id: 1, token: 1 }));
   await all(modernCall(server.url, "mine", "simple_tool", { delayMs: 1 }, { id: 1 }));
@@ -53,10 +53,8 @@ test("a dropped file is shown in all pages, and one click leads back to the live
   expect(await violations(page)).toEqual([]);
   const sections = [
     ["Calls", "progress"],
-    ["Timeline", "colleague"],
-    ["Sessions", "colleague"],
-    ["Reports", "colleague"],
-    ["Ladder", "tools/call"],
+    ["Clients", "colleague"],
+    ["Trace", "tools/call"],
   ] as const;
   for (const [section, shown] of sections) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: section }).click();

@@ -55,7 +55,7 @@ async function gatewayPicture(url: string, home: string): Promise<Picture> {
 
 await mkdir(folder, { recursive: true });
 const home = await mkdtemp(join(tmpdir(), "mcp-probe-"));
-const server = await startServer(await freePort(), "--judge");
+const server = await startServer(await freePort());
 const browser = await launch();
 try {
   const story = await tell(server.url);

@@ -16,7 +16,7 @@ const PROGRAMS = dirname(process.env["PROBE_PYTHON"] ?? "python");
 const NODE = process.execPath;
 const MODULES = join(import.meta.dirname, "../../tests/node/node_modules");
 
-const probe = visiting("--judge");
+const probe = visiting();
 let folder: string;
 
 beforeEach(async () => {
