@@ -33,6 +33,8 @@ def said(*facts: Any, task: str | None = None, token: Any = "t", cause: int = 2)
     add(requested(), None, PLACE)
     add(received({"id": 7, "method": "tools/call"}), 1, PLACE)
     add(started(7, progress_token=token), 2, place)
+    place = {**place, "stream": "r1"}
+    add(events.StreamOpened("response"), 2, place)
     for fact in facts:
         add(fact, cause if isinstance(fact, events.MessageEmitted) and fact.rpc != "request" else 3, place)
     shown, touched = EntryViews(log.entry, lambda: views), Touched({2: 1})

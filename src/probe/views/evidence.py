@@ -86,11 +86,12 @@ class Evidence:
     """Gives calls their entries, within the bounds of a retention. The call that settled first gives up its own.
 
     `asked_in` gives the exchange of a request, by the number of its head or of its message. `in_all` are the entries of
-    all calls together; `make_room` is due where they are more than may be.
+    all calls together.
     """
 
     def __init__(self, retention: Retention, asked_in: Callable[[int], Exchange | None]) -> None:
         self._keep = retention
+        self._few, self._most = retention.visits, retention.evidence
         self._asked_in = asked_in
         self.in_all = 0
         # Entries that name a call before it starts.
@@ -128,7 +129,7 @@ class Evidence:
 
     def of_call(self, call: Call, entry: Entry, exchange: Exchange | None, role: Role) -> None:
         """Rules 1 to 3 for an entry that names a call."""
-        entries, cause, seq = call.entries, entry.cause, entry.seq
+        entries, cause = call.entries, entry.cause
         if cause is not None and cause not in entries:
             asked_in = self._asked_in(cause)
             self.add(call, cause, asked_in)
@@ -137,11 +138,13 @@ class Evidence:
         if role.joins and exchange is not None and call.name not in exchange.calls:
             self._join(call, exchange)
         # No bound is near where it has few entries, as nearly all calls have.
-        if exchange is call.exchange and len(entries) < self._keep.visits and seq not in entries:
-            entries[seq] = None
+        if exchange is call.exchange and len(entries) < self._few:
+            entries[entry.seq] = None
             self.in_all += 1
+            if self.in_all > self._most:
+                self._make_room()
         else:
-            self.add(call, seq, exchange, ends=role.ends)
+            self.add(call, entry.seq, exchange, ends=role.ends)
 
     def of_exchange(self, entry: Entry, exchange: Exchange, role: Role) -> Sequence[Call]:
         """Rule 3 for an entry that names no call: those that it belongs to with its exchange."""
@@ -169,19 +172,21 @@ class Evidence:
             return
         own = call.exchange
         visiting = exchange is not None and exchange is not own and (own is None or exchange.number != own.number)
-        if len(entries) >= self._keep.visits and not self._has_room(call, visiting=visiting, ends=ends):
+        if len(entries) >= self._few and not self._has_room(call, visiting=visiting, ends=ends):
             call.cut = True
             return
         entries[seq] = None
         call.visiting += visiting
         self.in_all += 1
+        if self.in_all > self._most:
+            self._make_room()
 
     def _has_room(self, call: Call, *, visiting: bool, ends: bool) -> bool:
         if visiting:
             return call.visiting < self._keep.visits
         return len(call.entries) - call.visiting < self._keep.of_call + (self._keep.ends if ends else 0)
 
-    def make_room(self) -> None:
+    def _make_room(self) -> None:
         """Take entries from calls until there are no more than may be."""
         while self.in_all > self._keep.evidence:
             name = next(iter(self._settled or self._known))

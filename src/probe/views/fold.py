@@ -53,6 +53,7 @@ class Views:
         self.last = 0
         self.gaps = 0
         self.calls = Calls(keep)
+        self._named, self._most_entries = self.calls.named, keep.of_call
         self.exchanges: Newest[int, Exchange] = Newest(keep.exchanges)
         self.tasks: Newest[str, Task] = Newest(keep.tasks)
         # The exchanges by the numbers of their heads, which a cause can name.
@@ -89,44 +90,44 @@ class Views:
             events.StreamOpened: self._stream_read,
             events.StreamResumed: self._stream_read,
         }
-        self._kinds = {kind: (takers.get(kind), ROLES.get(kind, NO_ROLE)) for kind in {*takers, *ROLES}}
+        roles = ROLES if audited else {}
+        self._kinds = {kind: (takers.get(kind), roles.get(kind, NO_ROLE)) for kind in {*takers, *ROLES}}
 
     def take(self, entry: Entry) -> Sequence[Call]:
         """One more entry; returns the tool calls that it belongs to."""
         # Every entry of the log passes here.
-        evidence, context, seq = self._evidence, entry.context, entry.seq
+        context, seq = entry.context, entry.seq
         self.last = seq
-        if evidence.in_all > self.retention.evidence:
-            evidence.make_room()
-        number, name = context.exchange, context.call
-        exchange = None
+        number, name, exchange = context.exchange, context.call, None
         if number is not None:
             exchange = self.exchanges.get(number) or self._begin(number, entry)
             if exchange.client is None:
                 self._attribute(exchange, entry)
-            if len(exchange.entries) < self.retention.of_call:
-                exchange.entries.append(seq)
+            entries = exchange.entries
+            if len(entries) < self._most_entries:
+                entries.append(seq)
             else:
                 exchange.cut = True
-        call = None if name is None else self.calls.named.get(name)
+        call = None if name is None else self._named.get(name)
         taker, role = self._kinds.get(type(entry.fact), _UNKNOWN)
         ended = None if taker is None else taker(entry, entry.fact, exchange, call)
-        if call is None and name is not None:
+        if name is not None and call is None:
             # It may have started with this entry.
-            call = self.calls.named.get(name)
+            call = self._named.get(name)
         owner = call if context.task is None else self._owner(call, context.task)
         if owner is not None and owner.row is not None and not owner.is_forgotten:
             owner.newest = seq
-            evidence.of_call(owner, entry, exchange, role)
+            self._evidence.of_call(owner, entry, exchange, role)
             return (owner,)
-        if call is None and name is not None:
-            evidence.hold(name, seq)
-        for each in ended or ():
-            each.newest = seq
-            evidence.add(each, seq, None, ends=True)
-        if exchange is None or role.follows is None or not self._audited:
+        if name is not None and call is None:
+            self._evidence.hold(name, seq)
+        if ended:
+            for each in ended:
+                each.newest = seq
+                self._evidence.add(each, seq, None, ends=True)
+        if exchange is None or role.follows is None:
             return ended or ()
-        return (*(ended or ()), *evidence.of_exchange(entry, exchange, role))
+        return (*(ended or ()), *self._evidence.of_exchange(entry, exchange, role))
 
     def _owner(self, call: Call | None, id: str) -> Call | None:
         """The tool call that an entry names: itself, or by its task."""

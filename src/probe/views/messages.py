@@ -14,7 +14,7 @@ from .contents import Contents
 from .peers import Peers
 from .retention import Retention
 from .streams import Streams
-from .values import Exchange, Message
+from .values import Exchange, Message, MessageFact
 from .work import Call
 
 _CANCELLED: Final = "notifications/cancelled"
@@ -36,10 +36,12 @@ class Messages:
         self._failed = failed
         self.messages: dict[int, Message] = {}
         self.streams = Streams(retention, peers, self.messages)
-        # In the order of the log: all messages, and those that have their content.
+        # All messages, in the order of the log but for old ones that last. The first of them have no content any more,
+        # as many as `_light`.
         self._kept: deque[Message] = deque()
-        self._contents: deque[Message] = deque()
-        self._bytes = 0
+        self._light = self._bytes = 0
+        self._most, self._most_bytes = retention.messages, retention.content_bytes
+        self._most_of_exchange = retention.of_exchange
         self._parsed = Contents()
         self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], None]] = {
             events.MessageReceived: self._received,
@@ -53,22 +55,30 @@ class Messages:
 
     # -- what is kept
 
-    def _store(self, message: Message, size: int) -> None:
-        kept, contents = self._kept, self._contents
+    def _store(self, message: Message, fact: MessageFact) -> None:
         self.messages[message.entry.seq] = message
-        kept.append(message)
-        if len(kept) > self._keep.messages:
-            self._let_go(kept.popleft())
-        contents.append(message)
-        self._bytes += size
-        # The newest one is kept, however large it is.
-        while len(contents) > 1 and (self._bytes > self._keep.content_bytes or contents[0].is_forgotten):
-            self._bytes -= contents.popleft().forget()
+        self._kept.append(message)
+        self._bytes += len(fact.message)
+        if self._bytes > self._most_bytes or len(self._kept) > self._most:
+            self._make_room()
         exchange, place = message.exchange, message.place
-        if exchange is not None and len(exchange.messages) < self._keep.of_exchange:
+        if exchange is not None and len(exchange.messages) < self._most_of_exchange:
             exchange.messages.append(message)
         if place is not None and place.scope is not None and len(place.messages) < self._keep.of_pipe:
             place.messages.append(message.entry.seq)
+
+    def _make_room(self) -> None:
+        kept = self._kept
+        if len(kept) > self._most:
+            self._drop_oldest()
+        # The newest one keeps its content, however large it is.
+        while self._bytes > self._most_bytes and self._light < len(kept) - 1:
+            self._bytes -= kept[self._light].forget()
+            self._light += 1
+
+    def _drop_oldest(self) -> None:
+        self._light = max(0, self._light - 1)
+        self._let_go(self._kept.popleft())
 
     def forget_before(self, first: int) -> None:
         """The log keeps no entry before this one: let go of what is older, and over."""
@@ -77,14 +87,11 @@ class Messages:
             # By then most requests have their answer before `first`, too: those that have not go to the end.
             if kept[0].entry.seq >= first - _MOST_SWEPT:
                 break
-            message = kept.popleft()
-            if _is_over(message, first):
-                self._let_go(message)
+            if _is_over(kept[0], first):
+                self._drop_oldest()
             else:
-                kept.append(message)
-        if len(self._contents) > 2 * len(kept) + _MOST_SWEPT:
-            # One that lasts stands before many that have gone.
-            self._contents = deque(each for each in self._contents if not each.is_forgotten)
+                self._light = max(0, self._light - 1)
+                kept.append(kept.popleft())
 
     def _let_go(self, message: Message) -> None:
         """Leave no way to a message that makes room, nor from it: circles would wait for the garbage collector."""
@@ -112,13 +119,15 @@ class Messages:
 
     def enter(self, message: Message) -> None:
         """Note a request where its id counts, once it is known where that is."""
-        scope = message.scope
-        if scope is None or message.rpc != "request" or message.seq in scope.requests:
+        seq, fact = message.entry.seq, message.fact
+        scope = message.scope if fact.rpc == "request" else None
+        if scope is None or seq in scope.requests:
             return
-        scope.requests[message.seq] = scope.running[message.seq] = message
-        if message.id is not None:
-            message.same_id = scope.ids.get(message.id)
-            scope.ids[message.id] = message
+        scope.requests[seq] = scope.running[seq] = message
+        id = fact.id
+        if id is not None:
+            message.same_id = scope.ids.get(id)
+            scope.ids[id] = message
 
     # -- messages
 
@@ -132,7 +141,7 @@ class Messages:
         if question is not None and not question.received:
             message.question = question
             question.replies = [*(question.replies or ()), message][-self._keep.of_exchange :]
-        self._store(message, len(fact.message))
+        self._store(message, fact)
         if place is not None and place.first is None and place.scope is not None:
             place.first = message
         if session is not None:
@@ -170,12 +179,12 @@ class Messages:
                     del stream.sent[gone]
         if call is not None:
             if call.row is not None:
-                call.row.emitted(entry.context, entry.cause, fact, self._keep.runs)
+                call.row.emitted(entry.cause, fact, lost=stream is not None and stream.lost is not None)
             if fact.method == _PROGRESS:
                 call.reports += 1
                 if len(call.progress) < self._keep.of_call:
                     call.progress.append(message)
-        self._store(message, len(fact.message))
+        self._store(message, fact)
         if fact.rpc == "error":
             self._failed(message)
 
@@ -183,36 +192,45 @@ class Messages:
         message = self._made(entry, exchange, call)
         if call is not None and call.row is not None:
             call.row.dropped(entry.cause, fact)
-        self._store(message, len(fact.message))
+        self._store(message, fact)
 
     def _delivered(
         self, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None, call: Call | None
     ) -> None:
-        if call is not None and call.row is not None:
-            call.row.delivered(entry.context, fact)
         stream = self.streams.find(entry.context)
         if stream is None:
             if entry.cause is not None:
                 self._had(entry, self.messages.get(entry.cause))
             return
+        first, last, sent, before = fact.first, fact.last, stream.sent, stream.taken
         self.streams.delivered(stream, entry, fact, exchange)
-        first, last, sent = fact.first, fact.last, stream.sent
+        if first == last:
+            self._had(entry, sent.get(first))
+            return
         # A stream remembers no more than its newest messages, however wide the range is.
         places = range(first, last + 1) if last - first < len(sent) else [at for at in sent if first <= at <= last]
         for place in places:
             self._had(entry, sent.get(place))
+        older = min(last + 1, next(iter(sent), 0)) - max(first, before + 1)
+        if older > 0 and call is not None and call.row is not None:
+            call.row.took(older)
 
     def _had(self, entry: Entry, message: Message | None) -> None:
         """A socket took a message; it may take it again for another reader."""
         if message is None or message.delivered is not None:
             return
         message.delivered = entry
+        call, fact = message.call, message.entry.fact
+        if call is not None and call.row is not None and type(fact) is events.MessageEmitted:
+            call.row.delivered(message.entry.cause, fact)
         request = message.request
-        if request is not None and request.opened is not None and request.answer is message:
+        if request is None or request.answer is not message:
+            return
+        if request.opened is not None:
             request.opened.answered = entry
-        scope = None if request is None or request.answer is not message else request.scope
-        if request is not None and scope is not None and scope.running.pop(request.entry.seq, None) is not None:
-            scope.answered[request.entry.seq] = request
+        scope, seq = request.scope, request.entry.seq
+        if scope is not None and scope.running.pop(seq, None) is not None:
+            scope.answered[seq] = request
 
     def _refused(self, entry: Entry, fact: events.MessageRefused, exchange: Exchange | None, call: Call | None) -> None:
         message = None if entry.cause is None else self.messages.get(entry.cause)

@@ -36,8 +36,6 @@ class Retention(Struct, frozen=True, kw_only=True):
     `before_call`: entries that name a call before it starts: the opening of its stream and the first message there.
     `of_exchange`: entries, messages and calls of an exchange; a batch is smaller. `of_stream`: messages of a stream
     that a delivery can still name, its readers and control events. `of_pipe`: numbers of messages of a pipe.
-    `runs`: ranges of neighbouring messages of a call that no socket has taken. Messages of several tasks that take
-    turns on one stream need more than one; one more pushes out the oldest, whose messages never count as delivered.
     `history`: changes of a task or a process; sessions, declarations and connections of a client.
     """
 
@@ -61,5 +59,4 @@ class Retention(Struct, frozen=True, kw_only=True):
     of_exchange: int = 100
     of_stream: int = 1_000
     of_pipe: int = 5_000
-    runs: int = 64
     history: int = 1_000

@@ -170,8 +170,6 @@ class Streams:
         if stream is not None:
             stream.lost, stream.newest = entry, entry.seq
             stream.leave(fact.why, entry)
-        if call is not None and call.row is not None:
-            call.row.stream_lost(entry.context)
 
     def _control(self, entry: Entry, fact: events.StreamControl, exchange: Exchange | None, call: Call | None) -> None:
         stream = self.find(entry.context)
