@@ -110,6 +110,9 @@ ANSWERS: list[tuple[Expected, Story]] = [
         for revision in ("2025-06-18", "2025-11-25")
         for action in ("accept", "decline", "cancel")
     ),
+    ({ACTION: SILENT}, answered(FORM, {"action": "-"}, hidden=(("/action", "string"),))),
+    # The form of an answer in a round is another rule's.
+    ({ACTION: SILENT, "mrtr.answer-shape": FAIL}, answered(FORM, {"result": {"action": "no"}}, way="round")),
     *((NO_FORM, answered(form("name"), None, error={"code": code, "message": "no"})) for code in (-1, -32603)),
     *(
         ({FITS: WARN}, filled(name, {name: value}, way=way))
