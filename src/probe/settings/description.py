@@ -23,12 +23,12 @@ def _rows(owner: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
 
 
 def check_bounds(instance: Any) -> None:
-    """Raise `SettingError` for a value of an instance that is outside its bounds."""
+    """Raise `SettingError` for a value of an instance outside its bounds."""
     for spec in described(type(instance)):
         value = getattr(instance, spec.name)
         if not isinstance(value, int | float) or isinstance(value, bool):
             continue
-        # Written so that NaN, which compares false with everything, is outside.
+        # NaN is outside, since every comparison with it is false.
         above = spec.low is None or value >= spec.low
         below = value < math.inf if spec.high is None else value <= spec.high
         if not (above and below):

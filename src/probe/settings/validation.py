@@ -16,7 +16,7 @@ HOST: Final = r"\[[0-9a-f:.]+\]|[a-z0-9._-]+"
 """RFC 3986 section 3.2.2, in lower case. Headers are read by it, too: what a setting may name can be met there."""
 
 ANY_ADDRESS: Final = frozenset({"0.0.0.0", "[::]"})
-"""The addresses by which a server binds to all of its addresses; they name no host."""
+"""The wildcard addresses, which name no host."""
 
 _SHORTEST_SECRET = 16
 _HIGHEST_PORT = 65535
@@ -55,7 +55,10 @@ class SettingError(ValueError):
 
 
 def check_url(name: str, value: str) -> None:
-    """Check the beginning of links: an origin and perhaps a path, also with a slash at its end; or nothing."""
+    """Check the beginning of links: an origin and an optional path, such as https://a.example/probe.
+
+    An empty value passes.
+    """
     parts = _URL.fullmatch(value)
     if value and (parts is None or not _is_origin(parts["origin"].lower())):
         raise SettingError(f"{name} must be http://host[:port][/path] or https://host[:port][/path], got {value!r}")
@@ -112,8 +115,8 @@ def _is_ipv6(text: str) -> bool:
 
 
 def check_secret(name: str, value: str) -> None:
-    """Enough characters that a header can carry, or nothing."""
-    # It comes in an HTTP header, and is all that keeps strangers from offering tools.
+    """Check for at least 16 characters that a header can carry; an empty value passes."""
+    # It is sent in an HTTP header, and it alone keeps strangers from offering tools.
     if value and not (len(value) >= _SHORTEST_SECRET and value.isascii() and value.isprintable() and " " not in value):
         raise SettingError(f"{name} must be at least {_SHORTEST_SECRET} visible ASCII characters")
 
@@ -126,13 +129,13 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def check_order(lower: str, low: float, upper: str, high: float) -> None:
-    """Two settings of which one must not be above the other."""
+    """Check that one setting is not above the other."""
     if low > high:
         raise SettingError(f"{lower} must be at most {upper}, got {low} and {high}")
 
 
 def did_you_mean(wanted: str, names: Iterable[str]) -> str:
-    """The end of a message about a name that there is not: the known names that look like it, or nothing."""
+    """The end of a message about an unknown name: `; did you mean serve?`, or an empty text."""
     near = difflib.get_close_matches(wanted, dict.fromkeys(names), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

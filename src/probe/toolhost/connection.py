@@ -56,11 +56,11 @@ class EndReason:
 
 
 class RegisteringHost(Protocol):
-    """The host that wants to be registered."""
+    """The host to register."""
 
     @property
     def changing(self) -> trio.Lock:
-        """Held while the server is told of the tools, so that they do not change meanwhile."""
+        """Held while the tools are registered, so that they do not change meanwhile."""
 
     def registration(self) -> Json:
         """The params of `host.register`."""
@@ -82,7 +82,7 @@ class ServerConnection:
         self._notice = trio.Event()
 
     async def _close(self, websocket: WebSocketConnection) -> None:
-        """Close in order, which takes `GOODBYE_S` at most, whatever the server does."""
+        """Close with a handshake, within `GOODBYE_S` seconds."""
         try:
             with trio.move_on_after(GOODBYE_S):
                 await websocket.aclose(1000)
@@ -147,7 +147,7 @@ class ServerConnection:
         self._ended.because(f"no answer to the handshake within {CONNECT_S:g} s")
 
     def _cut(self, handshake: trio.CancelScope) -> None:
-        """Nothing more will come. After the handshake the reader says why."""
+        """No more messages follow. After the handshake the reader gives the reason."""
         if not self._open:
             self._ended.because("the connection was closed during the handshake")
             handshake.cancel()
@@ -202,7 +202,7 @@ class ServerConnection:
                 await self._close(websocket)
                 return
             except ConnectionClosed:
-                # The reader says why, unless it hangs in its answer to a server that reads nothing.
+                # The reader gives the reason, unless it waits for a server that does not read its answer.
                 await self._close(websocket)
                 return
             finally:
@@ -264,7 +264,7 @@ class _Ending(trio.abc.Stream):
         self._over = over
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send on the stream, and tell when that is broken."""
+        """Send on the stream, and note when it is broken."""
         try:
             await self._stream.send_all(data)
         except trio.BrokenResourceError:
@@ -280,7 +280,7 @@ class _Ending(trio.abc.Stream):
         await self._stream.aclose()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        """Read from the stream, and tell when that is broken or at its end."""
+        """Read from the stream, and note when it is broken or at its end."""
         try:
             data = await self._stream.receive_some(max_bytes)
         except trio.BrokenResourceError:

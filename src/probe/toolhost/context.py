@@ -1,4 +1,4 @@
-"""The context of a running handler: it reports progress, and asks whether anybody still waits for the result."""
+"""The context of a running handler: it reports progress, and asks whether the dispatch was cancelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import DispatchCancelledError
 
 logger = logging.getLogger(__package__)
 
-# A line or two for a person who watches.
+# One or two lines for a person.
 _LONGEST_MESSAGE = 1000
 
 
@@ -61,11 +61,11 @@ class ToolContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the work any more: what it returns will not be used."""
+        """True if the dispatch was cancelled: the result of the work will not be used."""
         return self._cancelled()
 
     def check_cancelled(self) -> None:
-        """Raise `DispatchCancelledError` if nobody waits any more; for loops in handlers that run in a thread."""
+        """Raise `DispatchCancelledError` if the dispatch was cancelled; for loops of handlers in threads."""
         if self.cancelled:
             raise DispatchCancelledError("the call was cancelled")
 
@@ -90,7 +90,7 @@ class ToolContext:
 
 
 def _number(value: object) -> float | None:
-    """A number that JSON has, else None."""
+    """A finite number; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:

@@ -34,9 +34,9 @@ logger = logging.getLogger(__package__)
 
 _MAX_DEPTH: Final = 200
 _METHOD_NOT_FOUND, _INVALID_REQUEST, _INVALID_PARAMS = -32601, -32600, -32602
-# A server that talks nonsense may do so for ever, and nobody reads more of it.
+# A server may send malformed messages without end; more of them are not logged.
 _MOST_COMPLAINTS: Final = 10
-# The default of a server, until this one says how much it takes.
+# The default of a server, until the registration has the limit of this one.
 _MESSAGE_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -52,7 +52,7 @@ class Runner(Protocol):
 
 @dataclass
 class _Unanswered:
-    """A request of the host that has no answer yet."""
+    """A request of the host without an answer."""
 
     accept: Callable[[Mapping[str, Any]], None]
     answered: trio.Event
@@ -65,7 +65,7 @@ class Conversation:
     def __init__(self, runner: Runner) -> None:
         self.outbox = SendQueue()
         self.message_bytes = _MESSAGE_BYTES
-        """The longest message that the server takes."""
+        """The most bytes of a message to the server."""
         self._runner = runner
         self._dispatches: dict[str, HandlerRun] = {}
         self._asked: dict[int, _Unanswered] = {}
@@ -74,7 +74,7 @@ class Conversation:
         self._closed = False
 
     def receive(self, text: str | bytes) -> None:
-        """Take one frame of the server. Never waits, and raises nothing for what a server sends."""
+        """Take one frame of the server. Never waits, and raises no error about its content."""
         if isinstance(text, bytes):
             self._complain("a binary frame; messages are text")
             return

@@ -61,7 +61,7 @@ class Export(BaseModel):
 
 
 class Waited(BaseModel):
-    """For how long a tool did nothing."""
+    """The seconds for which a tool waited."""
 
     seconds: float
 

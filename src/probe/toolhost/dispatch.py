@@ -51,7 +51,7 @@ class HandlerRun:
         self._context = ToolContext(self._unsent.put, cancelled=lambda: self._cancelled)
 
     def cancel(self) -> None:
-        """Stop the work. Nothing that it returns or reports from now on is used."""
+        """Stop the work. Its later reports and its result are dropped."""
         self._cancelled = True
         self._scope.cancel()
 
@@ -74,7 +74,7 @@ class HandlerRun:
         answer = b""
         try:
             with self._scope:
-                # A handler that was cancelled before it began does not begin.
+                # A handler is not started after its cancellation.
                 await trio.lowlevel.checkpoint_if_cancelled()
                 answer = await self._attempt()
             if self._thread_ended is not None:
@@ -204,8 +204,8 @@ class _Unsent:
 
 
 def failure(id: str, message: str, data: FailureData) -> bytes:
-    """The answer of a dispatch that failed, as a message."""
-    # A lone surrogate in somebody's message must not keep the error from being told.
+    """The error response of a failed dispatch."""
+    # A lone surrogate in a message must not keep the error from the client.
     text = clip(message.encode(errors="replace").decode(), LONGEST_ERROR)
     return encode(error_response(id, {"code": HostCode.TOOL_FAILED, "message": text, "data": data.dump()}))
 

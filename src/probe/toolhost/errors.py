@@ -1,4 +1,4 @@
-"""The errors of the library, and those that handlers raise for their callers."""
+"""The errors of the library, and the errors that handlers raise for their callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ToolError(Exception):
     """
 
     def __init__(self, code: str, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
-        # An exception that is passed on as the message is a usual slip.
+        # A usual slip: `ToolError("code", error)`.
         message = str(message)
         super().__init__(message)
         if not _CODE.fullmatch(code):
@@ -33,7 +33,7 @@ class ToolError(Exception):
 
 
 class DispatchCancelledError(Exception):
-    """Raised by `ToolContext.check_cancelled` in a handler whose work nobody waits for any more."""
+    """Raised by `ToolContext.check_cancelled` in a handler of a cancelled dispatch."""
 
 
 class HostRefusedError(Exception):

@@ -50,12 +50,12 @@ class Host:
 
     @property
     def name(self) -> str:
-        """The name under which it registers."""
+        """Its name for the registration."""
         return self._offer.name
 
     @property
     def tools(self) -> tuple[Tool[..., Any], ...]:
-        """The tools that it offers now."""
+        """Its tools at present."""
         return tuple(self._offer.tools.values())
 
     async def serve(
@@ -79,7 +79,7 @@ class Host:
             raise RuntimeError(f"the host {self.name} is being served already")
         address = Address.parse(url)
         _check_secret(secret)
-        # Room for every dispatch that may run, so that putting one in never waits.
+        # Room for every dispatch, so that `send_nowait` never fails.
         jobs, to_do = trio.open_memory_channel[HandlerRun](MOST_DISPATCHES)
         self._offer.begin()
         line = self._line = _Line(self._offer, url, jobs, task_status)
@@ -120,7 +120,7 @@ class Host:
             answer = await conversation.ask("host.update", update(offered.values()), accept)
         if answer is None:
             # The connection ended first, or the server says nothing, and nobody knows whether it took them: the next
-            # registration tells it.
+            # registration has them.
             self._offer.tools = offered
         elif answer.error is not None:
             raise HostRefusedError(f"the server refused the tools: {clip(answer.error['message'], 500)}")
@@ -138,7 +138,7 @@ class _Line:
         task_status: trio.TaskStatus[list[str]],
     ) -> None:
         self.registered_in: Conversation | None = None
-        """The conversation in which the tools are registered, while they are."""
+        """The conversation with the registration, while there is one."""
         self.changing = offer.changing
         self._offer = offer
         self._url = url

@@ -22,7 +22,7 @@ class HostOffer:
         self.name = name
         self.tools = by_name(tools)
         self.changing = trio.Lock()
-        """Held while a server is told of the tools, so that they do not change meanwhile."""
+        """Held while the tools are registered, so that they do not change meanwhile."""
         self._version = version
         self._instance = ""
         self.begin()

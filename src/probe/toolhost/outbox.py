@@ -47,7 +47,7 @@ class SendQueue:
         await entries[-1].written.wait()
 
     def reply(self, message: bytes) -> bool:
-        """Put an answer in line that nobody waits for; False, and nothing, when too much is waiting."""
+        """Queue an answer without a dispatch. False, without effect, where the queue is full."""
         if self._closed or len(self._entries) >= _MOST_ENTRIES:
             return False
         self._put(QueuedMessage(lambda: message, trio.Event()))
@@ -60,7 +60,7 @@ class SendQueue:
         return self._entries.popleft()
 
     def close(self) -> None:
-        """There is no connection any more: nothing waits, and nothing will."""
+        """The connection is gone: drop all entries, and take no more."""
         self._closed = True
         for entry in self._entries:
             entry.written.set()

@@ -50,7 +50,7 @@ class Arguments:
 
     def __init__(self, handler: Callable[..., Any], hints: Mapping[str, Any]) -> None:
         self.context: str | None = None
-        """The parameter that is given the context, if there is one."""
+        """The name of the parameter for the context, if there is one."""
         self._names: list[str] = []
         fields: dict[str, Any] = {}
         for parameter in inspect.signature(handler).parameters.values():
@@ -168,7 +168,7 @@ def _input_schema(model: type[BaseModel]) -> Json:
 
 def _output_schema(adapter: TypeAdapter[Any]) -> Json:
     schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
-    # A type that contains itself is a reference to its definition, which has the type.
+    # A type that contains itself is a reference to its definition.
     reference = str(schema.get("$ref", ""))
     target = schema["$defs"][reference.removeprefix("#/$defs/")] if reference else schema
     if target.get("type") != "object":

@@ -23,7 +23,7 @@ def form(properties: Json, required: tuple[str, ...] = ()) -> Json:
 
 
 def form_ask(message: str, schema: Json) -> Ask:
-    """The question that shows a form."""
+    """The question with a form."""
     return Ask("elicitation/create", {"message": message, "requestedSchema": schema})
 
 

@@ -1,4 +1,4 @@
-"""An image and a sound that a person recognises at once."""
+"""An image and a sound for people to recognise."""
 
 from __future__ import annotations
 

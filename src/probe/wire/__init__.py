@@ -1,1 +1,1 @@
-"""The shapes of messages: the only code that knows JSON spelling. Pure; imports nothing that does I/O."""
+"""The shapes of messages: the only code that knows JSON spelling. Pure, without imports that do I/O."""

@@ -15,7 +15,7 @@ _Role: TypeAlias = Literal["user", "assistant"]
 
 
 class WithMeta(Shape):
-    """A value that may carry `_meta`, whose keys are left alone."""
+    """A value with an optional `_meta`; its keys are not checked."""
 
     meta: dict[str, Any] | None = Field(alias="_meta", default=None)
 
@@ -25,7 +25,7 @@ class EmptyResult(WithMeta):
 
 
 class Root(WithMeta):
-    """A directory or file that the client lets the server know of."""
+    """A directory or file that the client offers to the server."""
 
     uri: FileUrl
     name: str | None = None

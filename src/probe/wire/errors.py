@@ -41,7 +41,7 @@ class Code(IntEnum):
     # The draft "Streams" asks for errors and gives no codes.
     STREAM_LOST = 1003
     RESUMED_TOO_EARLY = 1004
-    # BUSY in the modern era: 2026-07-28 basic/index wants nothing new from -32000 to -32019.
+    # BUSY in the modern era: 2026-07-28 basic/index rules out new codes from -32000 to -32019.
     OVERLOADED = 1002
 
 
@@ -58,7 +58,7 @@ CLIENT_CODES = frozenset(
         Code.RESUMED_TOO_EARLY,
     }
 )
-"""Codes that speak of what the client sent; the others speak of limits, of a shutdown, of a tool or of lost streams."""
+"""Codes of mistakes of the client. The others are about limits, a shutdown, a tool or lost streams."""
 
 
 class McpError(Exception):
@@ -124,11 +124,11 @@ class Refusal(Enum):
 
     @property
     def when(self) -> str:
-        """The act of a client that it answers, in words for the documentation."""
+        """The mistake or the situation that it answers, in words for the documentation."""
         return self.value[2]
 
 
-# Not frozen: whoever raises an exception, or passes it on, sets its traceback. Each is itself, so no `==` either.
+# Not frozen, since `raise` sets the traceback; and compared by identity.
 @dataclass(eq=False)
 class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
     """One HTTP request is refused. `headers` are extra response headers (`Allow`, `Retry-After`)."""
@@ -157,7 +157,7 @@ def shutting_down(id: RequestId | None = None) -> Rejection:
 
 
 def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
-    """503 with the seconds after which to try again."""
+    """503, with the seconds to wait before the next attempt."""
     return Rejection(Refusal.BUSY, why, id, ((b"retry-after", b"%d" % retry_s),))
 
 

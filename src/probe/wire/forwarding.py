@@ -17,7 +17,7 @@ PATH: Final = "/forward"
 
 
 class ForwardingError(ValueError):
-    """The text is none of these messages; the error's own message says what is wrong with it."""
+    """The text is not one of these messages; the error names the fault."""
 
 
 class _Message(BaseModel):
@@ -29,7 +29,7 @@ _Model = TypeVar("_Model", bound=_Message)
 
 
 class ForwarderHello(_Message):
-    """The first message of a process: who it is, and what its clock shows when it sends this."""
+    """The first message of a process: its identity, and its clock when it sends this."""
 
     kind: Literal["forward"] = "forward"
     version: Literal[1] = 1

@@ -15,7 +15,7 @@ VERSION: Final = 2
 
 WayName: TypeAlias = Literal["direct", "through"]
 VerdictOnGateway: TypeAlias = Literal["same", "n/a", "changed", "unclear", "degraded", "broken"]
-"""From the best to the worst. `n/a`: the gateway does not offer it. `unclear`: nothing can be said."""
+"""From the best to the worst. `n/a`: the gateway does not offer it. `unclear`: the trials do not decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class GatewayExchange:
 
 @dataclass(frozen=True, slots=True)
 class GatewayEntry:
-    """The probe's end: an entry of its log, with the ids that lead to its page. `what` it says, in a word."""
+    """The probe's end: an entry of its log, with the ids that lead to its page. `what` is a word for its content."""
 
     seq: int
     at: float

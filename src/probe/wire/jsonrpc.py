@@ -45,7 +45,7 @@ class MalformedError(ValueError):
 
 
 class Request(Struct, frozen=True):
-    """A call that must be answered once."""
+    """A request: it gets exactly one response."""
 
     id: RequestId
     method: str
@@ -114,7 +114,7 @@ def _fault(body: bytes, why: str) -> Fault:
         text = body.decode()
     except UnicodeDecodeError:
         return "encoding"
-    # RFC 4627 section 3 tells UTF-16 and UTF-32 by zeros among the first four bytes.
+    # RFC 4627, section 3: zeros among the first four bytes mean UTF-16 or UTF-32.
     return "encoding" if "\0" in text[:4] else _leniently(text)
 
 

@@ -31,13 +31,13 @@ class RequestParamsMeta(Shape):
 
 
 class RequestParams(Shape):
-    """The parameters that every request may carry."""
+    """The parameters of every request."""
 
     meta: RequestParamsMeta | None = Field(alias="_meta", default=None)
 
 
 class PaginatedRequestParams(RequestParams):
-    """The methods that list something."""
+    """The methods for lists, such as `tools/list`."""
 
     cursor: str | None = None
 
@@ -63,7 +63,7 @@ class Implementation(Shape):
 
 
 class EmptyCapability(Shape):
-    """An object that says by its presence that the client can do something."""
+    """An empty object: its presence declares the capability."""
 
 
 class RootsCapability(Shape):
@@ -114,7 +114,7 @@ class TasksCapability(Shape):
 
 
 class ClientCapabilities(Shape):
-    """The capabilities of a client, which may declare more than any revision names."""
+    """The capabilities of a client; others than those of the revisions are ignored."""
 
     experimental: dict[str, dict[str, Any]] | None = None
     sampling: SamplingCapability | None = None
@@ -133,7 +133,7 @@ class InitializeRequestParams(RequestParams):
 
 
 class TaskMetadata(Shape):
-    """The wish that a call runs as a task; `ttl` is in milliseconds."""
+    """The `task` member of a call that asks for a task; `ttl` in milliseconds."""
 
     ttl: int | None = None
 
@@ -172,14 +172,14 @@ class GetPromptRequestParams(RequestParams):
 
 
 class ResourceTemplateReference(Shape):
-    """The resource template whose variable is to be completed."""
+    """The resource template with the variable to complete."""
 
     type: Literal["ref/resource"] = "ref/resource"
     uri: str
 
 
 class PromptReference(Shape):
-    """The prompt whose argument is to be completed."""
+    """The prompt with the argument to complete."""
 
     type: Literal["ref/prompt"] = "ref/prompt"
     name: str
@@ -187,14 +187,14 @@ class PromptReference(Shape):
 
 
 class CompletionArgument(Shape):
-    """The argument that is to be completed, with the part of its value that is there."""
+    """The argument to complete, with the first part of its value."""
 
     name: str
     value: str
 
 
 class CompletionContext(Shape):
-    """The values that other variables have already."""
+    """The values of the other variables."""
 
     arguments: dict[str, str] | None = None
 

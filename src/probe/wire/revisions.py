@@ -1,4 +1,4 @@
-"""The protocol revisions this server speaks. They are dates, so their strings also order them."""
+"""The protocol revisions of this server. They are dates, so their strings are in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEGACY: Final = (V2025_03_26, V2025_06_18, V2025_11_25)
 """Revisions with `initialize` and sessions, oldest first."""
 
 MODERN: Final = (V2026_07_28,)
-"""Revisions without sessions: each request says in its `_meta` what it speaks; oldest first."""
+"""Revisions without sessions: the `_meta` of each request names the revision; oldest first."""
 
 
 def negotiate(requested: str) -> str:

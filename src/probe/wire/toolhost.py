@@ -28,7 +28,7 @@ from .jsonrpc import Json, clip
 
 SUBPROTOCOL: Final = "mcp-probe.toolhost.v1"
 VERSION: Final = "1.1"
-"""The version that both ends of this package speak: the number of the subprotocol, and the minor version."""
+"""The version of both ends of this package: the number of the subprotocol, and the minor version."""
 MAX_DEADLINE_MS: Final = 3_600_000
 LONGEST_ERROR: Final = 2000
 """Characters of the message of an error, or of a report, that go on to the client."""
@@ -73,7 +73,7 @@ _IconSource: TypeAlias = Annotated[
     str,
     StringConstraints(max_length=_LONGEST_ICON),
     AfterValidator(_check_icon_source),
-    # which the schemas have, and which makes no sentence
+    # for the JSON Schema; a message of pydantic about a pattern is no sentence
     Field(json_schema_extra={"pattern": _ICON_SOURCE}),
 ]
 _IconSize: TypeAlias = Annotated[str, StringConstraints(pattern=r"^(?:any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$")]
@@ -125,7 +125,7 @@ class Icon(_Model):
 
 
 class ToolDefinition(_Model):
-    """One tool of a host. Whether its schemas can be used is for the server to say. `icons` are of version 1.1."""
+    """One tool of a host. The server checks the schemas. `icons` are of version 1.1."""
 
     name: ToolName
     title: _Label | None = None
@@ -139,7 +139,7 @@ class ToolDefinition(_Model):
 
 
 class RegisterParams(_Model):
-    """`host.register`: who this is, and all its tools. `protocol` is the host's version; one of 1.0 says none."""
+    """`host.register`: the host, and all its tools. `protocol` is the host's version; version 1.0 leaves it out."""
 
     protocol: _Version | None = None
     name: HostName
@@ -207,7 +207,7 @@ class ProgressParams(_Model):
 
 
 class CancelParams(_Model):
-    """`tool.cancel`: stop a dispatch; `cause` is who wants that."""
+    """`tool.cancel`: stop a dispatch; `cause` names the reason, such as `notification`."""
 
     dispatch: str
     cause: Cause

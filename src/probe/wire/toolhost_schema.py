@@ -14,7 +14,7 @@ from .toolhost import MESSAGES, VERSION, FailureData, HostCode
 
 _FROM_HOST: Final = frozenset({"host.register", "host.update", "tool.progress"})
 _REF: Final = "#/$defs/{model}"
-# Rules that the models have in code, and that a schema made of them lacks.
+# Rules of the models that are code, so that the generated schema lacks them.
 _EXACTLY_ONE: Final[Json] = {"oneOf": [{"required": ["output"]}, {"required": ["text"]}]}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 OF_THE_WAY: Final = frozenset(
     {"host", "connection", "content-length", "transfer-encoding", "accept-encoding", "user-agent"}
 )
-"""Headers of one connection, and headers whose values each way has of its own; lower case."""
+"""Headers of one connection, and headers with other values on each way, such as user-agent; lower case."""
 
 LEAST_S: Final = 0.1
 TIMES: Final = 5.0

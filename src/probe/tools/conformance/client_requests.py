@@ -1,4 +1,4 @@
-"""Fixtures that ask the client something before they answer."""
+"""Fixtures with a request to the client before the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures that return each type of content."""
+"""Fixtures with each type of content."""
 
 from __future__ import annotations
 

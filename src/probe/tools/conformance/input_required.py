@@ -78,7 +78,7 @@ async def two_rounds(context: ToolContext) -> ToolResult:
 
 
 async def several(context: ToolContext) -> ToolResult:
-    """Ask at once whatever the client declares that it answers."""
+    """Ask all questions of the declared capabilities at once."""
     asks = {key: ask for key, ask in _SEVERAL.items() if context.declares(ask.method)}
     if not asks:
         return content([text("The request declares nothing that could be asked.")])

@@ -1,4 +1,4 @@
-"""Fixtures that send notifications while they run."""
+"""Fixtures with notifications during the call."""
 
 from __future__ import annotations
 

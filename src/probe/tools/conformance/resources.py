@@ -1,4 +1,4 @@
-"""Fixtures for resources, the template, and a resource that changes."""
+"""Fixtures for resources, the template, and a changing resource."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def static_text(now: float, answers: Answers) -> Json:
 
 
 def static_binary(now: float, answers: Answers) -> Json:
-    """The image that the tools show, too."""
+    """The image of the tools."""
     return {"blob": PNG}
 
 

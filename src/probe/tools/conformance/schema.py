@@ -1,4 +1,4 @@
-"""A fixture whose input schema uses what JSON Schema 2020-12 has beyond the usual."""
+"""A fixture with an input schema that uses rare keywords of JSON Schema 2020-12."""
 
 from __future__ import annotations
 

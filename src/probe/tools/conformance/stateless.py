@@ -46,7 +46,7 @@ async def change_prompts(context: ToolContext) -> ToolResult:
 
 
 def _announce(context: ToolContext, changed: ListKind) -> ToolResult:
-    # Nothing really changes: the suite compares the lists before and after.
+    # The lists stay as they are: the suite compares them before and after.
     context.announce(changed)
     return content([text(f"A change of the list of {changed} was announced; the list is what it was.")])
 

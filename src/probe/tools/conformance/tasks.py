@@ -14,7 +14,7 @@ from ..shared import READ_ONLY
 from .input_required import NAME, entered, form, greeting, question
 
 _MAX_S: Final = 120
-"""Seconds: the longest that `cancellable_task` of toolset `probe` works."""
+"""Seconds: the longest work of `cancellable_task` in toolset `probe`."""
 
 _MAX_LABEL: Final = 100
 _JOB_S: Final = 1.0
@@ -96,7 +96,7 @@ async def confirm_delete(context: ToolContext) -> ToolResult:
 
 
 async def multi_input(context: ToolContext) -> ToolResult:
-    """Ask two things at once, which may be answered one by one."""
+    """Ask two questions at once; the client may answer them one by one."""
     asks = {"name": question("What is your name?", name=NAME), "confirm": question("Go on?", confirm=_CONFIRM)}
     answers = await context.ask(asks)
     return content([text(f"{key}: {shown(answer)}") for key, answer in answers.items()])

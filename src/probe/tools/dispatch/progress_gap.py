@@ -1,4 +1,4 @@
-"""A call that reports at an even pace, but for one gap."""
+"""A call with progress at an even pace, but for one gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that says nothing, under an idle deadline of its own."""
+"""A call without progress, under an idle deadline of its own."""
 
 from __future__ import annotations
 

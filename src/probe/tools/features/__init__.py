@@ -1,1 +1,1 @@
-"""Toolset `features`: what a client can show, one feature at a time, for a person who looks at it."""
+"""Toolset `features`: one tool for each feature that a client can show to a person."""

@@ -130,7 +130,7 @@ _OUTPUT: Final = output(
 
 
 async def elicit_form(context: ToolContext) -> ToolResult:
-    """Show the form that was asked for."""
+    """Show the form of the arguments."""
     schema = _FORMS[context.arguments["fields"]]
     return _judged(schema, await context.elicit("Send this as it is, change it, or decline it.", schema, "form"))
 

@@ -1,4 +1,4 @@
-"""Four tools that do nothing: each carries one of the behaviour hints, so that an approval dialogue can be seen."""
+"""Four tools without effect, each with one of the behaviour hints, so that a client's approval dialogue can be seen."""
 
 from __future__ import annotations
 

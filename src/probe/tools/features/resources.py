@@ -18,7 +18,7 @@ from ..forms import filled_in, form, form_ask
 from ..media import IMAGE
 
 TEXT_URI: Final = "probe://text"
-"""The resource that other features link to or embed."""
+"""The resource to which other features link."""
 
 TEXT: Final = "Plain text of the resource probe://text.\nIts second line has accents: café résumé naïve.\n"
 """Its text."""

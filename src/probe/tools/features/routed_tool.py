@@ -1,4 +1,4 @@
-"""Arguments that clients mirror in HTTP headers, for gateways that route by them."""
+"""Arguments that clients repeat in HTTP headers, such as a region, for gateways that route by them."""
 
 from __future__ import annotations
 

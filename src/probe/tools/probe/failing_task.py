@@ -1,4 +1,4 @@
-"""A task that always fails."""
+"""A task with a certain failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task whose progress messages name its stages."""
+"""A task with stages: its progress messages name them."""
 
 from __future__ import annotations
 

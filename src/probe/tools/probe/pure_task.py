@@ -1,4 +1,4 @@
-"""A task by itself: its states and nothing else."""
+"""A task without progress: only its states."""
 
 from __future__ import annotations
 

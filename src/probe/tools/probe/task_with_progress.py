@@ -1,4 +1,4 @@
-"""A task whose status changes and progress notifications interleave."""
+"""A task with status changes between its progress notifications."""
 
 from __future__ import annotations
 

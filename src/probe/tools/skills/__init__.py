@@ -1,1 +1,1 @@
-"""Skills that exercise a client with the skills extension."""
+"""Skills for clients with the skills extension."""

@@ -39,7 +39,7 @@ class Parts:
 
 
 def write(parts: Parts, *, nested: Sequence[Skill] = (), empty: Sequence[str] = (), listed: bool = True) -> Skill:
-    """A skill whose entry fits its files. `empty` are the paths of its directories without a file."""
+    """A skill with a correct entry. `empty` are the paths of its directories without a file."""
     files = (*_files(parts), *(file for inner in nested for file in inner.files))
     resources = "dynamic" if callable(parts.body) else [listing(file) for file in files]
     entry = {"uri": files[0].uri, "frontmatter": parts.frontmatter, "resources": resources}
@@ -47,7 +47,7 @@ def write(parts: Parts, *, nested: Sequence[Skill] = (), empty: Sequence[str] = 
 
 
 def listing(file: SkillFile) -> Json:
-    """The `SkillResource` of a file whose bytes never change."""
+    """The `SkillResource` of a file with fixed bytes."""
     content = file.read(0.0)
     return {"uri": file.uri, "digest": digest(content), "size": len(content)}
 

@@ -124,7 +124,7 @@ def offers(capabilities: Mapping[str, Any], revision: str, capability: str) -> b
 
 
 def asked_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a client's capabilities that `offers` reads, for which it says the same."""
+    """The part of a client's capabilities that `offers` reads: `offers` gives the same answer for it."""
     asked = {row.capability: capabilities.get(row.capability) for row in SERVER_REQUESTS.values() if row.capability}
     return {
         name: {mode: {} for mode in ("form", "url") if mode in declared}

@@ -113,11 +113,11 @@ def describe_task(id: str, status: str, message: str | None, times: TaskTimes) -
 
 
 def create_task(task: Json, *, server_info: Json) -> Json:
-    """A `CreateTaskResult`, from `describe_task`: the answer to the call that became a task."""
+    """A `CreateTaskResult`, from `describe_task`: the result of a call with a task."""
     return _signed(task, "task", server_info)
 
 
-# The member that tells more, by status; working and cancelled tasks have none.
+# The further member of a task by its status; working and cancelled tasks have none.
 _DETAIL: Mapping[str, str] = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
 

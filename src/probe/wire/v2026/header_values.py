@@ -26,7 +26,7 @@ SAFE_INTEGER: Final = 2**53 - 1
 
 
 class HeaderValueError(ValueError):
-    """A header value, or a value meant for a header, breaks the encoding; the message says how."""
+    """A header value, or a value for a header, breaks the encoding; the message names the fault."""
 
 
 def encode(value: str | float) -> str:

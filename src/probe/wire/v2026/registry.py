@@ -26,7 +26,7 @@ _Answers: TypeAlias = dict[str, Any]
 
 
 class OfRound(parameters.Shape):
-    """The members that a request has in a further round."""
+    """The members of a request in a further round."""
 
     input_responses: _Answers | None = None
     request_state: str | None = None
@@ -75,7 +75,7 @@ class UpdateTaskParams(TaskParams):
 
 
 class GetSkillParams(parameters.RequestParams):
-    """`skills/get`; `uri` is that of the skill's `SKILL.md`."""
+    """`skills/get`; `uri` names the skill's `SKILL.md`."""
 
     uri: str
 
