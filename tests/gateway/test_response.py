@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.gateway.client.response import Data, Ended, Fault, ResponseHead, ResponseReader, Seen
-from probe.gateway.client.sse import Comment, Event, EventReader
+from probe.gateway.client.response import (
+    Comment,
+    Data,
+    Ended,
+    Event,
+    EventReader,
+    Fault,
+    ResponseHead,
+    ResponseReader,
+    Seen,
+)
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 WHOLE = [

@@ -1,19 +1,25 @@
-"""Says in one line why an exchange did not lead to the probe, and what to do about it."""
+"""Answers of a gateway on one line: why it did not lead to the probe, and what to do about it."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from .cleaning import clean
 from .client.records import Exchange
 
+# Only what is printed as itself is taken of a stranger's text: the rest could move the cursor of a terminal.
+_HIDDEN: Final = re.compile(r"[^\x20-\x7e\u00a1-\ud7ff\ue000-\ufffd]+")
 _UNTRUSTED: Final = re.compile(r"certificate verify failed: (.*?)(?: \(_ssl|$)", re.IGNORECASE)
 _NO_TLS: Final = re.compile("wrong.version.number|record.layer.failure", re.IGNORECASE)
 _WANTS_TLS: Final = re.compile(
     "plain HTTP request was sent to HTTPS port|HTTP request to an HTTPS server", re.IGNORECASE
 )
 _MOST_BODY: Final = 120
+
+
+def clean(text: str) -> str:
+    """The text on one line, without control characters."""
+    return _HIDDEN.sub(" ", text)
 
 
 def is_final(answer: Exchange) -> bool:

@@ -20,10 +20,9 @@ from .client.target import Target
 from .marks import BLOCK, belongs
 from .naming import GUESSED, Naming
 from .script import of_profile, reach
-from .script.answering import ANSWERS
+from .script.answering import ANSWERS, Silence
 from .script.step import Profile, Step, Taken
 from .side import ERAS, WAYS, Side, Way, modern
-from .silence import Silence
 from .trials import Run, Trial
 
 # The probe logs the last bytes of a socket after the client has them.

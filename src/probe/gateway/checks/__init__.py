@@ -8,14 +8,14 @@ from typing import Final
 
 from ..faults import Hint, Known, catalogue
 from ..trials import Run
-from . import answering, fidelity, reach, returning, stopping, timing
+from . import fidelity, reach, returning, stopping, timing
 from .verdict import Case, Check, UnjudgedError, Verdict, not_applicable, unclear
 
 __all__ = ["CHECKS", "CheckResult", "Verdict", "judge"]
 
 CHECKS: Final[tuple[Check, ...]] = tuple(
     sorted(
-        (*reach.CHECKS, *fidelity.CHECKS, *timing.CHECKS, *stopping.CHECKS, *returning.CHECKS, *answering.CHECKS),
+        (*reach.CHECKS, *fidelity.CHECKS, *timing.CHECKS, *stopping.CHECKS, *returning.CHECKS),
         key=lambda check: check.number,
     )
 )

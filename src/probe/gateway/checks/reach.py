@@ -226,6 +226,21 @@ def sticky(case: Case) -> list[str]:
     return [f"{len(lost)} of {len(trial.exchanges)} requests got 404"] if lost else []
 
 
+def answers(case: Case) -> Seen:
+    """The gateway has stopped to answer, whatever it is asked."""
+    direct, through = (case.of("answers", way)[-1] for way in ("direct", "through"))
+    ours, theirs = direct["discover"], through["discover"]
+    if ours.status is None:
+        raise unclear("the probe itself answers nothing any more")
+    since = through.facts.get("since")
+    why = theirs.problem or theirs.end
+    evidence = f"{why}, since step {since}" if since else why
+    silent = theirs.status is None
+    return compared(
+        str(ours.status), "nothing" if silent else str(theirs.status), found=silent, evidence=evidence if silent else ""
+    )
+
+
 CHECKS: Final = (
     Check(23, ("reach.legacy", "reach.modern"), http10),
     Check(29, ("reach.legacy", "reach.modern"), renamed),
@@ -239,4 +254,5 @@ CHECKS: Final = (
     Check(38, ("reach.call",), deleted),
     Check(44, ("reach.modern",), modern),
     Check(51, ("reach.call",), initialized),
+    Check(52, ("answers",), answers),
 )

@@ -1,14 +1,11 @@
-"""The wire client: it shows what arrives, and when, and hides nothing.
+"""The wire client: it records each byte that arrives, and when.
 
-    response.py     HTTP/1.1 responses read strictly, as a machine that is fed bytes
-    response2.py    the same of one HTTP/2 stream, over h2
-    sse.py          events, comments and ids of an event stream
-    records.py      what is kept of an exchange
-    target.py       where to connect, and as whom
-    streams2.py     many requests on one HTTP/2 connection
-    live.py         one exchange while it runs: a task reads and stamps, others wait for what they need
+    target.py       where to connect, and with which headers
+    response.py     responses of HTTP/1.1 and HTTP/2 read strictly, and the events in them; no sockets
+    records.py      the record of an exchange
+    live.py         one exchange while it runs, and many at once on one HTTP/2 connection
     websocket.py    one WebSocket
 
-No request is ever sent twice, each has a connection of its own, and no redirect is followed. A library for clients
-would hide what is looked for here: retries, headers, framing and resets.
+Each request is sent once, on a connection of its own, and redirects are not followed. A library for clients would hide
+what the check looks for: retries, headers, framing and resets.
 """

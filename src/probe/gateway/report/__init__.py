@@ -8,8 +8,7 @@ from typing import Final
 from ..checks import CheckResult
 from ..trials import Run
 from .document import document, json_report
-from .markup import html, junit
-from .plain import markdown, table
+from .formats import html, junit, markdown, table
 from .summary import Allowed, AllowedError, exit_code, read_allowed, summary
 
 __all__ = ["FORMATS", "Allowed", "AllowedError", "document", "exit_code", "read_allowed", "summary"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import answering, beside, breaking, fidelity, reach, returning, stopping, timing
+from . import answering, fidelity, reach, returning, stopping, timing
 from .step import Profile, Step
 
 STEPS: Final[tuple[Step, ...]] = (
@@ -14,8 +14,6 @@ STEPS: Final[tuple[Step, ...]] = (
     *timing.STEPS,
     *stopping.STEPS,
     *returning.STEPS,
-    *beside.STEPS,
-    *breaking.STEPS,
     answering.ANSWERS,
 )
 """In the order in which they are done."""

@@ -1,4 +1,7 @@
-"""Phase 5: tasks, questions, subscriptions, and streams that a client comes back to."""
+"""Phase 5: tasks, questions, subscriptions and resumed streams. Other transports. Phase 8: broken connections.
+
+The steps of phase 8 need the breaker between gateway and probe.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,25 @@ from typing import Final
 
 import trio
 
-from ...wire.jsonrpc import Json, request, result_response
+from ...wire.jsonrpc import Json, notification, request, result_response
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, TASKS_EXTENSION
-from ..client.live import Live, Sending, exchanging
+from ..breaker import Moment
+from ..client.live import Live, Sending, exchanging, open_many
 from ..client.records import Exchange
-from ..side import ACCEPT, CAPABILITIES, Side, call, in_session, modern, modern_call, open_session, session
+from ..client.websocket import converse
+from ..side import (
+    ACCEPT,
+    CAPABILITIES,
+    Side,
+    call,
+    conversation,
+    in_session,
+    initialize,
+    modern,
+    modern_call,
+    open_session,
+    session,
+)
 from .step import Step, Taken
 
 _STEPS: Final = 8
@@ -133,7 +150,82 @@ async def draft_stream(side: Side, mark: int) -> Taken:
     return Taken((*opened.opened, first, *got), {"closed": closed})
 
 
+_MOST_STREAMS: Final = 300
+"""A gateway that allows more than this starves nobody here."""
+
+
+async def websocket(side: Side, mark: int) -> Taken:
+    """The upgrade, `initialize` and a ping."""
+    assert side.websocket is not None, "the step needs it"
+    messages = [initialize(mark), notification("notifications/initialized", None), request(1, "ping", None)]
+    return Taken((await converse(side.websocket, "websocket", messages, 2),))
+
+
+async def streams(side: Side, mark: int) -> Taken:
+    """Open as many streams at once as the other end allows, and one more."""
+    first = await open_many(side.mcp, [_waiting(side, mark, 0, 0)], 5.0)
+    if first.limit is None or first.problem or first.limit > _MOST_STREAMS:
+        return Taken((), facts={"limit": first.limit, "late": 0, "refused": 0, "problem": first.problem})
+    sendings = [_waiting(side, mark, number, 2500) for number in range(first.limit + 1)]
+    more = await open_many(side.mcp, sendings, 8.0)
+    late = sum(head is None or head > 2.0 for head in more.heads)
+    return Taken((), facts={"limit": first.limit, "late": late, "refused": more.refused, "problem": more.problem})
+
+
+def _waiting(side: Side, mark: int, number: int, step_ms: int) -> Sending:
+    # The head of a response comes with its first message: at once, and then the stream stays open.
+    arguments = {"steps": 2, "step_ms": step_ms // 2, "mark": mark + 1 + number}
+    return modern_call(side, f"stream {number}", "progress", arguments, mark=mark, token=number)
+
+
+HANGS_S: Final = 10.0
+"""A client that has had no end after this long waits for ever, as far as it can know."""
+
+
+def _plan(side: Side, mark: int, moment: Moment) -> None:
+    assert side.breaker is not None, "the step needs it"
+    side.breaker.moments[mark] = moment
+
+
+async def before_modern(side: Side, mark: int) -> Taken:
+    """The connection breaks when the probe has the call and has not answered."""
+    _plan(side, mark, "before")
+    sending = modern_call(side, "call", "simple_tool", _slow(mark), mark=mark)
+    return Taken((await side.ask(sending, HANGS_S),), facts=_facts(side, mark))
+
+
+async def before_legacy(side: Side, mark: int) -> Taken:
+    """Break before the answer to a call in a session, where the call goes on."""
+    async with session(side, mark) as opened:
+        _plan(side, mark, "before")
+        got = await side.ask(in_session("call", call(side, "simple_tool", _slow(mark)), opened), HANGS_S)
+    return Taken((*opened.opened, got), facts=_facts(side, mark))
+
+
+def _facts(side: Side, mark: int) -> dict[str, bool]:
+    return {"broken": side.breaker is not None and mark in side.breaker.broken}
+
+
+def _slow(mark: int) -> dict[str, object]:
+    return {"delayMs": 1500, "mark": mark}
+
+
+async def after(side: Side, mark: int, moment: Moment = "after") -> Taken:
+    """The connection breaks in the middle of a stream, behind its first event."""
+    arguments = {"steps": 8, "step_ms": 200, "mark": mark}
+    async with conversation(side, mark) as client:
+        _plan(side, mark, moment)
+        got = await side.ask(client.call("call", "progress", arguments, token=1), HANGS_S)
+    return Taken((*client.opened, got), facts=_facts(side, mark))
+
+
+async def later(side: Side, mark: int) -> Taken:
+    """The same behind a later event: a gateway that collects bytes has sent the head of its response by then."""
+    return await after(side, mark, "later")
+
+
 _LEGACY: Final = frozenset({"legacy", "sessions"})
+_BREAKER: Final = frozenset({"breaker", "tool:simple_tool", "tool:progress"})
 STEPS: Final = (
     Step("resume", "return", resume, _LEGACY | {"tool:progress"}),
     Step("elicitation", "return", elicitation, _LEGACY | {"tool:elicit_simple_form"}),
@@ -149,4 +241,10 @@ STEPS: Final = (
         beside=True,
         profiles=("full", "idle"),
     ),
+    Step("websocket", "transports", websocket, frozenset({"websocket"})),
+    Step("streams", "transports", streams, frozenset({"modern", "h2", "tool:progress"}), profiles=("full", "idle")),
+    Step("break.before.modern", "breaker", before_modern, _BREAKER | {"modern"}),
+    Step("break.before.legacy", "breaker", before_legacy, _BREAKER | {"legacy"}),
+    Step("break.after", "breaker", after, _BREAKER),
+    Step("break.later", "breaker", later, _BREAKER),
 )

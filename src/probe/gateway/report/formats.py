@@ -1,16 +1,16 @@
-"""Findings as JUnit XML and as a page of HTML."""
+"""Findings as text: a table for a terminal, Markdown, JUnit XML, and a page of HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from html import escape
 from xml.sax.saxutils import quoteattr
 
-from ..checks import CheckResult, Verdict
-from ..cleaning import clean
+from ..checks import CheckResult, Verdict, product_of
 from ..faults import Hint
+from ..refusal import clean
 from ..trials import Run
-from .plain import row
 from .summary import Allowed, summary
 
 _STYLE = """
@@ -22,6 +22,59 @@ pre{margin:0;display:inline-block;vertical-align:top}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}th,td{border-color:#30363d}
 .hint{color:#9198a1}.broken{color:#ff7b72}.degraded,.unclear{color:#e3b341}.changed{color:#79c0ff}}
 """
+_WIDEST = 34
+
+
+def _cells(finding: CheckResult, allowed: Allowed) -> tuple[str, str, str, str, str]:
+    """The cells of a finding: name, direct, through, verdict, evidence."""
+    verdict = finding.verdict.upper() if finding.verdict == Verdict.BROKEN else str(finding.verdict)
+    cells = (finding.name, finding.direct, finding.through, verdict + allowed.mark(finding), finding.evidence)
+    return (clean(cells[0]), clean(cells[1]), clean(cells[2]), cells[3], clean(cells[4]))
+
+
+def table(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
+    """The report as a table for a terminal."""
+    rows = [("check", "direct", "through", "verdict", "evidence"), *(_cells(finding, allowed) for finding in findings)]
+    widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
+    hinted = {finding.name: finding for finding in findings if finding.hints}
+    lines: list[str] = []
+    for cells in rows:
+        lines.append("  ".join([*map(str.ljust, cells[:4], widths), cells[4]]).rstrip())
+        if cells[0] in hinted:
+            lines.append(f"    {hinted[cells[0]].fault.title}")
+            lines += [line for hint in hinted[cells[0]].hints for line in _hint(hint)]
+    return "\n".join([*lines, "", summary(findings, run.partial), ""])
+
+
+def _hint(hint: Hint) -> list[str]:
+    """A hint over several lines, those of a configuration one below the other."""
+    before = "    -> " + (f"{hint.product}: " if hint.product is not None else "")
+    return [(before if at == 0 else " " * len(before)) + line for at, line in enumerate(hint.lines)]
+
+
+def _cell(text: str) -> str:
+    escaped = clean(text).replace("\\", "\\\\").replace("|", "\\|").replace("`", "'")
+    return escaped.replace("<", "&lt;").replace("[", "\\[")
+
+
+def markdown(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
+    """A page, or a comment on a pull request."""
+    when = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    made_by = [f"mcp-probe {run.program}", *map(_cell, filter(None, [product_of(run)]))]
+    lines = [
+        f"## Gateway check: {_cell(run.through)}",
+        "",
+        f"{when}, profile {run.profile}, {', '.join(made_by)}. {summary(findings, run.partial)}.",
+        "",
+        "| check | direct | through | verdict | evidence and hint |",
+        "|---|---|---|---|---|",
+    ]
+    for finding in findings:
+        name, direct, through, verdict, evidence = map(_cell, _cells(finding, allowed))
+        title = f"{finding.fault.title}:" if finding.hints else ""
+        said = [evidence, title, *(f"- {_cell(str(hint))}" for hint in finding.hints)]
+        lines.append(f"| `{name}` | {direct} | {through} | {verdict} | {'<br>'.join(filter(None, said))} |")
+    return "\n".join(lines) + "\n"
 
 
 def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
@@ -46,7 +99,7 @@ def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
 
 
 def _case(finding: CheckResult, allowed: Allowed) -> str:
-    name, direct, through, _, evidence = row(finding, allowed)
+    name, direct, through, _, evidence = _cells(finding, allowed)
     said = clean(f"direct: {direct}; through: {through}; {evidence}")
     said = "\n".join([said, *(f"- {hint}" for hint in finding.hints)])
     inner = ""
@@ -65,7 +118,7 @@ def _case(finding: CheckResult, allowed: Allowed) -> str:
 
 def html(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """One page that needs nothing else."""
-    rows = "".join(_row(finding, allowed) for finding in findings)
+    rows = "".join(_html_row(finding, allowed) for finding in findings)
     title = escape(f"Gateway check of {clean(run.through)}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
@@ -75,15 +128,15 @@ def html(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     )
 
 
-def _row(finding: CheckResult, allowed: Allowed) -> str:
-    name, direct, through, verdict, evidence = map(escape, row(finding, allowed))
-    hints = "".join(map(_hint, finding.hints))
+def _html_row(finding: CheckResult, allowed: Allowed) -> str:
+    name, direct, through, verdict, evidence = map(escape, _cells(finding, allowed))
+    hints = "".join(map(_html_hint, finding.hints))
     hint = f'<div class="hint">{escape(finding.fault.title)}<ul>{hints}</ul></div>' if hints else ""
     kind = finding.verdict.replace("/", "")
     return f'<tr><td><code>{name}</code><td>{direct}<td>{through}<td class="{kind}">{verdict}<td>{evidence}{hint}</tr>'
 
 
-def _hint(hint: Hint) -> str:
+def _html_hint(hint: Hint) -> str:
     if hint.product is None:
         return f"<li>{escape(hint.lines[0])}"
     return f"<li>{escape(hint.product)}: <pre>{escape(chr(10).join(hint.lines))}</pre>"
