@@ -61,6 +61,7 @@ try {
   const story = await tell(server.url);
   const { cancelled, session } = story;
   const pictures: readonly Picture[] = [
+    { name: "clients", path: "/clients", ready: text(/^Breaks/) },
     { name: "live", path: "/live", ready: row("tools/call") },
     { name: "call", path: `/calls/${cancelled}`, ready: text("call.settled") },
     { name: "ladder", path: `/ladder?client=${session}`, ready: (page) => page.getByRole("option", { name: /work stopped/ }).last().waitFor() },

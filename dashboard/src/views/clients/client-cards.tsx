@@ -109,7 +109,7 @@ function Judged({ subject }: { subject: JudgedSubject }) {
   const { failed, warned, passed, exercised, all } = countsOf(subject);
   const figures: readonly Figure[] = [
     { name: "broken", value: failed, mood: "bad" },
-    { name: "warnings", value: warned, mood: "warn" },
+    { name: warned === 1 ? "warning" : "warnings", value: warned, mood: "warn" },
     { name: "passed", value: passed, mood: "good" },
   ];
   return (

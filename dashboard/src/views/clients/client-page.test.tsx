@@ -53,7 +53,7 @@ async function opened(path = "/acme", rows: readonly object[] = [sessionRow({ la
 test("the page begins with the verdict in a sentence and its figures", async () => {
   await opened();
   const conclusion = page.getByRole("region", { name: "Conclusion" });
-  await expect.element(conclusion).toMatchTextContent(/^acme breaks 1 MUST rule of 2025-11-25; 4 of 5 rules exercised\.agent 1\.2; 2025-11-25 over http; 12 requests, 1 session; last message .*broken1warnings1inconclusive1passed1not exercised1/);
+  await expect.element(conclusion).toMatchTextContent(/^acme breaks 1 MUST rule of 2025-11-25; 4 of 5 rules exercised\.agent 1\.2; 2025-11-25 over http; 12 requests, 1 session; last message .*broken1warning1inconclusive1passed1not exercised1/);
   await expect.poll(() => document.title).toBe("acme · MCP Probe");
   await inBothThemes(() => expectAccessible());
 });

@@ -26,7 +26,7 @@ export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineP
   const { failed, warned, unclear, passed, exercised, all } = countsOf(subject);
   const figures: readonly Figure[] = [
     { name: "broken", value: failed, mood: "bad" },
-    { name: "warnings", value: warned, mood: "warn" },
+    { name: warned === 1 ? "warning" : "warnings", value: warned, mood: "warn" },
     { name: "inconclusive", value: unclear },
     { name: "passed", value: passed, mood: "good" },
   ];
