@@ -1,1 +1,1 @@
-"""The run of one call: its scope, its outcome, its cancellation, and the context of its request."""
+"""The run of one call: its scope, outcome, cancellation, and the context of its request."""

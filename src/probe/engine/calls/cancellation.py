@@ -1,4 +1,4 @@
-"""`notifications/cancelled` of a client: what it asks for, and what is recorded where it has no effect."""
+"""`notifications/cancelled` from a client: the request that it names, and the record of one without effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .scope import MAX_REASON
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """The request with this `id` is to be cancelled; `clause` names the rule of the client's revision."""
+    """A request to cancel the request with this `id`; `clause` is the rule of the client's revision."""
 
     id: RequestId
     reason: str | None
@@ -22,7 +22,7 @@ class Cancellation:
     context: RequestContext
 
     def without_effect(self, tasks: Iterable[Task], finished: FinishedCalls, *, initialize: bool = False) -> None:
-        """Record why nothing is cancelled: the request made one of these tasks, is over, or is unknown."""
+        """Record why it has no effect: the request became one of these tasks, is over, or is unknown."""
         named = f"request {shown_id(self.id)}"
         task = next((task for task in tasks if task.call.request_id == self.id), None)
         call = finished.find(self.id) if task is None else task.call.recorder
@@ -38,7 +38,7 @@ class Cancellation:
 
 
 def read_cancellation(message: Notification, clause: str, context: RequestContext) -> Cancellation | None:
-    """Read a `notifications/cancelled`. Returns None for a malformed one, which is recorded and ignored."""
+    """Read a `notifications/cancelled`. A malformed one is recorded and ignored; the result is then None."""
     params = message.params or {}
     id, reason = params.get("requestId"), params.get("reason", "")
     if not is_id(id) or not isinstance(reason, str):

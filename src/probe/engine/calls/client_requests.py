@@ -1,7 +1,7 @@
 """Requests from the server to one client: sampling, elicitation, roots, ping. Each has its own time-out.
 
-The ids count from 1 in each session, so they repeat in both directions and between sessions; that is legal, and a
-client that confuses the directions shows it here.
+The ids count from 1 in each session. So the same id may be in use in both directions, and in two sessions. The protocol
+allows this, and a client that confuses the directions shows it here.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class _Pending:
 
 
 class ClientAnswer(NamedTuple):
-    """The result that a client gave, and the recorder of its message."""
+    """A client's result, and the recorder of its message."""
 
     result: Json
     recorder: Recorder
 
 
 class ClientRequests:
-    """The requests of one session, or of one stream, that wait for the client. Owned by that.
+    """The requests of one session, or of one stream, that wait for the client. That session or stream owns it.
 
-    The ids are numbers; with a `prefix` they are strings, for requests that may outlive their session.
+    The ids are numbers. With a `prefix` they are strings: such requests may outlive their session.
     """
 
     def __init__(self, prefix: str = "") -> None:
@@ -44,9 +44,9 @@ class ClientRequests:
         self._pending: dict[RequestId, _Pending] = {}
 
     def resolve(self, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
-        """A client's answer arrived, or a message that was refused instead of being one; `recorder` is that message's.
+        """Take a client's answer, or a message that was refused in its place; `recorder` is the message's.
 
-        False: nothing waits for this id (unknown, answered before, or given up).
+        Returns False if no request waits for this id: it is unknown, answered before, or given up.
         """
         pending = None if answer.id is None else self._pending.pop(answer.id, None)
         if pending is None:
@@ -69,10 +69,11 @@ class ClientRequests:
     ) -> ClientAnswer:
         """Send a request through `send(id)`, which returns its recorder, and wait for its result.
 
-        On time-out, and when the asking work is cancelled, the question is withdrawn by `withdraw(id, reason)`
-        (2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). Whether that is
-        sent is the caller's to say: nothing more is sent for a call that its client has cancelled, not even this.
-        Raises `ClientRequestError` on time-out, for an error answer and for a malformed one.
+        On time-out, and when the work that asks is cancelled, this calls `withdraw(id, reason)` (2025-11-25
+        basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). The caller decides whether to
+        send that: after a client has cancelled a call, it gets no further message for it, not even this one.
+
+        Raises `ClientRequestError` on time-out, for an error answer, and for a malformed one.
         """
         self._next += 1
         id: RequestId = f"{self._prefix}{self._next}" if self._prefix else self._next
@@ -83,7 +84,7 @@ class ClientRequests:
             with trio.fail_after(timeout_s):
                 await pending.answered.wait()
         except trio.TooSlowError:
-            # An answer that came between the end of the time and this step was taken, so it counts.
+            # An answer may arrive after the time has passed and before this line runs. It counts.
             if pending.answer is None:
                 withdraw(id, f"no answer within {timeout_s:g} s")
                 raise ClientRequestError(f"The client did not answer {method} within {timeout_s:g} s") from None

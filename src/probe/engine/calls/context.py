@@ -1,4 +1,4 @@
-"""The `ToolContext` of a running call or task: everything a tool says goes through here."""
+"""The `ToolContext` of a running call or task: all messages of a tool pass through here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Channel(Protocol):
     """The way from one call, or one task, to its client. It hides the era and the transport."""
 
     def notify(self, method: str, params: Json) -> bool:
-        """Send a notification; whether it was sent. Never waits; after a cancellation it is dropped and recorded."""
+        """Send a notification, or drop it after a cancellation. Returns whether it was sent. Never waits."""
 
     @property
     def resumed(self) -> bool:
@@ -33,7 +33,7 @@ class Channel(Protocol):
         """Whether the client may be sent a request of this method."""
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Put questions to the client and wait for the results, by key.
+        """Send questions to the client and wait for the results, by key.
 
         Raises `ClientRequestError`, and `InputRequiredError` where the answers come with another request.
         """
@@ -42,19 +42,19 @@ class Channel(Protocol):
         """A page of this server for the question `key`, the same in each run of a tool."""
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        """Wait for a person to confirm a page, as long as a person is given."""
+        """Wait until a person confirms a page, or the time for that has passed."""
 
     def show_progress(self, report: Report) -> None:
-        """Show how far the work is where the client gave no token. Does nothing for a call, which has no status."""
+        """Show a report for which the client gave no token, in a task's status. Without effect for a call."""
 
     def announce(self, changed: ListKind) -> None:
-        """Tell that a list has changed."""
+        """Send clients the notification that a list has changed."""
 
     def set_status(self, message: str) -> None:
-        """Tell the task's status message. Does nothing for a call, which has none."""
+        """Set the task's status message. Without effect for a call."""
 
     def stop_comments(self) -> None:
-        """Send no keep-alive comments with the response; nothing where it shares its connection."""
+        """Send no keep-alive comments with the response. Without effect on a connection that is shared."""
 
     def hang_up(self) -> None:
         """Close the connection that reads the response; the stream goes on."""
@@ -66,9 +66,7 @@ class Channel(Protocol):
 class CallContext:
     """Implements `engine.tool.ToolContext` for one call. Used by the call's own trio task only.
 
-    But for progress: of the work of a tool host its connection tells, in a task of its own.
-
-    `gate` is what its progress passes through.
+    There is one exception: a tool host's connection reports progress in its own task. Progress passes through `gate`.
     """
 
     def __init__(
@@ -119,20 +117,20 @@ class CallContext:
         return self._channel.declares(method)
 
     async def sleep(self, seconds: float) -> None:
-        """Let time pass without drift: consecutive sleeps end at the sum of their lengths."""
+        """Let time pass without drift: two sleeps of 0.1 s end 0.2 s after the first began."""
         self._slept_until += seconds
         try:
             await self._clock.timer.sleep_until(self._slept_until)
         except trio.Cancelled:
-            # A sleep that was cut short counts as long as it took; the next one begins now.
+            # A cancelled sleep counts as long as it took; the next one begins now.
             self._slept_until = self._clock.now()
             raise
 
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
-        """Step `progress` of `total` is done; whether that is a valid report."""
+        """Report that step `progress` of `total` is done; returns whether the report is valid."""
         gate, report = self.gate, Report(progress, total, message)
         if self._call.is_over:
-            # Only counted by the gate: what waits there came in time, and may yet be sent before an answer.
+            # The gate only counts this report. An earlier one that still waits there may be sent before the answer.
             gate.late += 1
             self._send(report)
             return False
@@ -156,7 +154,7 @@ class CallContext:
         self._call.reports_sent += self._channel.notify("notifications/progress", params)
 
     async def pump_progress(self) -> None:
-        """Send coalesced reports when their time comes. Runs beside the work, in the call's nursery."""
+        """Send coalesced reports at their times. Runs beside the work, in the call's nursery."""
         while True:
             if self.gate.due is None:
                 await self._waiting.wait()
@@ -167,28 +165,28 @@ class CallContext:
                     self._send(report)
 
     def finish_progress(self) -> None:
-        """The work is over: the last report is never lost, and none follows."""
+        """The work is over: send the last report if it waits, and take no more."""
         report = self.gate.flush()
         if report is not None:
             self._send(report)
         self.gate.stop()
 
     def set_status(self, message: str) -> None:
-        """The task's `statusMessage`."""
+        """Set the task's `statusMessage`."""
         self._channel.set_status(message)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """A log message, if the client's level lets it through."""
+        """Send a log message, if it reaches the client's level."""
         if self._channel.hears(level):
             named = {} if logger is None else {"logger": logger}
             self._channel.notify("notifications/message", {"level": level, **named, "data": data})
 
     async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
-        """Ask the person by a form."""
+        """Show the person a form and return the answer."""
         return await self._ask("elicitation/create", {"message": message, "requestedSchema": schema}, key)
 
     async def elicit_url(self, message: str, key: str | None = None) -> Json:
-        """Ask the person to open and confirm a page of this server."""
+        """Have the person open and confirm a page of this server."""
         name = self._key(key)
         page = self._channel.open_page(name)
         params = {"mode": "url", "message": message, "url": page.url, **page.named}
@@ -198,21 +196,21 @@ class CallContext:
         return answer
 
     async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
-        """Ask the client's model."""
+        """Send a request for sampling to the client's model."""
         name = self._key(key)
         return (await self.ask({name: Ask("sampling/createMessage", params, progress)}))[name]
 
     async def list_roots(self, key: str | None = None) -> Json:
-        """Ask for the client's roots."""
+        """Request the client's roots."""
         return await self._ask("roots/list", {}, key)
 
     async def ping(self) -> None:
-        """Ask whether the client is there."""
+        """Send a ping and wait for its answer."""
         await self._ask("ping", {}, None)
 
     def _key(self, given: str | None) -> str:
         self._asked += 1
-        # The same in each run of a tool, as its answer is found by it.
+        # The key is the same in each run of a tool: later rounds find the answer by it.
         return given or f"question_{self._asked}"
 
     async def _ask(self, method: str, params: Json, key: str | None) -> Json:
@@ -220,15 +218,15 @@ class CallContext:
         return (await self.ask({name: Ask(method, params)}))[name]
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Ask several things."""
+        """Send several questions at once."""
         try:
             return await self._channel.ask(asks)
         finally:
-            # The time a person took is not time slept: sleeps go on from now.
+            # The wait for a person is not sleep: the next sleep begins now.
             self._slept_until = self._clock.now()
 
     def announce(self, changed: ListKind) -> None:
-        """Tell that a list has changed."""
+        """Send the notification that a list has changed."""
         self._channel.announce(changed)
 
     def stop_comments(self) -> None:

@@ -1,7 +1,7 @@
-"""Tool errors that programs can read as well: a sentence, and the facts beside it.
+"""Tool errors for models and for programs: a sentence, and the facts as JSON.
 
-The facts stand in a second text block, where models see them, and under `_meta`, where clients find them. They are no
-`structuredContent`: some clients check that against the tool's outputSchema even when isError is set.
+The facts stand in a second text block, which models see, and under `_meta`, for clients. They are not in
+`structuredContent`: some clients check that against the tool's outputSchema even where isError is set.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from ...wire.jsonrpc import Json, encode
 from ..catalogue.tool import ToolResult, text
 
 ERROR_META_KEY: Final = "mcp-probe/error"
-"""The key in `_meta` for the facts of a structured failure."""
+"""The key in `_meta` of the facts of a structured failure."""
 
 DEADLINE_META_KEY: Final = "mcp-probe/deadline"
-"""The key in `_meta` for the numbers of an answer to an expired call."""
+"""The key in `_meta` of the numbers in the answer to an expired call."""
 
 
 def structured_failure(message: str, data: Json) -> ToolResult:
-    """A tool error with its message and `data` as facts: what failed, whether to try again, how far it got."""
+    """A tool error with a message and its facts in `data`, such as the place of the failure and the steps done."""
     return _failure(message, ERROR_META_KEY, {"message": message, **data})
 
 
 def deadline_failure(sentence: str, numbers: Json) -> ToolResult:
-    """The tool error of a call whose deadline has passed."""
+    """The tool error of a call after its deadline."""
     return _failure(sentence, DEADLINE_META_KEY, numbers)
 
 

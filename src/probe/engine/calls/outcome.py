@@ -1,6 +1,7 @@
-"""The outcome of a call, and the boundary that makes an outcome of a handler's failure.
+"""The outcome of a call. Exceptions of handlers become outcomes here, and only here.
 
-Here and nowhere else is an exception of a handler caught. `trio.Cancelled` always passes through.
+A tool's `ValueError` becomes the JSON-RPC error "Internal error", a `ToolFailureError` becomes a tool error, and so on
+(`_failed`). `trio.Cancelled` always passes through.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "g
 
 
 class Outcome(Struct, frozen=True):
-    """The end of the work: a result or a JSON-RPC error, whether or not it is sent to anybody.
+    """The end of the work: a result or a JSON-RPC error, whether or not a client gets it.
 
-    `input_required` and `task` are answers that are no end of the work. `encoded` is the result's JSON, where it was
-    made to see whether it can be.
+    `input_required` and `task` answer the request, but do not end the work. `encoded` is the result's JSON where it is
+    known from a check.
     """
 
     kind: OutcomeKind
@@ -45,7 +46,7 @@ class Outcome(Struct, frozen=True):
     encoded: bytes | None = None
 
     def kept(self, max_bytes: int) -> bytes:
-        """The result as a record keeps it."""
+        """The result as a record keeps it, in at most `max_bytes`."""
         if self.error is not None:
             return bounded({"error": self.error.body()}, max_bytes)
         return bounded(self.result or {}, max_bytes, self.encoded)
@@ -69,7 +70,7 @@ def _failed(error: Exception) -> Outcome:
 
 
 def _sendable(outcome: Outcome) -> Outcome:
-    """The outcome, if JSON can hold it; a handler that makes something else has failed, and is recorded so."""
+    """The outcome itself, or a failure where JSON cannot hold it, such as a result with a `set`."""
     try:
         body = encode(outcome.result if outcome.error is None else outcome.error.body())
     except ValueError as error:
@@ -80,8 +81,8 @@ def _sendable(outcome: Outcome) -> Outcome:
 class _Boundary:
     """A context manager that turns the failure of a handler into an outcome.
 
-    Handlers may have nurseries, whose failures come in groups: a group of one is what it holds, and of a group that
-    mixes failures with `Cancelled` only the latter goes on.
+    A handler may have nurseries, and their failures come in groups. A group of one error counts as that error. From a
+    group with failures and `Cancelled`, only `Cancelled` goes on.
     """
 
     outcome: Outcome
@@ -100,7 +101,7 @@ class _Boundary:
 
 
 def _split(error: BaseException | None) -> tuple[BaseException | None, BaseException | None]:
-    """The cancellation in an error, and the rest of it."""
+    """The cancellation in an error, and the rest of the error."""
     if isinstance(error, trio.Cancelled):
         return error, None
     if not isinstance(error, BaseExceptionGroup):
@@ -112,7 +113,7 @@ def _split(error: BaseException | None) -> tuple[BaseException | None, BaseExcep
 
 
 def _failed_at_once(error: Exception) -> Outcome:
-    """The outcome of what never waits, so that no cancellation can be in its failure."""
+    """The outcome of work that never waits: its failure contains no cancellation."""
     _, failure = _split(error)
     return _failed(failure if isinstance(failure, Exception) else error)
 
@@ -120,7 +121,7 @@ def _failed_at_once(error: Exception) -> Outcome:
 def handled(
     handler: Callable[_Args, Json | Outcome | _Later], *args: _Args.args, **named: _Args.kwargs
 ) -> Outcome | _Later:
-    """Run a method's handler. Returns its outcome, also where it raises, or what it gives in place of a result."""
+    """Run a method's handler. Returns its outcome, also where it raises, or the value that it returned in its place."""
     try:
         answer = handler(*args, **named)
     except Exception as error:
@@ -129,7 +130,7 @@ def handled(
 
 
 def attempt_tool(work: Callable[[Mapping[str, Any]], ToolResult], arguments: Mapping[str, Any]) -> Outcome:
-    """Run a tool that never waits; its result is checked, as tools come from anywhere."""
+    """Run a tool that never waits. Its result is checked, since a tool may be any function."""
     try:
         outcome = _completed(work(arguments))
     except Exception as error:
@@ -138,11 +139,11 @@ def attempt_tool(work: Callable[[Mapping[str, Any]], ToolResult], arguments: Map
 
 
 async def attempt_async(work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> Outcome:
-    """Run a tool that waits in a nursery of its own; `beside` runs next to it and ends with it."""
+    """Run a tool that waits in its own nursery; `beside` runs next to it and ends with it."""
     with _Boundary() as boundary:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(beside)
-            # Work that was cancelled before it began does not even take its first step.
+            # Work that was cancelled before its beginning does not run its first step.
             await trio.lowlevel.checkpoint_if_cancelled()
             boundary.outcome = _completed(await work())
             nursery.cancel_scope.cancel()
@@ -150,6 +151,6 @@ async def attempt_async(work: Callable[[], Awaitable[ToolResult]], beside: Calla
 
 
 async def contain(job: Callable[[], Awaitable[None]]) -> None:
-    """Run a job of a service. Its failure is logged and ends nothing but the job itself."""
+    """Run a job of a service. A failure is logged and ends only this job."""
     with _Boundary():
         await job()

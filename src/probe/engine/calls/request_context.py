@@ -1,4 +1,4 @@
-"""One message of a client: who sent it, by which transport, and the recorder of what belongs to it."""
+"""One message of a client: its sender, its transport, and the recorder of its effects."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ...wire.errors import Code, McpError, Refusal
 
 
 class ClientInfo(Struct, frozen=True):
-    """The name and the version that a client gives; empty where it gives none."""
+    """The name and the version in a client's messages; each is empty where it is missing."""
 
     name: str = ""
     version: str = ""
 
 
 _UNNAMED: Final = ClientInfo()
-# The legacy era answers such a request with HTTP 200.
+# The legacy era answers a request with one of these errors with HTTP 200.
 _REFUSALS: Final = {
     Code.METHOD_NOT_FOUND: Refusal.METHOD_NOT_FOUND,
     Code.INVALID_PARAMS: Refusal.INVALID_PARAMS,
@@ -28,13 +28,13 @@ _REFUSALS: Final = {
 
 
 class RequestContext(Struct):
-    """Made by the endpoint for each message, and completed by the era that the message belongs to.
+    """Made by the endpoint for each message, and completed by the message's era.
 
     `recorder` is bound to the exchange and to the session; its cause is the `message.received`. `transport` is `http`,
-    `websocket` or `stdio`. `origin` is scheme and authority under which the client reaches this server's pages, empty
-    where it cannot. `holder` is the client address by which shares of limits count, None where they do not. `seen` is
-    the stream and the position of the last event that the client has seen (`Last-Event-ID`). `call` is the id of the
-    call that the request will begin, where that is known before.
+    `websocket` or `stdio`. `origin` is the scheme and authority of this server's pages as the client reaches them, such
+    as `http://127.0.0.1:8000`, and empty where it cannot reach them. `holder` is the client address by which shares of
+    limits count; None for a client without a share. `seen` is the stream and the position of the last event that the
+    client has (`Last-Event-ID`). `call` is the id of the call that the request will begin, where it is known before.
     """
 
     recorder: Recorder
@@ -46,11 +46,11 @@ class RequestContext(Struct):
     call: str | None = None
 
     def concerns(self, call: Recorder) -> None:
-        """The message turns out to be about this call: its answer is about the same one."""
+        """The message is about this call, and its answer is too."""
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
-        """Record that the message does what `clause` forbids, or what cannot have an effect."""
+        """Record that the message violates `clause`, or cannot have an effect."""
         self.recorder.append(ClientMisuse(what, clause, detail))
 
     def refused(self, error: McpError) -> McpError:

@@ -1,10 +1,10 @@
-"""One request that runs: its work is awaited by its owner, and its outcome is answered once.
+"""One request that runs: its owner awaits its work, and it is answered once.
 
     running     the owner awaits `run`, which awaits the work
-    answered    the work has ended, or `CallScope.give_up` was first: the outcome is sent, or nothing where it is None
-    closed      what the request held is free, and its stream takes nothing more
+    answered    the work has ended, or `CallScope.give_up` came first: the outcome is sent, or no answer if it is None
+    closed      all that the request held is free, and its stream takes no more messages
 
-Being answered and closed are one step, without a checkpoint between them. A request whose owner is cancelled is closed
+Answering and closing are one step, without a checkpoint between them. If the owner is cancelled, the request is closed
 without an answer.
 """
 
@@ -19,19 +19,19 @@ from .outcome import Outcome
 from .scope import CallScope
 
 Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
-"""Work to await once: its settled outcome, None for silence."""
+"""Work to await once. Returns its settled outcome, None for no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The call of a request that has begun, and its work, which nobody awaits yet."""
+    """The call of a request that has begun, and its work. `RunningRequest.run` awaits the work."""
 
     call: CallScope
     work: Work
 
 
 Start: TypeAlias = Callable[[Stream], Begun]
-"""The value that a method which waits returns: called with the stream for its response, it begins the call."""
+"""The return value of a method that waits: called with the stream for its response, it begins the call."""
 
 
 def _answer_nothing(_outcome: Outcome) -> None:
@@ -43,10 +43,7 @@ def _close_nothing() -> None:
 
 
 class RunningRequest:
-    """A request on its stream. `answer` sends its outcome; `close` is called once, after that.
-
-    Neither of them waits.
-    """
+    """A request on its stream. `answer` sends its outcome; `close` is called once, after that. Neither waits."""
 
     def __init__(
         self, begun: Begun, stream: Stream, answer: Callable[[Outcome], None], close: Callable[[], None]
@@ -67,7 +64,7 @@ class RunningRequest:
             self._close_once()
 
     def _end(self, outcome: Outcome | None) -> None:
-        # A request that was given up before has nobody who waits for its outcome.
+        # The request was given up: its answer is sent, and a later outcome is dropped.
         if self._closed:
             return
         if outcome is None:
@@ -80,6 +77,6 @@ class RunningRequest:
         if not self._closed:
             self._closed = True
             close = self._close
-            # They know the request: a cycle, for the collector to find much later.
+            # Both refer to the request: a cycle, which the garbage collector would free much later.
             self._answer, self._close = _answer_nothing, _close_nothing
             close()

@@ -1,9 +1,25 @@
-"""One call = one nursery = one cancel scope.
+"""One call: a nursery for its work, a cancel scope around it, and a machine that decides how it ends.
 
-    await run(call, work)
+`run(call, work)` opens the nursery inside the scope and runs the work. Then `CallScope.settle` asks the machine
+(`core.call`) for the answer. To stop the work, call `CallScope.cancel`; only the machine decides whether that came in
+time.
 
-opens the call's nursery under its scope, runs the work in it and settles the machine. To stop the work, call
-`CallScope.cancel`; whether it was heard in time is decided by `core.call` and by nothing else.
+    cancel ──► machine.cancel: RUNNING to CANCELLING ──► scope.cancel ──► the work raises `trio.Cancelled`
+    deadline ─► trio cancels the scope ──► `expire`: RUNNING to EXPIRING, at the time of the deadline
+    the work returns ──► `expire` ──► settle: the result (ANSWERED), the deadline's error (ANSWERED), or no answer
+
+**A deadline is a deadline of the scope**, so trio ends the work by one mechanism for both. But trio reports it only
+when the scope exits, and work that cleans up under a shield delays that. So each method that depends on the state of
+the call calls `expire` first. For example, a client cancels a call 1 s after its deadline, while the work still cleans
+up: `cancel` calls `expire`, the machine goes to EXPIRING, and the cancellation is recorded without effect.
+
+**The idle deadline moves with each report.** To change the deadline of a scope costs trio an update of its table. So
+the scope gets the ceiling, and an alarm at the old idle deadline compares it with the present one. For example, with an
+idle deadline of 30 s, a ceiling of 300 s and a report each second, the alarm runs about every 30 s. It either waits for
+the moved deadline or gives it to the scope, which then expires at once.
+
+**After the end** of a call, `emit` drops its messages and records each drop. A call that is still in cleanup when the
+server stops is given up: it gets its answer from `give_up`, and its later result is dropped.
 """
 
 from __future__ import annotations
@@ -36,30 +52,30 @@ from .failures import deadline_failure
 from .outcome import Outcome, attempt_async
 
 MAX_REASON = 500
-"""Characters of a cancellation's reason that are kept: a sentence or two, in every one of the call records."""
+"""The characters of a cancellation's reason that are kept: a sentence or two, in each call record."""
 
 _KINDS = {Cause.DISCONNECT: "disconnected", Cause.DEADLINE: "timed_out"}
-"""The outcome of a call by what ended it; `cancelled` for other causes."""
+"""The outcome of a call by its cause; `cancelled` for other causes."""
 
 
-def _nobody(_outcome: Outcome | None) -> None:
+def _no_answer(_outcome: Outcome | None) -> None:
     pass
 
 
-def _nothing() -> None:
+def _take_none() -> None:
     pass
 
 
 class CallScope:
     """The machine and the trio scope of one call. Made by the engine, run once by `run`.
 
-    `request` is the recorder of its request, bound to the call and its task; `recorder` is the same for what happens
-    because of the `call.started`. `working` is false once the work has ended: what is sent then, up to the answer, is
-    the engine's own. `answer` sends the client the outcome of a call that is given up. `take_back` drops the messages
-    of the call that nobody has written yet; only connections that carry everything can. `deadlines` are those of a
-    dispatch; a task, and a request that is no tool call, has none. `reports_sent` counts the progress that went on to
-    the client. `steps_done` and `steps_total` are None where the tool counts none. At most `max_result_bytes` of the
-    result are recorded, and with 0 nothing of it.
+    `request` is the recorder of its request, bound to the call and its task. `recorder` is the same with the
+    `call.started` as cause. `working` is False once the work has ended: the engine sends the messages from then on, up
+    to the answer. `answer` sends the client the outcome of a call that is given up. `take_back` drops messages of the
+    call that still wait for the writer; only connections that carry everything have this. `deadlines` are those of a
+    dispatch, None for a task and for a request other than a tool call. `reports_sent` counts the progress that was sent
+    to the client. `steps_done` and `steps_total` are None for a tool without steps. At most `max_result_bytes` of the
+    result are recorded; with 0 it is not recorded.
     """
 
     def __init__(self, request: Recorder, started: CallStarted, clock: Clock, max_result_bytes: int = 0) -> None:
@@ -73,54 +89,54 @@ class CallScope:
         self.deadlines: Deadlines | None = None
         self.expiry_cause = Cause.DEADLINE
         self.working = True
-        self.answer: Callable[[Outcome | None], None] = _nobody
-        self.take_back: Callable[[], None] = _nothing
+        self.answer: Callable[[Outcome | None], None] = _no_answer
+        self.take_back: Callable[[], None] = _take_none
         self.started = clock.now()
         self.steps_total = started.steps_total
         self.steps_done: float | None = None if started.steps_total is None else 0
-        # Messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
+        # The messages of the work are counted, so that the number after the cancellation is measured, not assumed.
         self._emitted = self._emitted_at_cancel = 0
         self._coalesced = self.reports_sent = 0
         self._cancelled: int | None = None
         self._gate: ProgressGate | None = None
-        # Looks whether the idle deadline has passed, once a report has moved that.
+        # Compares the idle deadline with the clock, once a report has moved it.
         self._idle_alarm: Alarm | None = None
         self._clock = clock
         self._max_result_bytes = max_result_bytes
 
     @property
     def scope(self) -> trio.CancelScope:
-        """The scope of the work, which a call that is answered at once has none of."""
+        """The scope of the work. A call that is answered at once never makes one."""
         if self._scope is None:
             self._scope = trio.CancelScope()
         return self._scope
 
     @property
     def id(self) -> str:
-        """Its id in the event log."""
+        """The id of the call in the event log."""
         return self.recorder.context.call or ""
 
     @property
     def task(self) -> str | None:
-        """The id of its task, where it became one."""
+        """The id of its task, if it became one."""
         return self.recorder.context.task
 
     def visited_by(self, request: Recorder) -> Recorder:
-        """The recorder of facts of this call that happen because of another message: the exchange is that one's."""
+        """The recorder of facts of this call that another message causes: their exchange is that message's."""
         own = self.recorder.context
         return request.bind(session=own.session, call=own.call, task=own.task)
 
     def dispatch(self, deadlines: Deadlines, gate: ProgressGate) -> None:
-        """The call is a dispatch, with these deadlines from now on; its progress passes through `gate`."""
+        """Make the call a dispatch, with these deadlines from now on; its progress passes through `gate`."""
         self._gate = gate
         self.deadlines = deadlines
-        # The scope's own deadline, so that expiry and cancellation are one mechanism.
+        # trio ends the work at the deadline as it does at a cancellation.
         self.scope.deadline = deadlines.at
 
     def progressed(self, report: Report, coalesced: int, now: float) -> None:
-        """A valid report of a call that is not over said how far the work is, so the idle deadline moves.
+        """Take a valid report of a call that is not over: the idle deadline moves.
 
-        So many reports made room for newer ones.
+        `coalesced` reports were replaced by newer ones.
         """
         self.steps_done, self.steps_total, self._coalesced = report.progress, report.total, coalesced
         if self.deadlines is not None:
@@ -132,11 +148,7 @@ class CallScope:
                 self.recorder.append(DispatchExtended(moved.progress_count, moved.which, moved.at_ms))
 
     def _await_deadline(self, deadlines: Deadlines) -> None:
-        """Have the scope expire at the deadline, however far reports move that until then.
-
-        To move the deadline of a scope with each report is a change of trio's table of deadlines for each. So the scope
-        has the latest one there can be, and gets the earlier one when that has come.
-        """
+        """Wait for the idle deadline with an alarm, and give the scope the latest deadline (see the module)."""
         self._idle_alarm = self._clock.timer.at(deadlines.at, self._look_at_deadline)
         self.scope.deadline = deadlines.at if self._idle_alarm is None else deadlines.latest
 
@@ -145,9 +157,9 @@ class CallScope:
             self._await_deadline(self.deadlines)
 
     def _note_passed(self) -> bool:
-        """Whether the deadline has passed, which is then the scope's: so trio knows it as well.
+        """Return whether the deadline has passed, and then give it to the scope.
 
-        A tool that computes goes on behind it before trio looks at deadlines.
+        A tool that computes without a checkpoint goes on after it, before trio compares deadlines.
         """
         deadlines = self.deadlines
         if deadlines is None or self._clock.now() < deadlines.at:
@@ -160,26 +172,21 @@ class CallScope:
             self._idle_alarm.cancel()
 
     def note_progress(self, report: Report) -> None:
-        """Record progress that the client gave no token for; after a cancellation it is none."""
+        """Record progress without a token of the client; after a cancellation it does not count."""
         if not self.is_over:
             self.recorder.append(CallProgressed(report.progress, report.total, report.message))
 
     def cancel(self, cause: Cause, reason: str | None = None, by: Recorder | None = None) -> bool:
-        """Ask the work to stop; returns whether this is what stops it. Never waits: the scope exits later.
+        """Stop the work; returns whether this cancellation is the first cause. Never waits: the scope exits later.
 
-        `by` is the recorder of the message, or of the HTTP request, that asks for it, if one does.
+        `by` is the recorder of the message or HTTP request that caused it, if there is one.
         """
         self.expire()
         asked = self.recorder.caused_by(None) if by is None else self.visited_by(by)
         return self._cancel(cause, self._clock.now(), reason, asked)
 
     def expire(self) -> None:
-        """Mark that the deadline of the scope has passed, if it has.
-
-        trio decides that at the deadline and tells nobody until the scope exits, which work that cleans up in a shield
-        can put off. Every question about the state of the call comes here first, so nothing comes between decision and
-        mark.
-        """
+        """Mark that the deadline of the scope has passed, if it has. Called before each use of the call's state."""
         machine, scope = self.machine, self._scope
         if self._idle_alarm is not None:
             self._note_passed()
@@ -211,15 +218,15 @@ class CallScope:
     def emit(
         self, stream: Stream, message: Json, *, by_work: bool = True, recorder: Recorder | None = None
     ) -> Recorder | None:
-        """Send a message of the call on a stream, if it may still be sent; otherwise it is dropped.
+        """Send a message of the call on a stream if that is allowed; otherwise drop and record it.
 
-        Nothing is sent after the cancellation of the call, its deadline, or its end, with two exceptions. A call whose
-        deadline has passed will be answered: before that the engine withdraws what the work has asked, and sends the
-        last report that came in time; the work itself can send no more. The questions of a task are withdrawn whatever
-        ended it: its client has asked for the end of the task, not for silence.
+        After the cancellation of the call, its deadline, or its end, no message is sent, with two exceptions. A call
+        past its deadline is answered: before the answer, the engine withdraws open questions and sends the last report
+        that came in time; the work itself sends no more. The questions of a task are withdrawn for any cause: its
+        client has cancelled the task, and still expects messages of the protocol.
 
-        The withdrawal of a question is not sent by the work. `recorder` is that of the message, where another entry
-        than the `call.started` brings it about. Returns what `outbox.send` returns; None for a message that is dropped.
+        With `by_work=False` the engine sends the message, such as a withdrawal. `recorder` is the message's, where its
+        cause is another entry than the `call.started`. Returns the result of `outbox.send`, None for a dropped message.
         """
         recorder, by_work = recorder or self.recorder, by_work and self.working
         if self.is_over:
@@ -232,14 +239,14 @@ class CallScope:
 
     @property
     def is_over(self) -> bool:
-        """Whether the call was cancelled, its deadline has passed, or it has ended: its reports count no more."""
+        """True if the call was cancelled, is past its deadline, or has ended. Its reports then no longer count."""
         self.expire()
         return self.machine.state is not State.RUNNING
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
-        """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
-        # The object that would answer knows the call: a cycle, which the collector would find much later.
-        self.answer, self.take_back = _nobody, _nothing
+        """End the call with `outcome`, None if its scope ended the work. Returns the answer, None for no answer."""
+        # Both refer to the call: a cycle, which the garbage collector would free much later.
+        self.answer, self.take_back = _no_answer, _take_none
         self._drop_alarm()
         now = self._clock.now()
         if not self.machine.settle(now):
@@ -253,7 +260,7 @@ class CallScope:
         return outcome
 
     def give_up(self) -> None:
-        """The server ends, and work that was told to stop goes on: settle the call, and answer for it.
+        """The server stops while cancelled work still runs: settle the call and answer it.
 
         A later result of the work is dropped.
         """
@@ -262,7 +269,7 @@ class CallScope:
             answer(self.settle(None))
 
     def abandon(self) -> None:
-        """The whole engine is being torn down around the call: record it, answer nothing."""
+        """Record that the engine is torn down around the call. There is no answer."""
         self._drop_alarm()
         if not self.machine.settled:
             now = self._clock.now()
@@ -278,7 +285,7 @@ class CallScope:
 
     def _record_silence(self) -> None:
         assert self.machine.cause is not None, "only what was cancelled is not answered"
-        # A task's call was answered, with its handle, before the task began.
+        # A task's call was answered with the task's handle before the task began.
         self._record(_KINDS.get(self.machine.cause, "cancelled"), None, answered=self.task is not None)
 
     def _record(self, kind: str, outcome: Outcome | None, *, answered: bool) -> None:
@@ -328,9 +335,9 @@ def _ms(start: float, end: float | None) -> float:
 async def run(
     call: CallScope, work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]
 ) -> Outcome | None:
-    """Run the work of a call in a nursery of its own; `beside` runs next to it and ends with it.
+    """Run the work of a call in its own nursery; `beside` runs next to it and ends with it.
 
-    Returns the outcome before it is settled; None when the call's scope ended it. Cancellation from outside the scope
+    Returns the outcome before it is settled, None if the call's scope ended it. Cancellation from outside the scope
     (the engine is torn down) passes through, after `CallScope.abandon`.
     """
     outcome: Outcome | None = None

@@ -1,4 +1,4 @@
-"""Running one tool: its beginning in the log, its deadlines, its context. Its era decides which calls there may be."""
+"""Running one tool: its first entry in the log, its deadlines, its context. The same for both eras."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .scope import CallScope, run
 
 
 class ToolCallRequest(Struct, frozen=True):
-    """A `tools/call` as it was sent. The tool may not exist, and the arguments may not fit."""
+    """A `tools/call` as it was sent. Its tool may not exist, and its arguments may not fit."""
 
     request_id: RequestId
     tool: str
@@ -44,7 +44,7 @@ class ToolRuns:
         self._numbers = count(1)
 
     def announce(self, context: RequestContext) -> Recorder:
-        """The recorder of what comes before the call that this request will begin."""
+        """The recorder of facts before the call that this request will begin, such as its new draft stream."""
         context.call = self.new_id()
         return context.recorder.bind(call=context.call)
 
@@ -57,7 +57,7 @@ class ToolRuns:
         task: str | None = None,
         steps_total: float | None = None,
     ) -> CallScope:
-        """A call's scope, which has recorded its beginning: every call does, whatever becomes of it."""
+        """The scope of a call, and the entry of its beginning. Each call has one, also if it is refused."""
         started = CallStarted(
             request_id=asked.request_id,
             method="tools/call",
@@ -73,12 +73,12 @@ class ToolRuns:
             arguments=bounded(dict(asked.arguments), self._services.limits.record_argument_bytes),
         )
         request = context.recorder.bind(call=context.call or self.new_id(), task=task)
-        # Its answer is about this call, too.
+        # The answer to the request is about this call, too.
         context.recorder = request
         return CallScope(request, started, self._clock, self._services.limits.record_result_bytes)
 
     def open_plain(self, context: RequestContext, request: Request, offer: Offer) -> CallScope:
-        """The scope of a request that waits and is no tool call."""
+        """The scope of a request that waits and is not a tool call."""
         started = CallStarted(
             request_id=request.id,
             method=request.method,
@@ -96,26 +96,26 @@ class ToolRuns:
         return CallScope(context.recorder.bind(call=self.new_id(), task=None), started, self._clock)
 
     def new_id(self) -> str:
-        """An id that no call has had."""
+        """The id of a new call, such as `c17`."""
         return f"c{next(self._numbers)}"
 
     def refuse(self, call: CallScope, answer: ToolResult | Exception) -> Outcome:
-        """Settle a call whose tool never ran, with a result or with what says why."""
+        """Settle a call before its tool runs, with a result or with the reason of the refusal."""
 
         def refuse() -> ToolResult:
             if isinstance(answer, Exception):
                 raise answer
             return answer
 
-        return _told(call, handled(refuse))
+        return _settled(call, handled(refuse))
 
     def at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Run a tool that never waits."""
         run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
-        return _told(call, attempt_tool(run_at_once, arguments))
+        return _settled(call, attempt_tool(run_at_once, arguments))
 
     def start(self, call: CallScope, tool: Tool, context: CallContext) -> Work:
-        """Set the deadlines, which count from now, and give back the work."""
+        """Set the deadlines, which count from now, and return the work."""
         run_tool, settings, arguments = partial(tool_work(tool), context), self._settings, context.arguments
         idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
         ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)
@@ -123,14 +123,14 @@ class ToolRuns:
             idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
         deadlines = Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
         call.dispatch(deadlines, context.gate)
-        # A dispatch to a tool host is recorded as sent when its message is sent.
+        # The message to a tool host is recorded where it is sent.
         if tool.host is None:
             call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 
         async def work() -> Outcome | None:
             outcome = await run(call, run_tool, context.pump_progress)
             context.finish_progress()
-            # Settled before: it was given up.
+            # The call was given up, and so it is settled.
             return None if call.machine.settled else call.settle(outcome)
 
         return work
@@ -160,7 +160,7 @@ def tool_work(tool: Tool) -> Callable[[CallContext], Awaitable[ToolResult]]:
     return cast("Callable[[CallContext], Awaitable[ToolResult]]", tool.run)
 
 
-def _told(call: CallScope, outcome: Outcome) -> Outcome:
+def _settled(call: CallScope, outcome: Outcome) -> Outcome:
     settled = call.settle(outcome)
     assert settled is not None, "nothing can cancel a call that never waits"
     return settled
