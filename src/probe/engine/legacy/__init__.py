@@ -1,1 +1,1 @@
-"""The legacy era's side of the engine: sessions, `notifications/cancelled`, tasks of 2025-11-25."""
+"""The legacy era in the engine: sessions, `notifications/cancelled`, tasks of 2025-11-25."""

@@ -1,4 +1,4 @@
-"""The answers of the legacy era to the messages of one exchange: each is a form of the response."""
+"""The answers of the legacy era to the messages of one exchange: one class for each form of the response."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..streams.outbox import Emitted
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Notifications and responses only: nothing to say."""
+    """The exchange has only notifications and responses: it is accepted, without a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Every request has its answer already; `messages` are in request order, and to be noted as delivered."""
+    """Each request is answered already. `messages` are in request order; the caller notes their delivery."""
 
     messages: list[Emitted]
 
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """The answers come on streams, which the connection that brought the requests has begun to read."""
+    """The answers come on streams, and the connection of the requests already reads these."""
 
 
 LegacyAnswer: TypeAlias = Accepted | Answered | Streamed

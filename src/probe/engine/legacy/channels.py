@@ -1,7 +1,7 @@
 """The channels from a running call and a running task to a legacy client.
 
-A call talks on the stream of its own response. A task has no response left, so its messages go to the open
-`tasks/result` stream of that task, else to the session's GET stream; each message on exactly one (2025-11-25
+A call sends its messages on the stream of its own response. A task has no such response. Its messages go to the open
+`tasks/result` stream of the task, else to the session's GET stream. Each message goes on exactly one stream (2025-11-25
 basic/transports, Multiple Connections: the server "MUST NOT broadcast the same message across multiple streams").
 """
 
@@ -34,7 +34,7 @@ RELATED_TASK = "io.modelcontextprotocol/related-task"
 
 
 def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
-    """Send a session that a list has changed, on its GET stream, as that belongs to no request."""
+    """Notify a session of a changed list. This goes on the GET stream, since it belongs to no request."""
     message, stream = notification(f"notifications/{changed}/list_changed", None), session.standalone
     if stream is None or stream.replay.closed:
         drop(recorder, message, "the client never opened a GET stream" if stream is None else "the session has ended")
@@ -52,41 +52,38 @@ class _LegacyChannel:
 
     @property
     def resumed(self) -> bool:
-        """No legacy request continues another."""
+        """Always False: a legacy request does not continue another."""
         return False
 
     def declares(self, method: str) -> bool:
-        """Whether the client may be sent a request of this method."""
         machine, row = self._session.machine, SERVER_REQUESTS[method]
         capable = row.capability is None or offers(machine.capabilities, machine.revision, row.capability)
         return capable and row.since <= machine.revision
 
     def notify(self, method: str, params: Json) -> bool:
-        """Send a notification; whether it was sent."""
         raise NotImplementedError
 
     def show_progress(self, report: Report) -> None:
-        """Nothing: a call has no status, and the status message of a legacy task is the tool's own."""
+        """Without effect: a call has no status, and a legacy task's status message is set by its tool only."""
 
     def open_page(self, key: str) -> ConfirmationPage:
-        """A page with the id that 2025-11-25 gives an elicitation."""
+        """A page with the id of an elicitation of 2025-11-25."""
         session = self._session
         id = session.interactions.open(session.origin, session.holder, self._call.recorder)
         return session.interactions.page(id, session.origin, elicitationId=id)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        """Wait, and tell the client: "Servers MAY send a `notifications/elicitation/complete` notification"."""
+        """Wait, and then notify the client: "Servers MAY send a `notifications/elicitation/complete` notification"."""
         confirmed = await self._session.interactions.wait_confirmed(page.id, self._settings.client_request_s)
         if confirmed:
             self.notify("notifications/elicitation/complete", {**page.named})
         return confirmed
 
     def announce(self, changed: ListKind) -> None:
-        """Tell the session."""
         announce(self._session, changed, self._call.recorder)
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Ask one after the other: most people can look at one form at a time."""
+        """Send the questions one after the other: most people can look at one form at a time."""
         return {key: await self.ask_one(ask.method, self._params(key, ask)) for key, ask in asks.items()}
 
     def _params(self, key: str, ask: Ask) -> Json:
@@ -97,18 +94,16 @@ class _LegacyChannel:
         return {**ask.params, "_meta": {"progressToken": token}}
 
     async def ask_one(self, method: str, params: Json) -> Json:
-        """Send a request and wait for its result."""
         raise NotImplementedError
 
     def hears(self, level: LogLevel) -> bool:
-        """Whether the client wants log messages of this level."""
         return LEVELS.index(level) >= LEVELS.index(self._session.log_level)
 
     def set_status(self, message: str) -> None:
-        """Only a task has a status message."""
+        """Without effect: only a task has a status message."""
 
     async def _ask(self, stream: Stream, method: str, params: Json, meta: Json) -> ClientAnswer:
-        """Ask on a given stream; `meta` goes into the request's `_meta`."""
+        """Send a question on a given stream; `meta` goes into the request's `_meta`."""
         settings, session = self._settings, self._session
         person = method in ("sampling/createMessage", "elicitation/create")
         sent = {**params, "_meta": {**params.get("_meta", {}), **meta}} if meta else params
@@ -122,7 +117,7 @@ class _LegacyChannel:
             self._emit(stream, notification("notifications/cancelled", told), by_work=False)
 
         timeout_s = settings.client_request_s if person else settings.client_ping_s
-        # The question of a resumable stream may be answered in another session than it was asked in.
+        # On a resumable stream, the answer may come in another session than the question.
         questions = stream.questions if isinstance(stream, ToolStream) else session.client_requests
         answer = await questions.ask(method, put, withdraw, timeout_s)
         fault = client_result(method, answer.result)
@@ -145,12 +140,11 @@ class _LegacyChannel:
             raise ClientRequestError(f"The client did not declare the {capability} capability")
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> Recorder | None:
-        """Send a message on a stream, if it may still be sent."""
         return self._call.emit(stream, message, by_work=by_work)
 
 
 class LegacyCallChannel(_LegacyChannel):
-    """The channel of a `tools/call`: everything goes on the stream of its response."""
+    """The channel of a `tools/call`: all messages go on the stream of its response."""
 
     def __init__(self, session: Session, call: CallScope, settings: Settings, stream: Stream) -> None:
         super().__init__(session, call, settings)
@@ -161,7 +155,7 @@ class LegacyCallChannel(_LegacyChannel):
         return self._call.emit(self._stream, notification(method, params)) is not None
 
     async def ask_one(self, method: str, params: Json) -> Json:
-        """Ask the client on the response stream."""
+        """Send a request on the response stream and wait for its result."""
         self._check(method, params.get("mode"))
         return (await self._ask(self._stream, method, params, {})).result
 
@@ -170,7 +164,7 @@ class LegacyCallChannel(_LegacyChannel):
         self._stream.comments = False
 
     def hang_up(self) -> None:
-        """Close the connection of the response, where it is the response's own: a pipe carries everything else, too."""
+        """Close the connection of the response. Without effect on a pipe, since that carries other messages too."""
         if not self._session.piped:
             self._stream.hang_up()
 
@@ -182,29 +176,29 @@ class TaskRoutes:
         self._open: dict[str, list[Stream]] = {}
 
     def open(self, task: str, stream: Stream) -> None:
-        """A `tasks/result` request waits on this stream."""
+        """Add the stream of a `tasks/result` request that waits."""
         self._open.setdefault(task, []).append(stream)
 
     def close(self, task: str, stream: Stream) -> None:
-        """The request of a stream is over."""
+        """Remove the stream of a request that is over."""
         streams = self._open[task]
         streams.remove(stream)
         if not streams:
             del self._open[task]
 
     def live(self, task: str, session: Session) -> Stream | None:
-        """A stream that a connection reads at this moment."""
+        """A stream with a connection at this moment; None if there is none."""
         candidates: list[Any] = [*reversed(self._open.get(task, ())), session.standalone]
         return next((stream for stream in candidates if stream is not None and stream.reader is not None), None)
 
     def best(self, task: str, session: Session) -> Stream | None:
-        """A stream that is read now, else one that can be resumed; None when the client never opened any."""
+        """A stream with a connection, else a resumable one; None if the client never opened any."""
         waiting = self._open.get(task, ())
         return self.live(task, session) or (waiting[-1] if waiting else session.standalone)
 
 
 class LegacyTaskChannel(_LegacyChannel):
-    """The channel of a task. Every message carries the related-task metadata, except the status itself."""
+    """The channel of a task. Each message has the related-task metadata, except the status itself."""
 
     def __init__(
         self, session: Session, settings: Settings, task: Task, tasks: TaskService, routes: TaskRoutes
@@ -216,7 +210,7 @@ class LegacyTaskChannel(_LegacyChannel):
         self._meta = {RELATED_TASK: {"taskId": task.id}}
 
     def notify(self, method: str, params: Json) -> bool:
-        """Send a notification, where there is a stream for it and the task goes on."""
+        """Send a notification while the task runs, if there is a stream for it."""
         message = notification(method, {**params, "_meta": self._meta})
         stream = self._routes.best(self._task.id, self._session)
         if stream is not None and not self._task.machine.terminal:
@@ -229,7 +223,7 @@ class LegacyTaskChannel(_LegacyChannel):
         self._tasks.note(self._task, message)
 
     async def ask_one(self, method: str, params: Json) -> Json:
-        """Ask as soon as the client reads a stream that may carry it; the task is `input_required` meanwhile."""
+        """Send a question once the client reads a stream for it; the task is `input_required` meanwhile."""
         self._check(method, params.get("mode"))
         task, session = self._task, self._session
         self._tasks.ask(task, f"Input required: {params.get('message', method)}")
@@ -237,7 +231,7 @@ class LegacyTaskChannel(_LegacyChannel):
         try:
             while (stream := self._routes.live(task.id, session)) is None:
                 await session.wait_reader()
-            # A reader may have come in the very moment in which the task was cancelled.
+            # A reader may arrive in the same moment in which the task is cancelled.
             await trio.lowlevel.checkpoint_if_cancelled()
             answer = await self._ask(stream, method, params, self._meta)
             return answer.result
@@ -245,10 +239,10 @@ class LegacyTaskChannel(_LegacyChannel):
             self._tasks.answered(task, by=None if answer is None else answer.recorder)
 
     def stop_comments(self) -> None:
-        """A task has no response that waits."""
+        """Without effect: no response waits for a task."""
 
     def hang_up(self) -> None:
-        """A task has no connection of its own."""
+        """Without effect: a task has no connection of its own."""
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> Recorder | None:
         if stream.replay.closed:

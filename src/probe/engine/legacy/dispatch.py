@@ -1,24 +1,27 @@
-"""The router of the legacy era: it judges, starts and answers the messages that one exchange brings to a session.
+"""The router of the legacy era: it judges, starts and answers the messages of one exchange in a session.
 
-    what the exchange holds                          the answer
-    only notifications and responses                 accepted, nothing to say
+    the exchange has                                 the answer
+    only notifications and responses                 accepted, without a message
     requests that are all answered at once           their answers
-    any request whose handler waits                  a stream: the waiting ones run in the session's nursery
+    a request with a handler that waits              a stream: such requests run in the session's nursery
     a call, of a client with draft streams           a stream of its own: it runs in the nursery of `DraftStreams`
 
-So a method's answer has the same form every time: JSON exactly where the handler never waits.
+So the answer to a method always has the same form: JSON exactly where its handler never waits.
 
-An exchange is taken in one step, without a checkpoint, in this order. First every request id of the exchange is marked
-as in flight, or the exchange is refused and nothing of it has begun. Then each message is handled in its order. A
-handler gives a result, an error, or the way to begin its work; in the last case the response becomes a stream, on which
-the answers of the others wait as well. Then the work is handed to the session, which starts it in its own nursery.
+An exchange is taken in one step, without a checkpoint, in this order. First each request id is marked as in flight, or
+the whole exchange is refused before any of it has begun. Then each message is handled in its order. A handler returns a
+result, an error, or the way to begin its work. In the last case the response becomes a stream, and the answers of the
+other requests go on it too. Then the session gets the work and starts it in its own nursery.
 
-A request leaves the table of what is in flight in the same step in which its answer is put on its stream, or in which
-it is settled in silence. So an id is free exactly when its answer can be read, and a cancellation finds either a
-request that will be answered or none (`RunningRequest`).
+For example, a batch of `ping` (id 1) and a `tools/call` that waits (id 2) is answered with a stream: the answer to 1 is
+on it at once, the answer to 2 ends it.
 
-One stream answers a whole exchange over HTTP, and ends with the last of its requests. Where one connection carries
-everything, each request has its own stream: what waits for a slow reader can then be taken back for one request alone.
+A request stops being in flight in the same step in which its answer is put on its stream, or in which it is settled
+without an answer. So an id is free exactly when its answer can be read. A cancellation finds a request that will be
+answered, or none (`RunningRequest`).
+
+Over HTTP, one stream answers a whole exchange and ends with the last of its requests. On a pipe, each request has its
+own stream: the messages of one request that wait for a slow reader can then be dropped alone.
 """
 
 from __future__ import annotations
@@ -88,18 +91,17 @@ _Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]
 
 
 class _Answer(NamedTuple):
-    """The answer to one request, and the recorder of that."""
+    """The answer to one request, and its recorder."""
 
     message: Json
     recorder: Recorder
 
 
 class _ResponseStream:
-    """The response to one exchange while its requests run: its stream ends when the last of them is over.
+    """The response to one exchange while its requests run: the stream ends with the last of them.
 
-    Where one connection carries everything, no response holds them together: each request has a stream of its own,
-    so that what waits for a slow reader can be taken back for one of them. A `shared` response answers several
-    requests, so its stream belongs to none of their calls.
+    On a pipe each request has its own stream, so that the waiting messages of one request can be dropped. A `shared`
+    response answers several requests, and its stream belongs to none of their calls.
     """
 
     def __init__(self, session: Session, reading: Reading, *, shared: bool) -> None:
@@ -110,7 +112,7 @@ class _ResponseStream:
         self._running = 0
 
     def begin(self, request: Recorder) -> Track:
-        """One more request runs; the stream as its connection reads it."""
+        """Count one more running request; returns the stream as its connection reads it."""
         if self._track is None or self._session.piped:
             opened_for = request.bind(call=None, task=None) if self.shared else request
             self._track = self.reading.add(self._session.open_stream(opened_for), 0)
@@ -118,7 +120,6 @@ class _ResponseStream:
         return self._track
 
     def done(self, stream: Stream) -> None:
-        """One of them is over."""
         self._running -= 1
         if self._running == 0 or self._session.piped:
             self._session.end_stream(stream)
@@ -139,13 +140,13 @@ class LegacyRouter:
         self._stream_desk = StreamDesk(streams, services.clock, runs)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
-        """The recorder of the server's request that an answer with this id is for, if that is open."""
+        """The recorder of the server's open request with this id; None if there is none."""
         return session.client_requests.question(id) or self._streams.question(session, id)
 
     def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
-        """Take the messages of one exchange, which reads their answers. Never waits.
+        """Take the messages of one exchange; `reading` reads their answers. Never waits.
 
-        Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
+        Raises `Rejection` for an id in flight and beyond the in-flight limit, before any message has had an effect.
         """
         session.machine.touch(self._clock.now())
         requests = [(message, context) for message, context in received if isinstance(message, Request)]
@@ -174,7 +175,7 @@ class LegacyRouter:
         start_pinging(session, self._settings)
 
     def disconnected(self, session: Session) -> None:
-        """The connection of a session is gone that carried everything: its draft streams go on without it."""
+        """The connection of a session has closed; its draft streams go on without it."""
         self._streams.release(session)
 
     def _note_early(self, requests: _Requests) -> None:
@@ -197,7 +198,7 @@ class LegacyRouter:
         return Answered(self._emitted(session, answers)) if answers else Accepted()
 
     def _emitted(self, session: Session, answers: Sequence[_Answer]) -> list[Emitted]:
-        """The answers in one piece; of a batch on a pipe no more than may wait there at once."""
+        """The answers in one piece. Those to a batch on a pipe are limited to half of `max_pipe_bytes`."""
         most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf
         emitted: list[Emitted] = []
         size = 0
@@ -211,10 +212,11 @@ class LegacyRouter:
         return emitted
 
     def _fitting(self, stream: Stream, answer: _Answer) -> Json:
-        """The answer to a request of a batch, or the refusal of one too large to stand in the log with the others.
+        """The answer to a request of a batch, or an error in its place if it is too large for the log of the stream.
 
-        Nobody reads the stream yet, so what is pushed out now is lost. Half of the log is for what is answered at once,
-        the other half for such refusals and for what the waiting requests send before the reader has caught up.
+        The stream has no reader yet, so a message that the log pushes out now is lost. Half of the log is for the
+        answers at once. The other half is for such errors, and for messages of running requests until the reader has
+        caught up.
         """
         most = self._settings.limits.replay_bytes // 2
         if stream.replay.bytes + len(encode(answer.message)) <= most:
@@ -226,8 +228,9 @@ class LegacyRouter:
     def _begin_all(self, session: Session, requests: _Requests) -> None:
         """Mark the requests as in flight, all or none, and record each id that the session has used before.
 
-        Also for a request that the client itself repeats: the clause knows no exception, and this one runs a second
-        time. A request that was refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
+        A request that the client repeats is recorded too: the clause has no exception, and this request runs a second
+        time. A request that was refused by HTTP status never began, so its id may come again: 429 and 503 invite the
+        client to retry.
         """
         begun: list[RequestId] = []
         for message, context in requests:
@@ -256,7 +259,7 @@ class LegacyRouter:
     def _request(
         self, session: Session, request: Request, context: RequestContext, response: _ResponseStream
     ) -> _Answer | None:
-        """The answer, or None when the request now runs."""
+        """The answer, or None for a request that now runs."""
         if request.method == "tools/call" and session.streams:
             return self._on_stream(session, request, context, response.reading)
         handle = self._handle
@@ -270,7 +273,6 @@ class LegacyRouter:
         return self._told(session, request, context, outcome)
 
     def _finish(self, session: Session, request: Request, context: RequestContext) -> None:
-        """A request is answered at once."""
         session.machine.finish(request.id)
         if request.method == "tools/call":
             session.finished.add(request.id, context.recorder)
@@ -278,7 +280,7 @@ class LegacyRouter:
     def _on_stream(
         self, session: Session, request: Request, context: RequestContext, reading: Reading
     ) -> _Answer | None:
-        """A call on a draft stream of its own; None, or the refusal where there is no room for one."""
+        """Begin a call on its own draft stream. Returns None, or the refusal if there is no room for a stream."""
         try:
             stream = self._streams.open(session, request.id, context, self._runs.announce(context))
         except McpError as full:
@@ -295,7 +297,7 @@ class LegacyRouter:
         stream.call = session.calls[request.id] = begun.call
         answer = partial(self._answer_on, stream, session, request, begun.call.request)
         running = RunningRequest(begun, stream, answer, partial(self._close_stream, stream))
-        # It belongs to `DraftStreams`: connection and session may end before it.
+        # It runs in `DraftStreams`: the connection and the session may end before it.
         self._streams.submit(running.run)
         return None
 
@@ -310,7 +312,7 @@ class LegacyRouter:
         self._streams.close(stream)
 
     def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Answer:
-        """The answer to a call whose stream was lost before anybody could read it."""
+        """The answer to a call with a stream that was lost before its first reader."""
         assert stream.machine.lost is not None
         stream.told = True
         return _Answer(error_response(request.id, lost_error(stream.machine.lost).body()), context.recorder)
@@ -392,7 +394,7 @@ class LegacyRouter:
         response.done(stream)
 
     def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
-        """A client's messages in `value` are refused because of `why`: the questions that they answer fail."""
+        """The messages in `value` are refused because of `why`: the questions that they answer fail."""
         for answer in refused_responses(value, why):
             if self._settles(session, answer, contexts[0]):
                 clause = f"{session.machine.revision} basic, Responses"
@@ -411,7 +413,7 @@ class LegacyRouter:
     def _notified(
         self, session: Session, message: Notification, context: RequestContext, reading: Reading
     ) -> _Answer | None:
-        """Nothing answers a notification, but what the draft calls a request although its example has no id."""
+        """Take a notification. The draft's example of `stream/resume` has no id: its refusal is an answer."""
         match message.method:
             case "notifications/initialized":
                 session.machine.receive(Input.INITIALIZED)

@@ -1,7 +1,7 @@
 """The requests that are answered at once: lists, reading, prompts, completion, logging, subscriptions, ping.
 
-Each handler takes the session and the checked parameters and returns the result in its 2025-11-25 shape, or raises
-`McpError`. None of them waits, so none of them can be cancelled.
+Each handler takes the session and the checked parameters. It returns the result in its 2025-11-25 form, or raises
+`McpError`. No handler waits, so none can be cancelled.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Methods:
         session.offer.check_resource(uri)
         if uri in session.subscriptions:
             return {}
-        # A ticker that was told to stop ends in the session's next turn; until then it is there.
+        # A cancelled ticker ends in the session's next turn, and counts until then.
         if max(len(session.subscriptions), session.tickers) >= limit:
             context.recorder.append(LimitReached("max_subscriptions", limit))
             raise McpError(Code.BUSY, f"Too many subscriptions: the limit max_subscriptions is {limit}")
@@ -79,7 +79,7 @@ class Methods:
         return {}
 
     async def _tick(self, session: Session, resource: Resource, every_s: float, scope: trio.CancelScope) -> None:
-        """Tell a subscriber about each change. Owned by the session; ends with the subscription."""
+        """Notify a subscriber of each change. Owned by the session; ends with the subscription."""
         try:
             with scope:
                 while True:

@@ -1,4 +1,4 @@
-"""Pings a client that listens (2025-11-25 basic/utilities/ping: "Implementations SHOULD periodically issue pings")."""
+"""Pings to a client (2025-11-25 basic/utilities/ping: "Implementations SHOULD periodically issue pings")."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..streams.stream import Stream
 
 
 def start_pinging(session: Session, settings: Settings) -> None:
-    """Ping from now on, unless the settings say never or it is done already."""
+    """Send pings from now on, unless the settings turn them off or they are sent already."""
     if settings.ping_interval_s > 0 and session.ping is None:
         session.ping = scope = trio.CancelScope()
         session.submit(partial(_keep_pinging, session, settings, scope))
 
 
 async def _keep_pinging(session: Session, settings: Settings, scope: trio.CancelScope) -> None:
-    """Ping on the session's GET stream whenever one is read. Owned by the session; ends with it."""
+    """Send pings on the session's GET stream while a connection reads it. Owned by the session; ends with it."""
     with scope:
         while True:
             await trio.sleep(settings.ping_interval_s)

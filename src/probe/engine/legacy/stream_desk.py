@@ -1,8 +1,8 @@
 """`stream/resume`, `stream/poll` and `stream/poll/all` of the draft "Streams", for clients that declare it.
 
-A resume is a request that waits: its connection reads the stream from where the client is, and when there is nothing
-left to read its result says how the stream stands. So the result is always the last of it, and whoever cancels the
-request lets go of the stream, not of its work.
+`stream/resume` is a request that waits. Its connection reads the stream from the client's position. When the reading
+ends, the result of the request has the state of the stream, so the result is always the last message. A client that
+cancels the request stops reading; the call of the stream goes on.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class StreamDesk:
         self._runs = runs
 
     def handle(self, reading: Reading, session: Session, request: Request, context: RequestContext) -> Json | Start:
-        """The result of a poll, or how to start a resume, whose connection reads the stream. Raises `McpError`."""
+        """The result of a poll, or the start of a resume; `reading` then reads the stream. Raises `McpError`."""
         reference = _reference(session, request.method, request.params)
         if request.method == "stream/poll/all":
             streams = self._streams.all_of(session, reference.secret)
@@ -58,14 +58,14 @@ class StreamDesk:
     def take_up(
         self, session: Session, params: Mapping[str, Any] | None, context: RequestContext, reading: Reading
     ) -> None:
-        """`stream/resume` without an id, as the draft's example has it: nothing answers it. Raises `McpError`."""
+        """Begin a `stream/resume` without an id, as in the draft's example: it has no answer. Raises `McpError`."""
         reference = _reference(session, "stream/resume", params)
         stream = self._streams.find(session, reference)
         context.concerns(stream.recorder)
         self._read(session, stream, reference, context, reading)
 
     def _is_lost(self, stream: ToolStream) -> bool:
-        """Whether the stream's time has passed, also where the watch has not run since."""
+        """True if the stream's time has passed, even if the service has not yet run since."""
         deadline = stream.machine.deadline
         return deadline is not None and deadline <= self._clock.now()
 
@@ -135,10 +135,10 @@ def _reference(session: Session, method: str, params: Mapping[str, Any] | None) 
 
 
 def _received(stream: Stream, reference: Reference, context: RequestContext) -> int | None:
-    """The position in a stream up to which the client says that it has everything.
+    """The position in a stream up to which the client has everything, by its own account.
 
     The draft, Streamable HTTP Considerations: "the `Last-Event-ID` header can be used to derive the point from which
-    its view of streams will resume and poll from". An event id of another stream says nothing about this one.
+    its view of streams will resume and poll from". An event id of another stream does not count.
     """
     if reference.received is None and context.seen is not None and context.seen[0] == stream.id:
         return context.seen[1]
@@ -153,7 +153,7 @@ def _refusal(error: Exception) -> McpError:
             data = {"reason": "evicted", "firstKept": error.first}
             return McpError(Code.STREAM_LOST, f"Cannot resume without loss: {error}", data)
         case TooEarlyError():
-            # Rounded up: a client that waits for so long is not too early again.
+            # Rounded up, so that a client that waits for this time is not too early again.
             wait_ms = ceil(error.wait_s * 1000)
             why = f"Too early: resumeInterval.min has not passed, wait {error.wait_s:.3f} s"
             return McpError(Code.RESUMED_TOO_EARLY, why, {"retryAfterMs": wait_ms})

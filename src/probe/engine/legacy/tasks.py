@@ -1,4 +1,4 @@
-"""Tasks as 2025-11-25 tells them: handles, `tasks/get`, `tasks/result`, `tasks/list`, `tasks/cancel`, notifications."""
+"""Tasks of 2025-11-25: handles, `tasks/get`, `tasks/result`, `tasks/list`, `tasks/cancel`, notifications."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LegacyTaskMethods:
     def create(
         self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], ttl: int | None
     ) -> Json:
-        """Store the task, have it started, and give back the handle: a `CreateTaskResult`."""
+        """Store the task, have it started, and return its handle, a `CreateTaskResult`."""
 
         def context(task: Task) -> CallContext:
             channel = LegacyTaskChannel(session, self._settings, task, self.tasks, self._routes)
@@ -71,14 +71,14 @@ class LegacyTaskMethods:
         return self._describe(task)
 
     def list(self, session: Session, params: PaginatedRequestParams) -> Json:
-        """`tasks/list`: the session's own, oldest first. A cursor stays good when tasks before it expire."""
+        """`tasks/list`: the session's own tasks, oldest first. A cursor stays valid when earlier tasks expire."""
         after, size = position("tasks", params.cursor), self._settings.page_size
         rest = [task for task in self.tasks.of(session.label) if task.ordinal > after]
         page: Json = {"tasks": [self._describe(task) for task in rest[:size]]}
         return page if len(rest) <= size else {**page, "nextCursor": cursor("tasks", rest[size - 1].ordinal)}
 
     def cancel(self, session: Session, params: CancelTaskRequestParams, context: RequestContext) -> Json:
-        """`tasks/cancel`: the status is `cancelled` before this answers."""
+        """`tasks/cancel`: the status is `cancelled` before this returns."""
         task = self._find(session, params.task_id)
         context.concerns(task.call.recorder)
         if task.machine.terminal:
@@ -88,13 +88,13 @@ class LegacyTaskMethods:
         return self._describe(task)
 
     async def result(self, session: Session, task_id: str, stream: Stream) -> Json:
-        """`tasks/result`: wait for the terminal status, then give exactly what the call would have given.
+        """`tasks/result`: wait for the terminal status, then return exactly what the call would have returned.
 
-        While it waits, the task's messages go on this request's stream.
+        During the wait, the task's messages go on this request's stream.
         """
         task = self._find(session, task_id)
         self._routes.open(task.id, stream)
-        # The connection reads the stream since before this request ran, but only now may the task's questions go there.
+        # The connection reads the stream already, but the task's questions may go there only from now on.
         session.reader_attached()
         try:
             await task.wait_terminal()

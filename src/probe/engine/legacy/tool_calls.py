@@ -32,11 +32,11 @@ from ..tasks import TaskService
 from .channels import LegacyCallChannel
 
 CreateTask: TypeAlias = Callable[[Session, Tool, CallScope, Mapping[str, Any], int | None], Json]
-"""Makes a task of a call with these arguments and the `ttl` that was asked for; gives its `CreateTaskResult`."""
+"""Makes a task of a call with these arguments and the client's `ttl`; returns its `CreateTaskResult`."""
 
 
 def progress_token(params: Mapping[str, Any] | None, max_length: int) -> ProgressToken | None:
-    """The token of a request; 0 and "" are tokens. Raises `McpError` for one of another type, or too long to keep."""
+    """The token of a request; 0 and "" are tokens. Raises `McpError` for a token of another type, or a too long one."""
     meta = (params or {}).get("_meta")
     if not isinstance(meta, Mapping) or "progressToken" not in meta:
         return None
@@ -61,7 +61,7 @@ class LegacyToolCalls:
     def call(
         self, session: Session, request: Request, params: CallToolRequestParams, context: RequestContext
     ) -> Outcome | Start:
-        """The outcome, or how to start the work that gives it."""
+        """The outcome, or the start of the work."""
         offer = session.offer
         token = progress_token(request.params, self._services.limits.max_id_length)
         wish = task_wish(params, offer.revision)
@@ -94,7 +94,7 @@ class LegacyToolCalls:
     def _judge(
         self, session: Session, tool: Tool, sent: Mapping[str, Any], context: RequestContext, *, as_task: bool
     ) -> tuple[dict[str, Any], ToolResult | McpError | None]:
-        """The checked arguments, and why the call is refused; None when it is not."""
+        """The checked arguments, and the reason of a refusal, None if the call may run."""
         revision = session.machine.revision
         try:
             _check_task_support(tool, as_task, revision)
