@@ -159,6 +159,12 @@ class Evidence:
             self.add(call, entry.seq, exchange, ends=role.ends)
         return calls
 
+    def ended(self, calls: Sequence[Call], seq: int) -> None:
+        """Rule 4: a connection has ended that was to serve these calls."""
+        for call in calls:
+            call.newest = seq
+            self.add(call, seq, None, ends=True)
+
     def _join(self, call: Call, exchange: Exchange) -> None:
         if call.name not in exchange.calls and len(exchange.calls) < self._keep.of_exchange:
             exchange.calls[call.name] = call

@@ -103,6 +103,8 @@ class Views:
             exchange = self.exchanges.get(number) or self._begin(number, entry)
             if exchange.client is None:
                 self._attribute(exchange, entry)
+            if context.session is not None and context.session not in exchange.labels:
+                exchange.labels = (*exchange.labels, context.session)[: self.retention.of_exchange]
             entries = exchange.entries
             if len(entries) < self._most_entries:
                 entries.append(seq)
@@ -122,9 +124,7 @@ class Views:
         if name is not None and call is None:
             self._evidence.hold(name, seq)
         if ended:
-            for each in ended:
-                each.newest = seq
-                self._evidence.add(each, seq, None, ends=True)
+            self._evidence.ended(ended, seq)
         if exchange is None or role.follows is None:
             return ended or ()
         return (*(ended or ()), *self._evidence.of_exchange(entry, exchange, role))

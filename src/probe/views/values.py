@@ -51,7 +51,7 @@ class Exchange(Struct, eq=False):
     `response` and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries;
     `shared` those that belong to all `calls` that it is about. `unreadable` is a body that was not read, `misuse` the
     first `client.misuse`, `stream` the first event stream that its response read. `refusals` are errors in it that wait
-    for the status of the response.
+    for the status of the response. `labels` are those of the sessions and modern clients that its entries name.
     """
 
     number: int
@@ -70,6 +70,7 @@ class Exchange(Struct, eq=False):
     messages: list[Message] = field(default_factory=list)
     calls: dict[str, Call] = field(default_factory=dict)
     stream: Stream | None = None
+    labels: tuple[str, ...] = ()
     refusals: tuple[RefusalRow, ...] = ()
     _fields: HttpHead | None = None
 

@@ -14,7 +14,8 @@ from probe.log.context import NO_CONTEXT
 from probe.log.entry_reading import entry_of
 from probe.log.event_log import Entry, EventLog
 from probe.log.events import StreamResumed
-from probe.views.search.exchanges import ExchangeFold, LoggedExchange
+from probe.views.fold import Views
+from probe.views.search.exchanges import LoggedExchanges
 from probe.views.search.search import _COST, _PIECE, By, Search, SearchRequest, SearchResult
 from probe.views.search.words import read
 
@@ -36,11 +37,20 @@ def saved() -> EventLog:
     return log
 
 
+def seen(log: EventLog) -> Views:
+    views = Views()
+    for entry in log.since(0, 1000).entries:
+        views.take(entry)
+    return views
+
+
 async def find(line: str, by: By, before: int = 1000, limit: int = 1000) -> SearchResult:
     async def done(size: int) -> None:
         await trio.lowlevel.checkpoint()
 
-    return await Search(saved(), TABLE["names"], SearchRequest(read(line), by, before, limit), done).run()
+    log = saved()
+    views = seen(log)
+    return await Search(log, lambda: views, SearchRequest(read(line), by, before, limit), done).run()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["line"])
@@ -112,7 +122,7 @@ async def test_the_entries_of_a_large_exchange_are_looked_at_in_pieces(by: By) -
     lines = {"method:none": looked_at, "-kind:message": looked_at, "one two": size, "-one -two -three": 3 * size}
     for line, least in lines.items():
         pieces.clear()
-        await Search(log, {}, SearchRequest(read(line), by, 1000, 1000), done).run()
+        await Search(log, Views, SearchRequest(read(line), by, 1000, 1000), done).run()
         assert sum(pieces) >= least, line
         assert max(pieces) <= _PIECE * _COST, line
 
@@ -122,17 +132,17 @@ async def test_however_many_searches_there_are_one_works_at_a_time(
 ) -> None:
     for number in range(3000):
         probe.engine.log.append(received({"id": number, "method": "ping"}))
-    add = ExchangeFold.add
+    key = LoggedExchanges.key
 
     async def at_most(searches: int) -> int:
         """The most entries that were looked at in one pass of the scheduler."""
         async with counted_passes() as passes:
 
-            def counted(fold: ExchangeFold, entry: Entry) -> LoggedExchange:
+            def counted(exchanges: LoggedExchanges, entry: Entry) -> int:
                 passes.note()
-                return add(fold, entry)
+                return key(exchanges, entry)
 
-            monkeypatch.setattr(ExchangeFold, "add", counted)
+            monkeypatch.setattr(LoggedExchanges, "key", counted)
             async with trio.open_nursery() as asking:
                 for _ in range(searches):
                     asking.start_soon(page, probe, "/api/search?filter=method:none")

@@ -29,7 +29,7 @@ from ...views.contents import members
 from ...views.ending import duration, sentence, stopped
 from ...views.fold import Views
 from ...views.search.conditions import Conditions
-from ...views.search.exchanges import ExchangeFold
+from ...views.search.exchanges import LoggedExchanges
 from ...views.search.words import Word
 from ...views.values import Exchange, Message
 from ...wire.errors import CLIENT_CODES, Refusal
@@ -79,8 +79,8 @@ class Exchanges:
     ) -> None:
         self._views = views
         self._client = client
-        self._fold = ExchangeFold(self._message_entry, {}, _MOST)
-        self._conditions = Conditions(words, self._fold) if words else None
+        self._exchanges = LoggedExchanges(views, self._message_entry)
+        self._conditions = Conditions(words, self._exchanges) if words else None
         self._found: Newest[int, set[int]] = Newest(_MOST)
         self._findings = findings
         # Lines of errors that wait for the head of the response which has them as its body.
@@ -119,13 +119,13 @@ class Exchanges:
 
     def _passes(self, entry: Entry, conditions: Conditions) -> bool:
         """True if the exchange of an entry passes the filter line, as far as it has come."""
-        exchange, key = self._fold.add(entry), self._fold.key(entry)
+        key = self._exchanges.key(entry)
         found = self._found.get(key)
         if found is None:
             found = set()
             self._found.store(key, found)
         conditions.look(entry, found)
-        return conditions.passes_exchange(exchange, found)
+        return conditions.passes_exchange(key, found)
 
     def _message_entry(self, seq: int) -> Entry | None:
         message = self._views().messages.get(seq)

@@ -17,7 +17,7 @@ from ...log.event_filter import RowText, direction_of
 from ...log.event_log import Entry
 from ..tables.groups import is_on_wire
 from ..tables.problems import problem_of
-from .exchanges import ExchangeFold, LoggedExchange
+from .exchanges import LoggedExchanges
 from .words import Key, Word, matcher
 
 _OF_EXCHANGE: Final = frozenset[Key]({"client", "tool", "outcome", "status"})
@@ -45,11 +45,12 @@ class Ask:
 
 
 class Conditions:
-    """The words of one line, for the exchanges of one fold. `asks` are about entries, `texts` about their texts."""
+    """The words of one line, for the exchanges of one log. `asks` are about entries, `texts` about their texts."""
 
-    def __init__(self, words: Sequence[Word], fold: ExchangeFold) -> None:
+    def __init__(self, words: Sequence[Word], exchanges: LoggedExchanges) -> None:
+        self._exchanges = exchanges
         self._of_exchange = [(word, matcher(word)) for word in words if word.key in _OF_EXCHANGE]
-        values = _values_in(fold)
+        values = _values_in(exchanges)
         self.asks = [
             Ask(_having(values[word.key], matcher(word)), word.negated, word.key == "kind")
             for word in words
@@ -57,17 +58,18 @@ class Conditions:
         ]
         self.texts = [word for word in words if word.key == "text"]
 
-    def around(self, exchange: LoggedExchange) -> bool:
+    def around(self, key: int) -> bool:
         """Whether an exchange has the client, the tool, the outcome and the status that are asked for."""
-        return all(any(map(matches, exchange.named(word.key))) != word.negated for word, matches in self._of_exchange)
+        named = self._exchanges.named
+        return all(any(map(matches, named(key, word.key))) != word.negated for word, matches in self._of_exchange)
 
     def names(self, entry: Entry) -> bool:
         """Whether an entry has itself what is asked for but texts."""
         return all(ask.has(entry) != ask.negated for ask in self.asks)
 
-    def passes_entry(self, entry: Entry, exchange: LoggedExchange) -> bool:
-        """Whether an entry of an exchange passes."""
-        if not (self.around(exchange) and self.names(entry)):
+    def passes_entry(self, entry: Entry) -> bool:
+        """Whether an entry passes."""
+        if not (self.around(self._exchanges.key(entry)) and self.names(entry)):
             return False
         row = RowText(entry.encoded()) if self.texts else None
         return row is None or all(_has_text(row, word) != word.negated for word in self.texts)
@@ -80,11 +82,11 @@ class Conditions:
             row = RowText(entry.encoded())
             found.update(place for place, word in texts if _has_text(row, word))
 
-    def passes_exchange(self, exchange: LoggedExchange, found: Collection[int]) -> bool:
+    def passes_exchange(self, key: int, found: Collection[int]) -> bool:
         """Whether an exchange passes, in whose entries `look` has found these words."""
         asked = all(ask.met(place in found) for place, ask in enumerate(self.asks))
         texts = enumerate(self.texts, len(self.asks))
-        return asked and all((place in found) != word.negated for place, word in texts) and self.around(exchange)
+        return asked and all((place in found) != word.negated for place, word in texts) and self.around(key)
 
 
 def _has_text(row: RowText, word: Word) -> bool:
@@ -95,11 +97,11 @@ def _having(values: _Values, matches: Callable[[str], bool]) -> Callable[[Entry]
     return lambda entry: any(map(matches, values(entry)))
 
 
-def _values_in(fold: ExchangeFold) -> Mapping[Key, _Values]:
+def _values_in(exchanges: LoggedExchanges) -> Mapping[Key, _Values]:
     """How the values of an entry are found that a word of a key is compared with."""
     return {
         "kind": lambda entry: (entry.fact.kind,),
-        "method": lambda entry: _some(fold.method(entry)),
+        "method": lambda entry: _some(exchanges.method(entry)),
         "direction": lambda entry: _some(direction_of(entry.fact)),
         "problem": _problem,
         "stream": _stream,

@@ -1,93 +1,34 @@
-"""The exchanges of a log, put together from its entries as they come.
+"""What a filter line asks of exchanges, answered by the views of their log.
 
 An **exchange** is an HTTP request with its messages and its answer, a message on a pipe with what answers it, or one
-message that belongs to neither.
+message that belongs to neither, with its answer.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from ...log import events
-from ...log.bounded import Newest
 from ...log.event_log import Entry
-from ..tables.groups import is_on_wire
+from ..call_row import ANSWERS
+from ..fold import Views
+from ..values import Exchange
+from ..work import Call
 from .words import Key
 
 _MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
-_ANSWERS: Final = ("response", "error")
 
 
-@dataclass(slots=True)
-class LoggedExchange:
-    """One exchange: what its entries say of all of it, and the `entries` that somebody has kept for it."""
+class LoggedExchanges:
+    """The exchanges of one log by their keys, as far as its `views` have come.
 
-    entries: list[Entry] = field(default_factory=list)
-    on_wire: bool = False
-    clients: set[str] = field(default_factory=set)
-    tools: set[str] = field(default_factory=set)
-    outcomes: set[str] = field(default_factory=set)
-    statuses: set[str] = field(default_factory=set)
-    begun: bool = False
-
-    def named(self, key: Key) -> Iterator[str]:
-        """The values that a word of this key is compared with."""
-        if key == "client":
-            return iter(self.clients)
-        if key == "tool":
-            return iter(self.tools)
-        if key == "status":
-            return iter(self.statuses)
-        return iter(self.outcomes or ({"running"} if self.begun else ()))
-
-
-class ExchangeFold:
-    """Takes the entries of a log in their order, and keeps the newest exchanges: at most `most`, or all.
-
-    `entry_of` finds an entry by its number, None where the log has it no more. `names` are the names that clients give
-    themselves, by their labels; those that the entries tell are learned.
+    `entry_of` finds an entry by its number, None where the log has it no more.
     """
 
-    def __init__(
-        self, entry_of: Callable[[int], Entry | None], names: Mapping[str, str], most: int = sys.maxsize
-    ) -> None:
-        self.exchanges: Newest[int, LoggedExchange] = Newest(most)
+    def __init__(self, views: Callable[[], Views], entry_of: Callable[[int], Entry | None]) -> None:
+        self._views = views
         self._entry_of = entry_of
-        self._names: Newest[str, str] = Newest(most)
-        self.learn(names)
-
-    def learn(self, names: Mapping[str, str]) -> None:
-        """More names that clients give themselves, by their labels."""
-        for label, name in names.items():
-            self._names.store(label, name)
-
-    def add(self, entry: Entry) -> LoggedExchange:
-        """Take one entry; returns its exchange. Of its entries the exchange keeps none by itself."""
-        context, fact = entry.context, entry.fact
-        key = self.key(entry)
-        exchange = self.exchanges.get(key)
-        if exchange is None:
-            exchange = LoggedExchange()
-            self.exchanges.store(key, exchange)
-        exchange.on_wire = exchange.on_wire or is_on_wire(fact)
-        if isinstance(fact, (events.SessionOpened, events.ClientSeen)) and context.session is not None:
-            self._names.store(context.session, fact.client_name or context.session)
-        if context.session is not None and context.session not in exchange.clients:
-            exchange.clients |= {context.session, self._names.get(context.session, context.session)}
-        if context.label is not None:
-            exchange.clients.add(context.label)
-        if isinstance(fact, events.CallStarted):
-            exchange.begun = True
-            if fact.tool is not None:
-                exchange.tools.add(fact.tool)
-        elif isinstance(fact, events.CallSettled):
-            exchange.outcomes.add(fact.outcome)
-        elif isinstance(fact, events.HttpResponse):
-            exchange.statuses.add(str(fact.status))
-        return exchange
 
     def key(self, entry: Entry) -> int:
         """The exchange of an entry: its number, else below 0 the message that it answers, or the entry itself."""
@@ -98,7 +39,7 @@ class ExchangeFold:
 
     def question(self, entry: Entry) -> Entry | None:
         """The request that an entry answers, where the log has it."""
-        if entry.cause is None or not isinstance(entry.fact, _MESSAGES) or entry.fact.rpc not in _ANSWERS:
+        if entry.cause is None or not isinstance(entry.fact, _MESSAGES) or entry.fact.rpc not in ANSWERS:
             return None
         asked = self._entry_of(entry.cause)
         return asked if asked is not None and isinstance(asked.fact, _MESSAGES) else None
@@ -107,5 +48,57 @@ class ExchangeFold:
         """The method of a message, of an answer that of its request, and of a call."""
         if isinstance(entry.fact, events.CallStarted):
             return entry.fact.method
-        told = self.question(entry) or entry
-        return told.fact.method if isinstance(told.fact, _MESSAGES) else None
+        said = self.question(entry) or entry
+        return said.fact.method if isinstance(said.fact, _MESSAGES) else None
+
+    def named(self, key: int, word: Key) -> Iterator[str]:
+        """The values of an exchange that a word of this key is compared with."""
+        if key < 0:
+            yield from self._of_lone(-key, word)
+            return
+        exchange = self._views().exchanges.get(key)
+        if exchange is None:
+            return
+        if word == "client":
+            client = exchange.client
+            label = client.label if client is not None and client.kind == "label" else None
+            yield from self._names(exchange.labels, label)
+        elif word == "status":
+            if exchange.status is not None:
+                yield str(exchange.status)
+        elif word == "tool":
+            yield from (call.tool for call in _calls(exchange) if call.tool is not None)
+        else:
+            yield from _outcomes(exchange)
+
+    def _of_lone(self, seq: int, word: Key) -> Iterator[str]:
+        """The values of an entry without an exchange."""
+        entry = self._entry_of(seq) if word == "client" else None
+        if entry is None:
+            return
+        session = entry.context.session
+        yield from self._names(() if session is None else (session,), entry.context.label)
+
+    def _names(self, labels: Iterable[str], given: str | None) -> Iterator[str]:
+        """The labels of sessions, the names that their clients give themselves, and the one that was given."""
+        for label in labels:
+            yield label
+            session = self._views().sessions.get(label)
+            if session is not None and session.client_name:
+                yield session.client_name
+        if given is not None:
+            yield given
+
+
+def _calls(exchange: Exchange) -> Iterator[Call]:
+    """The calls that began in an exchange."""
+    for message in exchange.messages:
+        if message.received and message.call is not None:
+            yield message.call
+    yield from (call for call in exchange.calls.values() if call.exchange is exchange)
+
+
+def _outcomes(exchange: Exchange) -> Iterator[str]:
+    calls = [*_calls(exchange)]
+    ended = [str(getattr(call.ended.fact, "outcome", "")) for call in calls if call.ended is not None]
+    yield from ended or ("running",) * bool(calls)

@@ -6,63 +6,55 @@ later does not pass `outcome:cancelled` before that. The search, which looks bac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 from ...log.event_filter import EventFilter
 from ...log.event_log import Entry, EventLog
-from ...log.follower import LogFollower
+from ..fold import Views
 from .conditions import Conditions
-from .exchanges import ExchangeFold, LoggedExchange
+from .exchanges import LoggedExchanges
 from .passing import PassingRows
 from .words import Word
 
-# As many as a log has by default where each has one entry; some twenty megabytes. Of an older one that goes on, only
-# what comes then is known.
-_MOST: Final = 20_000
+
+class Follows(Protocol):
+    """The follower of a log that has its views."""
+
+    @property
+    def views(self) -> Views:
+        """The views of all entries of the log."""
+
+    async def reach(self, seq: int) -> None:
+        """Take the entries up to this one, which is there; others run meanwhile."""
+
+
 # Readers at a time with lines of their own.
 _LINES: Final = 64
 
 
 class FollowedExchanges:
-    """The newest exchanges of a log, as far as `reach` was asked to read it; before the first time nothing is done.
+    """The exchanges of a log, as far as `observer` has read it."""
 
-    `names` gives the names that clients have given themselves so far, by their labels.
-    """
-
-    def __init__(self, log: EventLog, names: Callable[[], Mapping[str, str]]) -> None:
-        self._log = log
-        self._names = names
-        self._fold = ExchangeFold(log.entry, {}, _MOST)
-        self._follower = LogFollower(log, self._take, self._missed)
-        self._conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, self._fold))
+    def __init__(self, log: EventLog, observer: Follows) -> None:
+        exchanges = LoggedExchanges(lambda: observer.views, log.entry)
+        self._observer = observer
+        self._conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, exchanges))
         self._rows = lru_cache(maxsize=_LINES)(lambda words: PassingRows(self._conditions(words), log.entry))
-        self._begun = False
 
     async def reach(self, seq: int) -> None:
-        """Read the log up to this entry, which is there; others run meanwhile."""
-        if not self._begun:
-            self._begun = True
-            self._fold.learn(self._names())
-        await self._follower.reach(seq)
+        """Have the log read up to this entry, which is there; others run meanwhile."""
+        await self._observer.reach(seq)
 
     def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
         """Whether an entry passes a line. The log must have been read up to it."""
-        exchange = self._fold.exchanges.get(self._fold.key(entry)) or LoggedExchange()
-        return self._conditions(words).passes_entry(entry, exchange)
+        return self._conditions(words).passes_entry(entry)
 
     def passes_row(self, words: tuple[Word, ...], key: int, seqs: Sequence[int]) -> bool:
         """Whether an exchange passes a line, as far as it has come; `seqs` are the numbers of its entries, in order."""
-        return self._rows(words).passes(key, self._fold.exchanges.get(key) or LoggedExchange(), seqs)
-
-    def _take(self, entry: Entry) -> None:
-        self._fold.add(entry)
-
-    def _missed(self, first: int, last: int) -> None:
-        # Clients that came meanwhile have told their names in entries that are gone.
-        self._fold.learn(self._names())
+        return self._rows(words).passes(key, seqs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Final
 from ...log.bounded import Newest
 from ...log.event_log import Entry
 from .conditions import Conditions
-from .exchanges import LoggedExchange
 
 # Exchanges that change at the same time. Of one more, all entries are looked at again.
 _MOST: Final = 1_000
@@ -32,7 +31,7 @@ class PassingRows:
         self._entry_of = entry_of
         self._looked: Newest[int, _Looked] = Newest(_MOST)
 
-    def passes(self, key: int, exchange: LoggedExchange, seqs: Sequence[int]) -> bool:
+    def passes(self, key: int, seqs: Sequence[int]) -> bool:
         """Whether an exchange with these entries passes."""
         looked = self._looked.get(key)
         if looked is None:
@@ -43,4 +42,4 @@ class PassingRows:
             if entry is not None:
                 self._conditions.look(entry, looked.found)
             looked.until = seq
-        return self._conditions.passes_exchange(exchange, looked.found)
+        return self._conditions.passes_exchange(key, looked.found)

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from ...log.event_filter import RowText
 from ...log.event_log import Entry, EventLog
+from ..fold import Views
+from ..tables.groups import is_on_wire
 from .conditions import Ask, Conditions
-from .exchanges import ExchangeFold, LoggedExchange
+from .exchanges import LoggedExchanges
 from .words import Word
 
 By: TypeAlias = Literal["exchange", "entry"]
@@ -49,36 +51,57 @@ class SearchRequest:
     limit: int
 
 
+@dataclass(slots=True)
+class _Found:
+    """An exchange with its entries; `on_wire` where one of them is."""
+
+    key: int
+    entries: list[Entry] = field(default_factory=list)
+    on_wire: bool = False
+
+
 class Search:
-    """One search. `names` are the names that clients give themselves, by their labels.
+    """One search. `views` gives the views of the log.
 
     `done` hears of each small piece of work how many bytes it was about, and lets others run when that was enough.
     """
 
     def __init__(
-        self, log: EventLog, names: Mapping[str, str], wanted: SearchRequest, done: Callable[[int], Awaitable[None]]
+        self,
+        log: EventLog,
+        views: Callable[[], Views],
+        wanted: SearchRequest,
+        done: Callable[[int], Awaitable[None]],
     ) -> None:
         self._log = log
         self._wanted = wanted
         self._done = done
-        self._fold = ExchangeFold(log.entry, names)
-        self._conditions = Conditions(wanted.words, self._fold)
+        self._exchanges = LoggedExchanges(views, log.entry)
+        self._conditions = Conditions(wanted.words, self._exchanges)
 
     async def run(self) -> SearchResult:
         """Look at all of the log as it stands; others run in between."""
         at, last = 0, self._log.last
+        found: dict[int, _Found] = {}
         while at < last:
             page = self._log.since(at, min(_PIECE, last - at))
             for entry in page.entries:
-                self._fold.add(entry).entries.append(entry)
+                self._add(found, entry)
             at = max(page.next, at + 1)
             await self._done(_PIECE * _COST)
-        exchanges = self._fold.exchanges.values()
         if self._wanted.by == "exchange":
-            return await self._by_exchange([each for each in exchanges if each.on_wire])
-        return await self._by_entry(list(exchanges))
+            return await self._by_exchange([each for each in found.values() if each.on_wire])
+        return await self._by_entry(list(found.values()))
 
-    async def _by_exchange(self, exchanges: Sequence[LoggedExchange]) -> SearchResult:
+    def _add(self, found: dict[int, _Found], entry: Entry) -> None:
+        key = self._exchanges.key(entry)
+        exchange = found.get(key)
+        if exchange is None:
+            exchange = found[key] = _Found(key)
+        exchange.entries.append(entry)
+        exchange.on_wire = exchange.on_wire or is_on_wire(entry.fact)
+
+    async def _by_exchange(self, exchanges: Sequence[_Found]) -> SearchResult:
         passing = [each for each in exchanges if await self._passes(each)]
         older = [each.entries for each in passing if each.entries[0].seq < self._wanted.before]
         taken: list[Sequence[Entry]] = []
@@ -91,9 +114,9 @@ class Search:
         next = taken[-1][0].seq if len(taken) < len(older) else None
         return SearchResult(len(passing), len(exchanges), taken, next)
 
-    async def _passes(self, exchange: LoggedExchange) -> bool:
+    async def _passes(self, exchange: _Found) -> bool:
         """Whether an exchange passes; a large one is looked at in pieces."""
-        if not self._conditions.around(exchange):
+        if not self._conditions.around(exchange.key):
             return False
         for ask in self._conditions.asks:
             if not ask.met(await self._finds(ask, exchange.entries)):
@@ -135,12 +158,12 @@ class Search:
                     break
         return found
 
-    async def _by_entry(self, exchanges: Sequence[LoggedExchange]) -> SearchResult:
+    async def _by_entry(self, exchanges: Sequence[_Found]) -> SearchResult:
         passing: list[Entry] = []
         total = 0
         for exchange in exchanges:
             total += len(exchange.entries)
-            if self._conditions.around(exchange):
+            if self._conditions.around(exchange.key):
                 passing += await self._of(exchange.entries)
         older = sorted((entry for entry in passing if entry.seq < self._wanted.before), key=lambda entry: -entry.seq)
         taken = older[: self._wanted.limit]

@@ -80,11 +80,6 @@ class Tables:
         """The rows of the sessions and modern clients, the newest last."""
         return (row for row in map(self._session, self.all("sessions")) if row is not None)
 
-    def client_names(self) -> Mapping[str, str]:
-        """The names that clients give themselves, by the labels of their sessions."""
-        named = ((id, session.fact.client_name) for id, session in self._views.sessions.items())
-        return {id: name for id, name in named if name}
-
     @property
     def hosts_connected(self) -> int:
         """The number of connected tool hosts."""

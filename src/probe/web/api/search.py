@@ -41,7 +41,7 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
         turns = Turns(turnstile)
         # The work of a search takes as much memory as the log has entries.
         async with searching:
-            found = await Search(log, engine.observer.tables.client_names(), wanted, turns.done).run()
+            found = await Search(log, lambda: engine.observer.views, wanted, turns.done).run()
             entries, next, left_out = await _fitting(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
         counts = {"run": engine.run, "matched": found.matched, "total": found.total, "last": last}
         touched: Touched = {}

@@ -46,7 +46,7 @@ class Feed:
         self._pieces = Pieces(engine.run, engine.log, observer.tables, views)
         self._ticks = _Ticks(engine)
         self._readers = readers
-        self._exchanges = FollowedExchanges(engine.log, engine.observer.tables.client_names)
+        self._exchanges = FollowedExchanges(engine.log, engine.observer)
 
     @property
     def readers(self) -> list[FeedReader]:
