@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,8 +15,10 @@ def members(value: Any) -> Mapping[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A JSON value as remarks say it, clipped."""
-    return "null" if value is None else clip(repr(value))
+    """A value as it stands in JSON, clipped: `true`, `"1.0"`, `null`."""
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    # A half of a surrogate pair is no text that UTF-8 has.
+    return clip(text.encode("utf-8", "backslashreplace").decode())
 
 
 def pointer(*names: str) -> str:

@@ -13,6 +13,7 @@ from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNR
 from ..trace.rules import rule
 from ..trace.tasks import task_of
 from ..trace.trace import Trace
+from ..values import shown
 from .words import is_whole, number_or_type, numeric
 
 _CANCELLED: Final = "notifications/cancelled"
@@ -56,7 +57,7 @@ def own_request(message: Message, trace: Trace) -> Finding | None:
         trace.sure.crossed(message.at, "arrival_s")
     if trace.found_by_others() is not None:
         return None
-    why = f"no request with the id {id!r} is known, and not all are"
+    why = f"no request with the id {shown(id)} is known, and not all are"
     trace.sure.whole(why)
     if message.scope is None or message.scope.forgot or trace.seen.all(UNREADABLE, until=until):
         return UNCLEAR(why)
@@ -65,16 +66,16 @@ def own_request(message: Message, trace: Trace) -> Finding | None:
 
 def _unknown(message: Message, id: RequestId, until: float, trace: Trace) -> Finding:
     over_http = message.transport == "http"
-    unknown = f"no request had the id {id!r}" + ("; it may have been lost on the way" if over_http else "")
+    unknown = f"no request had the id {shown(id)}" + ("; it may have been lost on the way" if over_http else "")
     if trace.seen.has_id_like(message, id, until):
         return UNCLEAR(unknown) if over_http else WARN(unknown)
     twin: RequestId = str(id) if isinstance(id, int) else numeric(id)
     request = trace.seen.request_with_id(message, twin, until) if twin != id else None
     if request is not None:
-        return FAIL(f"requestId is {id!r}, and the request has {twin!r}", request)
+        return FAIL(f"requestId is {shown(id)}, and the request has {shown(twin)}", request)
     question = trace.seen.question_with_id(message, id, until)
     if question is not None and not trace.seen.replies(question, until):
-        return FAIL(f"{id!r} is the id of a question of the server", question)
+        return FAIL(f"{shown(id)} is the id of a question of the server", question)
     return WARN(unknown)
 
 
@@ -123,7 +124,7 @@ def _is_task(message: Message, id: RequestId, request: Message | None, trace: Tr
         return None
     if message.began - request.answered < trace.allowances.arrival_s:
         return None
-    return FAIL(f"requestId {id!r} is that of a call that runs as a task", request)
+    return FAIL(f"requestId {shown(id)} is that of a call that runs as a task", request)
 
 
 @rule("cancel.not-task-ext", each=NOTIFICATION, methods={_CANCELLED})
@@ -176,7 +177,7 @@ def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
         return None
     trace.sure.had_time(left, "alive_s", exchange)
     if trace.seen.acted(session, left + trace.allowances.settle_s, until):
-        what = f"hung up on {request.method} {request.id!r}"
+        what = f"hung up on {request.method} {shown(request.id)}"
         return WARN(f"the client or a gateway {what}, and no {_CANCELLED} came", exchange, at=request)
     return UNCLEAR("the client hung up, and nothing came from it later", exchange, at=request)
 

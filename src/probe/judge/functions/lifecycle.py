@@ -8,7 +8,6 @@ from typing import Any, Final
 from ...log.bounded import Newest
 from ...views.clients import Connection, Session
 from ...views.values import Message
-from ...wire.jsonrpc import clip
 from ...wire.revisions import MODERN
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ..trace.moments import ClientEnd
@@ -17,6 +16,7 @@ from ..trace.rules import form, rule
 from ..trace.series import NEVER
 from ..trace.subject import FREE
 from ..trace.trace import Trace
+from ..values import shown
 
 _INITIALIZED: Final = "notifications/initialized"
 _SESSION_HEADER: Final = "mcp-session-id"
@@ -142,8 +142,8 @@ def known_version(request: Message, trace: Trace) -> Finding | None:
     if _DATE.fullmatch(version):
         return PASS()
     if version.upper().startswith("DRAFT") or _DATE.match(version):
-        return WARN(f"protocolVersion is {clip(version)!r}, a version before its release")
-    return FAIL(f"protocolVersion is {clip(version)!r}")
+        return WARN(f"protocolVersion is {shown(version)}, a version before its release")
+    return FAIL(f"protocolVersion is {shown(version)}")
 
 
 @rule("lifecycle.initialized-sent", each=MESSAGE, methods={_INITIALIZED, "initialized"}, any_revision=True)

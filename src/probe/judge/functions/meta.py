@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from ...views.contents import members
 from ...views.values import Message
-from ...wire.jsonrpc import clip
 from ...wire.revisions import LEGACY
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 from ..trace.findings import FAIL, PASS, Finding
@@ -155,7 +154,7 @@ def key_names(message: Message, trace: Trace) -> Finding | None:
     own = keys_of(message) - _DEFINED
     wrong = sorted(key for key in own if _KEY.fullmatch(key) is None)
     if wrong:
-        return FAIL(f"the _meta key {clip(wrong[0])!r}")
+        return FAIL(f"the _meta key {shown(wrong[0])}")
     return PASS() if own else None
 
 
@@ -165,7 +164,7 @@ def reserved_keys(message: Message, trace: Trace) -> Finding | None:
     keys = keys_of(message)
     unknown = sorted(key for key in keys - _DEFINED if _is_reserved(key))
     if unknown:
-        return FAIL(f"the reserved _meta key {clip(unknown[0])!r} is none that this program knows")
+        return FAIL(f"the reserved _meta key {shown(unknown[0])} is none that this program knows")
     return PASS() if keys & _RESERVED_KEYS else None
 
 

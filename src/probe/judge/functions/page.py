@@ -102,8 +102,8 @@ def keeps_cursor(request: Message, trace: Trace) -> Finding | None:
         return PASS()
     how = _made_of(cursor, method, lists, request.at)
     if how is not None:
-        return FAIL(f"cursor {cursor[:100]!r} {how}")
-    return UNCLEAR(f"cursor {cursor[:100]!r} was never given in this run")
+        return FAIL(f"cursor {shown(cursor)} {how}")
+    return UNCLEAR(f"cursor {shown(cursor)} was never given in this run")
 
 
 def _made_of(cursor: str, method: str, lists: Lists, at: float) -> str | None:
@@ -115,9 +115,9 @@ def _made_of(cursor: str, method: str, lists: Lists, at: float) -> str | None:
             continue
         plain = _decoded(given)
         if plain is not None and cursor in (plain, plain.rpartition(":")[2]):
-            return f"is what {given!r} stands for"
+            return f"is what {shown(given)} stands for"
         if cursor.strip().rstrip("=").casefold() == given.casefold():
-            return f"is {given!r}, changed"
+            return f"is {shown(given)}, changed"
     return None
 
 
@@ -165,9 +165,9 @@ def forgets_cursors(request: Message, trace: Trace) -> Finding | None:
     own = trace.seen.lists(session)
     if given_in is None or own.gave(method, cursor, request.at):
         return None
-    doubt = f"cursor {cursor[:100]!r} may have been given in this session, too"
+    doubt = f"cursor {shown(cursor)} may have been given in this session, too"
     trace.sure.whole(doubt)
     if own.forgot < request.at:
         raise Undecided(doubt)
-    what = f"cursor {cursor[:100]!r}, which was given in session {given_in.label} and not in this one"
+    what = f"cursor {shown(cursor)}, which was given in session {given_in.label} and not in this one"
     return FAIL(f"the client or a gateway sent {what}")

@@ -17,7 +17,7 @@ from ..trace.opportunities import REFUSED, REQUEST
 from ..trace.rules import rule
 from ..trace.series import NEVER
 from ..trace.trace import Trace
-from ..values import pointer
+from ..values import pointer, shown
 
 _CALL: Final = frozenset({"tools/call"})
 _BEGIN, _END = "=?base64?", "?="
@@ -143,8 +143,8 @@ def mirrors_value(each: Mirrored) -> Finding | None:
     try:
         equal = same(each.sent, each.value)
     except HeaderValueError as error:
-        return FAIL(f"{each.header}: {each.sent!r} {error}")
-    return PASS() if equal else FAIL(f"{each.header} is {each.sent!r}, and the argument is {each.value!r}")
+        return FAIL(f"{each.header}: {shown(each.sent)} {error}")
+    return PASS() if equal else FAIL(f"{each.header} is {shown(each.sent)}, and the argument is {shown(each.value)}")
 
 
 @mirrors("param.base64")
@@ -156,7 +156,7 @@ def encodes(each: Mirrored) -> Finding | None:
     if _decoded(sent) == each.value and sent != each.value:
         return PASS()
     how = "is no Base64 of the UTF-8 of" if looks_encoded(sent) else "is not encoded in Base64, for"
-    return FAIL(f"{each.header}: {sent!r} {how} {each.value!r}")
+    return FAIL(f"{each.header}: {shown(sent)} {how} {shown(each.value)}")
 
 
 @mirrors("param.sentinel")
@@ -171,8 +171,8 @@ def encodes_twice(each: Mirrored) -> Finding | None:
     if sent != each.value and _decoded(sent) == each.value:
         return PASS()
     if sent == each.value and len(sent) < len(_BEGIN) + len(_END):
-        return UNCLEAR(f"{each.header} is {sent!r}, whose marks share a character")
-    return FAIL(f"{each.header} is {sent!r}, and the argument is {each.value!r}, which has to be encoded")
+        return UNCLEAR(f"{each.header} is {shown(sent)}, whose marks share a character")
+    return FAIL(f"{each.header} is {shown(sent)}, and the argument is {shown(each.value)}, which has to be encoded")
 
 
 @mirrors("param.absent-omitted")

@@ -14,6 +14,7 @@ from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST
 from ..trace.rules import form, rule
 from ..trace.series import NEVER
 from ..trace.trace import Trace
+from ..values import shown
 from .words import is_whole, number_or_type
 
 # Two waits that differ by less are of one timer.
@@ -41,14 +42,14 @@ def own_token(request: Message, trace: Trace) -> Finding | None:
     if running is None:
         return None if other is None else PASS(other)
     if type(running.token) is not type(request.token):
-        return WARN(f"progressToken {request.token!r} and that of a running request differ in type only", running)
+        return WARN(f"progressToken {shown(request.token)} and that of a running request differ in type only", running)
     if running.raw == request.raw and request.at - running.at <= trace.allowances.repeat_s:
         return None  # the same POST once more, by a transport that got no response
     if request.transport == "http":
         at = trace.sure.crossed(request.at, "arrival_s", running)
         if running.dropped_by(at) or running.cancelled_by(at):
             return None
-    remark = f"progressToken {request.token!r} is that of a request that still runs"
+    remark = f"progressToken {shown(request.token)} is that of a request that still runs"
     trace.sure.one_sender(request, running, remark, running)
     return FAIL(remark, running)
 

@@ -18,6 +18,7 @@ from ..trace.member import MISSING, member
 from ..trace.opportunities import ANSWERED, LEFT, MESSAGE, PIPE_END, REQUEST, SESSION_END, TOLD
 from ..trace.rules import rule
 from ..trace.trace import Trace
+from ..values import shown
 
 _CALL: Final = frozenset({"tools/call"})
 _TYPES: Final = {bool: "a boolean", int: "a number", float: "a number", list: "an array"}
@@ -51,12 +52,12 @@ def calls_unlisted(request: Message, trace: Trace) -> Finding | None:
         return PASS()
     meant = next((each for each in sorted(lists.names(at)) if _plain(each) == _plain(name)), None)
     if meant is None:
-        return UNCLEAR(f"no list had {name!r}; a model or a person may have made it up")
-    why = f"called {name!r}; not all lists are known"
+        return UNCLEAR(f"no list had {shown(name)}; a model or a person may have made it up")
+    why = f"called {shown(name)}; not all lists are known"
     trace.sure.whole(why)
     if lists.forgot < at:
         raise Undecided(why)
-    return WARN(f"called {name!r}, and the list has {meant!r}")
+    return WARN(f"called {shown(name)}, and the list has {shown(meant)}")
 
 
 @lru_cache(maxsize=1_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...wire.jsonrpc import RequestId
+from ..values import shown
 
 
 def is_whole(value: Any) -> bool:
@@ -17,7 +18,7 @@ def number_or_type(value: Any) -> str:
     if value is None:
         return "null"
     if is_whole(value):
-        return f"{value!r}, a number with a point"
+        return f"{shown(value)}, a number with a point"
     return repr(value) if isinstance(value, (bool, int, float)) else f"of type {type(value).__name__}"
 
 

@@ -13,6 +13,7 @@ from ...trace.questions import PageVisit, Question, Reply
 from ...trace.rules import rule
 from ...trace.series import NEVER
 from ...trace.trace import Trace
+from ...values import shown
 from .answering import has_result, is_silent, serves
 from .forms import fields, is_blank, type_fault, value_fault
 
@@ -35,7 +36,7 @@ def names_action(reply: Reply, trace: Trace) -> Finding | None:
     action = members(reply.value).get("action")
     if action in _ACTIONS:
         return PASS()
-    return FAIL("the result has no action" if action is None else f"the action is {str(action)[:50]!r}", reply.question)
+    return FAIL("the result has no action" if action is None else f"the action is {shown(action)}", reply.question)
 
 
 @rule("elicit.content-fits", each=REPLY, methods=_ELICIT)

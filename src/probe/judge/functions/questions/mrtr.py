@@ -15,7 +15,7 @@ from ...trace.questions import Reply
 from ...trace.rounds import Retry, Round
 from ...trace.rules import rule
 from ...trace.trace import Trace
-from ...values import pointer
+from ...values import pointer, shown
 from .answering import has_form
 
 # A text with so large a share of a state was made from it.
@@ -72,7 +72,7 @@ def renews_id(retry: Retry, trace: Trace) -> Finding | None:
     if same is None:
         return PASS()
     # On another connection another process may go on, with its own count of ids.
-    remark = f"the retry has the id {same.id!r} of the request before it"
+    remark = f"the retry has the id {shown(same.id)} of the request before it"
     return (FAIL if same.pipe is message.pipe else WARN)(remark, same)
 
 
@@ -128,7 +128,7 @@ def answers_by_key(retry: Retry, trace: Trace) -> Finding | None:
     if round is None or (retry.kin == "other" and retry.round is not None) or not given:
         return None
     unknown = [key for key in given if key not in round.known]
-    return WARN(f"inputResponses has {unknown[0]!r}, which was not asked", round.sent) if unknown else PASS()
+    return WARN(f"inputResponses has {shown(unknown[0])}, which was not asked", round.sent) if unknown else PASS()
 
 
 @rule("mrtr.answer-shape", each=REPLY, general=True)

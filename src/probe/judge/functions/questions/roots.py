@@ -16,6 +16,7 @@ from ...trace.opportunities import NOTIFICATION, QUESTION, REPLY
 from ...trace.questions import Question, Reply
 from ...trace.rules import rule
 from ...trace.trace import Trace
+from ...values import shown
 from .answering import is_silent, never_serves, serves
 
 _LIST: Final = "roots/list"
@@ -31,10 +32,10 @@ def names_files(reply: Reply, trace: Trace) -> Finding | None:
     uris = [uri for uri in roots if isinstance(uri, str)]
     other = next((uri for uri in uris if not uri.lower().startswith("file://")), None)
     if other is not None:
-        return FAIL(f"the root {other[:100]!r} is no file:// URI", reply.question)
+        return FAIL(f"the root {shown(other)} is no file:// URI", reply.question)
     path = next((uri for uri in uris if _UNESCAPED.search(uri)), None)
     if path is not None:
-        return WARN(f"the root {path[:100]!r} is a path, not escaped as a URI", reply.question)
+        return WARN(f"the root {shown(path)} is a path, not escaped as a URI", reply.question)
     return PASS() if uris else None
 
 

@@ -20,7 +20,7 @@ from ...trace.rules import rule
 from ...trace.series import NEVER
 from ...trace.tasks import EXTENSION, TaskView, Told
 from ...trace.trace import Trace
-from ...values import pointer
+from ...values import pointer, shown
 from .tasks import is_unknown, last_look, patience, unfollowed
 
 _GET: Final = "tasks/get"
@@ -174,7 +174,7 @@ def updates_by_key(request: Message, trace: Trace) -> Finding | None:
     if not unknown:
         return PASS()
     asked = sorted({question.seq for question in task.questions.values() if question.sent.at < request.at})
-    return FAIL(f"inputResponses has {unknown[0]!r}, which the task never asked", *asked[-3:])
+    return FAIL(f"inputResponses has {shown(unknown[0])}, which the task never asked", *asked[-3:])
 
 
 @rule("tasksx.no-double-answer", each=ANSWERED, methods={_UPDATE}, one_process=True)
@@ -194,7 +194,7 @@ def answers_once(request: Message, trace: Trace) -> Finding | None:
         return None
     for key, before in [(key, trace.before((task.id, key))) for key in given]:
         if before is not None and _is_answered(task, key, before, request, trace):
-            return WARN(f"{key!r} was answered again", before)
+            return WARN(f"{shown(key)} was answered again", before)
     return None
 
 

@@ -8,7 +8,7 @@ from ....log.bounded import Newest
 from ....wire.jsonrpc import RequestId, is_id
 from ...projection.tasks import task_of
 from ...projection.views import Exchange, Message, Scope, Sent, ServerStream, Unreadable
-from ...values import members
+from ...values import members, shown
 from ..predicate import Predicate, Wait, judges
 
 _CANCELLED: Final = "notifications/cancelled"
@@ -95,13 +95,13 @@ class CancelOwnRequest(_Cancellations):
         if request is not None:
             self.ok(message, request.seq)
         elif not self.life.whole or requests.is_full or message.scope.fell_out or self._unread:
-            self.unclear(message, f"no request with the id {id!r} is known, and not all are")
+            self.unclear(message, f"no request with the id {shown(id)} is known, and not all are")
         elif any(type(known) is type(id) for known in requests):
             self._unknown(message, id)
         elif twin in requests:
-            self.fail(message, f"requestId is {id!r}, and the request has {twin!r}", requests[twin].seq)
+            self.fail(message, f"requestId is {shown(id)}, and the request has {shown(twin)}", requests[twin].seq)
         elif (question := self._questions.get((message.scope, id))) is not None and not question.answers:
-            self.fail(message, f"{id!r} is the id of a question of the server", question.seq)
+            self.fail(message, f"{shown(id)} is the id of a question of the server", question.seq)
         else:
             self.warn(message, _no_request(message, id))
 
@@ -112,7 +112,7 @@ class CancelOwnRequest(_Cancellations):
 
 def _no_request(message: Message, id: RequestId) -> str:
     lost = "; it may have been lost on the way" if message.transport == "http" else ""
-    return f"no request had the id {id!r}{lost}"
+    return f"no request had the id {shown(id)}{lost}"
 
 
 def _number(id: str) -> RequestId:
@@ -165,7 +165,7 @@ class _Tasks(_Cancellations):
         if request is None or _task_of(request) is None:
             return
         if message.began - (request.answered or 0) >= self.allowances.arrival_s:
-            self.fail(message, f"requestId {id!r} is that of a call that runs as a task", request.seq)
+            self.fail(message, f"requestId {shown(id)} is that of a call that runs as a task", request.seq)
 
 
 @judges("cancel.not-task")
@@ -216,7 +216,7 @@ class CancelShape(Predicate):
             say = self.warn if message.revision == "2025-11-25" else self.fail
             say(message, "requestId is missing")
         elif isinstance(id, float) and id.is_integer():
-            self.warn(message, f"requestId is {id!r}, a number with a point")
+            self.warn(message, f"requestId is {shown(id)}, a number with a point")
         elif not is_id(id):
             self.fail(message, f"requestId is {_json(id)}")
         elif not isinstance(reason, str):
@@ -273,7 +273,7 @@ class CancelExplicit(Predicate):
         if self._has_gone_on(message, exchange, stream) or session is None:
             return
         if session.last_act > left + self.allowances.settle_s:
-            what = f"hung up on {message.method} {message.id!r}"
+            what = f"hung up on {message.method} {shown(message.id)}"
             self.warn(message, f"the client or a gateway {what}, and no {_CANCELLED} came", exchange.seq)
         else:
             self.unclear(message, "the client hung up, and nothing came from it later", exchange.seq)

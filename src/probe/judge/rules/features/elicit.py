@@ -9,7 +9,7 @@ from ....log.bounded import Newest
 from ...functions.questions.forms import fields, is_blank, type_fault, value_fault
 from ...projection.questions import Question, Reply
 from ...projection.views import Exchange
-from ...values import members
+from ...values import members, shown
 from ..predicate import Predicate, judges
 from .serving import Serving
 
@@ -39,7 +39,7 @@ class ElicitAction(_Elicited):
         elif action is None:
             self.fail(reply.message, "the result has no action", reply.question.seq)
         else:
-            self.fail(reply.message, f"the action is {str(action)[:50]!r}", reply.question.seq)
+            self.fail(reply.message, f"the action is {shown(action)}", reply.question.seq)
 
 
 @judges("elicit.content-fits")

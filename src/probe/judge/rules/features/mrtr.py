@@ -8,7 +8,7 @@ from ....wire.revisions import V2026_07_28
 from ...projection.questions import Reply
 from ...projection.rounds import Retry, Round
 from ...projection.views import Message
-from ...values import members, pointer
+from ...values import members, pointer, shown
 from ..predicate import Predicate, judges
 from ..schemas import result_of
 from .shapes import judge_shape
@@ -75,7 +75,7 @@ class MrtrNewId(Predicate):
         for before in {retry.round.request.seq: retry.round.request, retry.round.first.seq: retry.round.first}.values():
             if (type(before.id), before.id) != (type(retry.message.id), retry.message.id):
                 continue
-            remark = f"the retry has the id {before.id!r} of the request before it"
+            remark = f"the retry has the id {shown(before.id)} of the request before it"
             # On another connection another process may go on, which counts its ids by itself.
             (self.fail if before.pipe is retry.message.pipe else self.warn)(retry.message, remark, before.seq)
             return
@@ -155,7 +155,7 @@ class MrtrKeys(Predicate):
             return
         unknown = [key for key in given if key not in round.known]
         if unknown:
-            self.warn(retry.message, f"inputResponses has {unknown[0]!r}, which was not asked", round.sent.seq)
+            self.warn(retry.message, f"inputResponses has {shown(unknown[0])}, which was not asked", round.sent.seq)
         else:
             self.ok(retry.message)
 

@@ -11,6 +11,7 @@ from ....wire.v2026.header_params import HeaderParam
 from ....wire.v2026.header_values import SAFE_INTEGER, HeaderValueError, decode, same
 from ...projection.listings import ListedTool, known_tool
 from ...projection.views import Exchange, Message, members
+from ...values import shown
 from ..predicate import Predicate, judges
 
 _PREFIX: Final = "mcp-param-"
@@ -133,12 +134,12 @@ class ParamValue(_Calls):
         try:
             equal = same(raw, value)
         except HeaderValueError as error:
-            self.fail(message, f"{param.header}: {raw!r} {error}")
+            self.fail(message, f"{param.header}: {shown(raw)} {error}")
             return
         if equal:
             self.ok(message)
         else:
-            self.fail(message, f"{param.header} is {raw!r}, and the argument is {value!r}")
+            self.fail(message, f"{param.header} is {shown(raw)}, and the argument is {shown(value)}")
 
 
 @judges("param.base64")
@@ -153,7 +154,7 @@ class ParamBase64(_Calls):
             self.ok(message)
         else:
             how = "is no Base64 of the UTF-8 of" if _looks_encoded(raw) else "is not encoded in Base64, for"
-            self.fail(message, f"{param.header}: {raw!r} {how} {value!r}")
+            self.fail(message, f"{param.header}: {shown(raw)} {how} {shown(value)}")
 
 
 @judges("param.sentinel")
@@ -170,9 +171,11 @@ class ParamSentinel(_Calls):
             self.ok(message)
         elif raw == value and len(value) < len(_BEGIN) + len(_END):
             # "=?base64?=" begins and ends so, and has no room for anything encoded: every reader takes it as it is.
-            self.unclear(message, f"{param.header} is {raw!r}, whose marks share a character")
+            self.unclear(message, f"{param.header} is {shown(raw)}, whose marks share a character")
         else:
-            self.fail(message, f"{param.header} is {raw!r}, and the argument is {value!r}, which has to be encoded")
+            self.fail(
+                message, f"{param.header} is {shown(raw)}, and the argument is {shown(value)}, which has to be encoded"
+            )
 
 
 @judges("param.absent-omitted")

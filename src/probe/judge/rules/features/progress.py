@@ -9,6 +9,7 @@ from ....wire.jsonrpc import ProgressToken, is_id
 from ...projection.asked import is_one_connection
 from ...projection.tasks import TERMINAL, task_of
 from ...projection.views import Exchange, Message, Scope, Sent, TaskNews, members
+from ...values import shown
 from ..predicate import Predicate, judges
 
 Typed: TypeAlias = tuple[type, ProgressToken]
@@ -35,7 +36,7 @@ class ProgressTokenType(Predicate):
             self.ok(message)
         elif isinstance(token, float) and token.is_integer():
             # Some languages have no integers.
-            self.warn(message, f"progressToken is {token!r}, a number with a point")
+            self.warn(message, f"progressToken is {shown(token)}, a number with a point")
         else:
             self.fail(message, f"progressToken is {_told(token)}")
 
@@ -113,14 +114,16 @@ class ProgressTokenUnique(Predicate):
             twin = (int, int(token))
         first = None if twin is None else self._running(active, twin)
         if first is not None:
-            self.warn(message, f"progressToken {token!r} and that of a running request differ in type only", first.seq)
+            self.warn(
+                message, f"progressToken {shown(token)} and that of a running request differ in type only", first.seq
+            )
         elif (other := self._any(active)) is not None:
             self.ok(message, other.seq)
 
     def _found(self, message: Message, first: Message, token: ProgressToken) -> None:
         if first.dropped is not None or first.seq in self._cancelled:
             return
-        remark = f"progressToken {token!r} is that of a request that still runs"
+        remark = f"progressToken {shown(token)} is that of a request that still runs"
         if message.scope.kind == "client" and not (self.life.is_one_process and is_one_connection(message, first)):
             self.unclear(message, f"{remark}; two clients may have this name", first.seq)
         else:

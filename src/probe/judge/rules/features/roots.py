@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from ....log.bounded import Newest
 from ...projection.questions import Question, Reply
 from ...projection.views import Message, Session
-from ...values import members
+from ...values import members, shown
 from ..predicate import Predicate, judges
 from .serving import Serving
 
@@ -37,9 +37,9 @@ class RootsFileUri(_Roots):
             if not isinstance(uri, str) or reply.hides("roots", str(at)):
                 continue
             if not uri.lower().startswith("file://"):
-                self.fail(reply.message, f"the root {uri[:100]!r} is no file:// URI", reply.question.seq)
+                self.fail(reply.message, f"the root {shown(uri)} is no file:// URI", reply.question.seq)
             elif _UNESCAPED.search(uri):
-                self.warn(reply.message, f"the root {uri[:100]!r} is a path, not escaped as a URI", reply.question.seq)
+                self.warn(reply.message, f"the root {shown(uri)} is a path, not escaped as a URI", reply.question.seq)
             else:
                 self.ok(reply.message)
 

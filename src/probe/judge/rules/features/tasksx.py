@@ -14,7 +14,7 @@ from ...projection.questions import METHODS, Question, Reply
 from ...projection.rounds import are_equal
 from ...projection.tasks import EXTENSION, TaskView, Told
 from ...projection.views import Message, TaskNews
-from ...values import members, pointer
+from ...values import members, pointer, shown
 from ..predicate import Predicate, Wait, judges
 from .polling import MOST_TASKS, Polling, Stopping, Unfollowed, patience
 
@@ -229,7 +229,7 @@ class TasksxUpdateKeys(Predicate):
             return
         unknown = [key for key in given if key not in task.questions]
         if unknown:
-            self.fail(message, f"inputResponses has {unknown[0]!r}, which the task never asked", *_asked(task))
+            self.fail(message, f"inputResponses has {shown(unknown[0])}, which the task never asked", *_asked(task))
         else:
             self.ok(message)
 
@@ -257,7 +257,7 @@ class TasksxNoDoubleAnswer(Predicate):
             if first is None or acknowledged is None:
                 continue
             if message.at >= acknowledged + self.allowances.token_grace_s:
-                self.warn(message, f"{key!r} was answered again", first.seq)
+                self.warn(message, f"{shown(key)} was answered again", first.seq)
 
     def on_answered(self, request: Message) -> None:
         id = request.params.get("taskId")

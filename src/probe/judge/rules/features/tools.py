@@ -8,6 +8,7 @@ from typing import Any, Final
 from ....log.bounded import Newest
 from ...projection.listings import ListedTool, known_tool
 from ...projection.views import Exchange, Message, Pipe, Scope, Sent, Session, members
+from ...values import shown
 from ..predicate import Predicate, Wait, judges
 
 _TYPES: Final = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
@@ -46,11 +47,11 @@ class ToolsListedName(Predicate):
             return
         meant = next((each for each in sorted(set(lists.names())) if _plain(each) == _plain(name)), None)
         if meant is None:
-            self.unclear(request, f"no list had {name!r}; a model or a person may have made it up")
+            self.unclear(request, f"no list had {shown(name)}; a model or a person may have made it up")
         elif self.life.whole and not lists.fell_out:
-            self.warn(request, f"called {name!r}, and the list has {meant!r}")
+            self.warn(request, f"called {shown(name)}, and the list has {shown(meant)}")
         else:
-            self.unclear(request, f"called {name!r}; not all lists are known")
+            self.unclear(request, f"called {shown(name)}; not all lists are known")
 
 
 def _plain(name: str) -> str:

@@ -106,9 +106,9 @@ class PageCursorOpaque(Predicate):
         elif lists.gave(method, cursor):
             self.ok(message)
         elif (how := _made_of(cursor, method, lists)) is not None:
-            self.fail(message, f"cursor {cursor[:100]!r} {how}")
+            self.fail(message, f"cursor {shown(cursor)} {how}")
         else:
-            self.unclear(message, f"cursor {cursor[:100]!r} was never given in this run")
+            self.unclear(message, f"cursor {shown(cursor)} was never given in this run")
 
 
 def _made_of(cursor: str, method: str, lists: Lists) -> str | None:
@@ -120,9 +120,9 @@ def _made_of(cursor: str, method: str, lists: Lists) -> str | None:
             continue
         plain = _decoded(given)
         if cursor == plain or (plain is not None and cursor == plain.rpartition(":")[2]):
-            return f"is what {given!r} stands for"
+            return f"is what {shown(given)} stands for"
         if cursor != given and cursor.strip().rstrip("=").casefold() == given.casefold():
-            return f"is {given!r}, changed"
+            return f"is {shown(given)}, changed"
     return None
 
 
@@ -229,7 +229,7 @@ class PageNotAcrossSessions(Predicate):
         if given_in is None or session.lists.gave(method, cursor):
             return
         if self.life.whole and not session.lists.fell_out:
-            what = f"cursor {cursor[:100]!r}, which was given in session {given_in} and not in this one"
+            what = f"cursor {shown(cursor)}, which was given in session {given_in} and not in this one"
             self.fail(message, f"the client or a gateway sent {what}")
         else:
-            self.unclear(message, f"cursor {cursor[:100]!r} may have been given in this session, too")
+            self.unclear(message, f"cursor {shown(cursor)} may have been given in this session, too")

@@ -83,7 +83,7 @@ class JsonrpcRequestIdType(Predicate):
         if isinstance(id, (str, int)) and not isinstance(id, bool):
             self.ok(message)
         elif isinstance(id, float) and id.is_integer():
-            self.warn(message, f"the id is {id!r}, with a fraction of zero")
+            self.warn(message, f"the id is {shown(id)}, with a fraction of zero")
         else:
             self.fail(message, f"the id of {method} is {shown(id)}")
 
@@ -174,7 +174,7 @@ class JsonrpcResponseShape(Predicate):
         elif not isinstance(error, dict):
             self.fail(message, f"the error is {shown(error)}")
         elif isinstance(error.get("code"), float) and error["code"].is_integer():
-            self.warn(message, f"the code of the error is {error['code']!r}, with a fraction of zero")
+            self.warn(message, f"the code of the error is {shown(error['code'])}, with a fraction of zero")
         elif not isinstance(error.get("code"), int) or isinstance(error["code"], bool):
             self.fail(message, f"the code of the error is {shown(error.get('code'))}")
         else:

@@ -9,6 +9,7 @@ from ....log.bounded import Newest
 from ....wire.jsonrpc import clip
 from ....wire.revisions import MODERN
 from ...projection.views import Exchange, Message, Pipe, Session, members
+from ...values import shown
 from ..predicate import Predicate, Wait, judges
 
 _MOST_SESSIONS: Final = 1_000
@@ -144,9 +145,9 @@ class LifecycleVersionKnown(Predicate):
         elif _DATE.fullmatch(version):
             self.ok(message)
         elif version.upper().startswith("DRAFT") or _DATE.match(version):
-            self.warn(message, f"protocolVersion is {clip(version)!r}, a version before its release")
+            self.warn(message, f"protocolVersion is {shown(version)}, a version before its release")
         else:
-            self.fail(message, f"protocolVersion is {clip(version)!r}")
+            self.fail(message, f"protocolVersion is {shown(version)}")
 
 
 @judges("lifecycle.initialized-sent")

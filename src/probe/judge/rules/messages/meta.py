@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from ....log.bounded import Newest
-from ....wire.jsonrpc import clip
 from ....wire.revisions import LEGACY
 from ...projection.views import META_VERSION, Message, Pipe, members
 from ...values import shown
@@ -189,7 +188,7 @@ class MetaKeyNames(Predicate):
             return
         wrong = sorted(key for key in own if _KEY.fullmatch(key) is None)
         if wrong:
-            self.fail(message, f"the _meta key {clip(wrong[0])!r}")
+            self.fail(message, f"the _meta key {shown(wrong[0])}")
         else:
             self.ok(message)
 
@@ -203,7 +202,7 @@ class MetaReservedKeys(Predicate):
         own = keys - _DEFINED
         unknown = sorted(key for key in own if _is_reserved(key)) if own else []
         if unknown:
-            self.fail(message, f"the reserved _meta key {clip(unknown[0])!r} is none that this program knows")
+            self.fail(message, f"the reserved _meta key {shown(unknown[0])} is none that this program knows")
         elif keys & _RESERVED_KEYS:
             self.ok(message)
 
