@@ -451,7 +451,8 @@ class Pipe(Client):
     def post(self, value: Any, **more: Any) -> Asked:
         """One message, up to its `message.received`. Also for a message that is none."""
         number = self.log.next("exchange")
-        context = structs.replace(self.context, exchange=number)
+        session = more.pop("session", self.context.session)
+        context = structs.replace(self.context, exchange=number, session=session)
         seq = self.receive(value, context, self.opened, **more)
         return Asked(seq, kind_of(value)[2], kind_of(value)[1], context, number)
 
@@ -463,7 +464,8 @@ class Pipe(Client):
     def modern(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> Asked:
         """A request of 2026-07-28. Options: `capabilities`, `meta`, `id`."""
         meta = options.get("meta", self.meta(options.get("capabilities"), **options.get("more_meta", {})))
-        return self.request(method, {**(params or {}), "_meta": meta}, id=options.get("id"))
+        given = {**(params or {}), "_meta": meta}
+        return self.request(method, given, id=options.get("id"), session=self.context.session and "m1")
 
     def call(self, tool: str, arguments: Any = None, **params: Any) -> Asked:
         """A `tools/call`."""

@@ -105,23 +105,25 @@ def _accuses_after(seconds: float) -> Ask:
     return ask
 
 
-@pytest.mark.parametrize(("seconds", "verdict"), [(5.0, SILENT), (0.5, FAILED)])
-def test_a_general_rule_waits_for_the_others(seconds: float, verdict: Verdict):
+@pytest.mark.parametrize("batch_s", [0.0, float("inf")])
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.5, SILENT), (5.0, PASSED)])
+def test_a_general_rule_leaves_to_others_what_they_found_by_then(seconds: float, verdict: Verdict, batch_s: float):
     def last(message: Any, trace: Trace) -> Finding | None:
+        trace.passed(trace.at, 1.0)
         return None if trace.found_by_others() else PASS()
 
     log = Log()
     session = log.http().session()
     session.notify("notifications/cancelled", {"requestId": 1})
-    log.idle(1)
+    log.idle(2)
+    log.idle(10)
     methods = frozenset({"notifications/cancelled"})
     special = RuleFunction("cancel.shape", NOTIFICATION, _accuses_after(seconds), methods)
     general = RuleFunction("cancel.own-request", NOTIFICATION, last, methods, general=True)
-    judge = _judge(log, _of(special, general))
+    judge = _judge(log, _of(special, general), batch_s=batch_s)
     judge.end(None)
-    assert _says(judge, "cancel.shape")[0] is verdict
-    # What the special rule found is left to it, and while it waits, nothing is final.
-    assert _says(judge, "cancel.own-request")[0] is SILENT
+    assert _says(judge, "cancel.shape")[0] is FAILED
+    assert _says(judge, "cancel.own-request")[0] is verdict
 
 
 def _asked(seconds: float, *, crossing: bool) -> Mapping[str, Sequence[RuleFunction]]:

@@ -20,10 +20,12 @@ from . import (
     ping,
     polite,
     progress,
+    refused,
     security,
     skills,
     tools,
     version,
+    wire_schema,
 )
 from .questions import elicit, mrtr, roots, sampling, tasks, tasksx
 from .transports import http, http_answers, http_modern, resume, session, stdio, websocket
@@ -48,6 +50,7 @@ _GROUPS: Final = (
     ping,
     polite,
     progress,
+    refused,
     resume,
     roots,
     sampling,
@@ -60,6 +63,7 @@ _GROUPS: Final = (
     tools,
     version,
     websocket,
+    wire_schema,
 )
 
 FUNCTIONS: Final = registered()

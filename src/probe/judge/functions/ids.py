@@ -56,9 +56,9 @@ def free_id(request: Message, trace: Trace) -> Finding | None:
     if request.id is None:
         return None
     if first is None or not _is_in_flight(first, at, trace):
-        before = trace.seen.last(REQUEST, until=at, scope=request.scope)
-        runs = before is not None and before.era == "modern" and _is_in_flight(before, at, trace)
-        return PASS(before) if before is not None and runs else None
+        scope = request.scope
+        before = trace.seen.newest(REQUEST, None, 2, lambda each: each.scope is scope and each.era == "modern")[1:]
+        return PASS(*before) if before and _is_in_flight(before[0], at, trace) else None
     remark = f"the id {_shown(request.id)} is that of {first.method}, which has no answer yet"
     if first.cancelled_by(at):
         return UNCLEAR("the first request with this id was cancelled", first)

@@ -53,7 +53,7 @@ def no_json(unreadable: Unreadable, trace: Trace) -> Finding | None:
 def is_line(of: Unreadable | Message) -> bool:
     """True for a line of standard input, and for what may be one as the log lacks the beginning of its connection."""
     if of.pipe is not None:
-        return of.pipe.transport == "stdio"
+        return of.pipe.transport == "stdio" or of.pipe.opened is None
     return of.exchange is None or of.exchange.head is None
 
 

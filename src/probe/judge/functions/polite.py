@@ -62,18 +62,24 @@ _USES: Final = ("tools/call", "resources/read", "prompts/get", "completion/compl
 @rule("polite.refused-not-hammered", each=RESPONSE)
 def hammers(exchange: Exchange, trace: Trace) -> Finding | None:
     """Does not repeat what was refused for good. Equal are requests with the same bytes but for the id."""
-    at = trace.at
-    equal = trace.seen.equal(exchange, None).between(at, at + _WINDOW_S, _MANY_REFUSALS + 1)
-    if not equal:
+    at, equal = trace.at, trace.seen.equal(exchange, None)
+    later = equal.between(at, at + _WINDOW_S, _MANY_REFUSALS + 1)
+    if not later:
         return None
-    if len(equal) > _MANY_REFUSALS:
-        remark = f"{len(equal)} equal requests within {_WINDOW_S:g} s, each answered {exchange.status}"
-        return WARN(remark, exchange, at=equal[-1])
-    if len(equal) <= _FEW_REFUSALS:
+    around = [*equal.between(at - _WINDOW_S, at)[-_MANY_REFUSALS:], *later]
+    times = [each.response.mono for each in around if each.response is not None]
+    ends = (last for first, last in zip(times, times[_MANY_REFUSALS:], strict=False) if last - first < _WINDOW_S)
+    end = next(ends, None)
+    if end is not None:
+        trace.passed(at, end - at)
+        return WARN(
+            f"one of {_MANY_REFUSALS + 1} equal requests within {_WINDOW_S:g} s, each answered {exchange.status}"
+        )
+    if len(later) <= _FEW_REFUSALS:
         trace.sure.had_time(at, _WINDOW_S)
         return PASS()
     trace.passed(at, _WINDOW_S)
-    return UNCLEAR(f"{len(equal)} equal requests within {_WINDOW_S:g} s; a person may press retry")
+    return UNCLEAR(f"{len(later)} equal requests within {_WINDOW_S:g} s; a person may press retry")
 
 
 class Attempts(Struct):

@@ -34,7 +34,7 @@ from .rounds import Retry
 from .rules import RuleFunction
 from .series import ALWAYS, NEVER
 from .subject import Subject
-from .trace import Trace
+from .trace import DISTURBED, Trace
 from .waits import ENDINGS, Waiting, Waits
 
 # The errors that a defect in the code of a rule raises.
@@ -111,6 +111,8 @@ class TraceJudge:
         self._trace = Trace(catalogue.allowances)
         self._waits = Waits()
         self._batch_began = NEVER
+        # When the rule that is asked could decide first: general rules look at what others had decided by a time.
+        self._decided = NEVER
         self._reset(JudgedLog(Header("", "", 0.0), 0, 0.0))
 
     def _reset(self, log: JudgedLog) -> None:
@@ -283,6 +285,7 @@ class TraceJudge:
         subject, _, view, at = opportunity
         trace, broken, tallies = self._trace, subject.broken, subject.tallies
         trace.subject, trace.view, trace.asked = subject, view, at
+        self._decided = at if waiting is None else min(waiting.due, trace.now)
         revision = getattr(view, "revision", None) if functions else None
         for function, rule in functions:
             if broken and rule.id in broken:
@@ -341,14 +344,16 @@ class TraceJudge:
         if verdict is Verdict.INCONCLUSIVE:
             self._doubt(subject, place)
         elif verdict > Verdict.PASS and isinstance(place, _DOUBTABLE):
-            mark = subject.mark(place.seq)
-            mark.found = mark.found or rule.id
+            mark, at = subject.mark(place.seq), max(self._decided, self._trace.at)
+            if at < mark.found_at:
+                mark.found, mark.found_at = rule.id, at
         tally.add(verdict, _numbers((place, *finding.shown_by)), remark, revision)
 
-    @staticmethod
-    def _doubt(subject: Subject, place: Any) -> None:
-        if isinstance(place, _DOUBTABLE):
-            subject.mark(place.seq).doubted = True
+    def _doubt(self, subject: Subject, place: Any) -> None:
+        """A rule about time or absence doubts what came later, and not the view itself."""
+        if isinstance(place, _DOUBTABLE) and self._trace.rule.kind not in DISTURBED:
+            mark = subject.mark(place.seq)
+            mark.doubted_at = min(mark.doubted_at, max(self._decided, self._trace.at))
 
     def _ask_again(self, *, everything: bool) -> None:
         """Ask the rules again whose time or view has come."""

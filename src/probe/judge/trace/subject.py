@@ -20,7 +20,7 @@ from .kind import Kind
 from .known import Known
 from .lines import Lines
 from .moments import ClientEnd, Unreadable
-from .series import Series
+from .series import ALWAYS, Series
 from .speech import Era
 from .tokens import Tokens
 
@@ -56,11 +56,11 @@ class Doubt:
 
 @dataclass(slots=True)
 class Mark:
-    """What rules found about one message or exchange. `open` counts the rules that have still to say it."""
+    """What rules found about one message or exchange, and as of when it was found or in doubt."""
 
     found: str | None = None
-    doubted: bool = False
-    open: int = 0
+    found_at: float = ALWAYS
+    doubted_at: float = ALWAYS
 
 
 @dataclass(slots=True, eq=False)

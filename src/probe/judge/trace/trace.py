@@ -32,7 +32,7 @@ from .lines import Line, Run
 from .listings import ListPage, Lists
 from .series import ALWAYS, NEVER, Series
 from .skills import SkillEntry
-from .subject import Place, Subject
+from .subject import Mark, Place, Subject
 from .tasks import TaskView
 from .tokens import Beside
 
@@ -41,7 +41,7 @@ Fate = TypeVar("Fate")
 Kept = TypeVar("Kept")
 
 # Kinds of rules that a limit of the server, or its end, leaves without an answer.
-_DISTURBED: Final = frozenset({"absence", "timing"})
+DISTURBED: Final = frozenset({"absence", "timing"})
 _MISSING: Final = "entries of the log are missing"
 _NOBODY: Final = "nothing says that this is one client"
 
@@ -253,14 +253,14 @@ class SureQueries:
         if not is_over and end is None:
             raise TooEarly(until, *(() if on is None else (on,)))
         last = until if is_over else trace.now
-        why = trace.disturbance(since, last) if trace.rule.kind in _DISTURBED else None
+        trace.at = max(trace.at, last)
+        why = trace.disturbance(since, last) if trace.rule.kind in DISTURBED else None
         why = _MISSING if trace.gap_in(since, last) else why
         if why is not None:
             raise Undecided(why, *shown_by)
         cut = end if not is_over else next((each for each in trace.subject.ends if since <= each.at < until), None)
         if cut is not None and not (crossing and (is_over or cut.sent_all)):
             raise CutShort(f"{cut.words} {max(0.0, cut.at - since):.1f} s after it", *shown_by)
-        trace.at = max(trace.at, last)
         return until
 
     def whole(self, why: str = _MISSING, *shown_by: Seen | int) -> None:
@@ -419,19 +419,17 @@ class Trace:
             newest.store((self.rule.id, key), self.view)
         return kept[place]
 
-    def found_by_others(self) -> str | None:
-        """The rule that found a fault in this opportunity; for a general rule. Waits for those that are not final."""
-        mark = self.subject.marks.get(_number(self.view))
-        if mark is None:
-            return None
-        if mark.found is None and mark.open:
-            raise TooEarly(None, mark)
-        return mark.found
+    def found_by_others(self, *views: Seen) -> str | None:
+        """The rule that had found a fault in one of some views, else in the opportunity, by `at`."""
+        return next((mark.found for mark in self._marks(views) if mark.found_at <= self.at), None)
 
-    def doubted_by_others(self) -> bool:
-        """True if a rule could not decide about this opportunity."""
-        mark = self.subject.marks.get(_number(self.view))
-        return mark is not None and mark.doubted
+    def doubted_by_others(self, *views: Seen) -> bool:
+        """True if a rule had not been able to decide about one of some views, else about the opportunity, by `at`."""
+        return any(mark.doubted_at <= self.at for mark in self._marks(views))
+
+    def _marks(self, views: Sequence[Seen]) -> Sequence[Mark]:
+        marks = (self.subject.marks.get(_number(view)) for view in views or (self.view,))
+        return [mark for mark in marks if mark is not None]
 
 
 def _number(view: Any) -> int:

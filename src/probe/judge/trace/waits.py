@@ -16,7 +16,7 @@ from ..rules.catalogue import Rule
 from .finder import Opportunity
 from .findings import TooEarly
 from .rules import RuleFunction
-from .subject import Mark
+from .series import ALWAYS
 
 ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
 """The kinds of entries that end something that a rule can wait for."""
@@ -25,13 +25,16 @@ _Turn: TypeAlias = tuple[int, "Waiting"]
 
 
 class Waiting(Struct, eq=False):
-    """A rule that was too early about an opportunity. `turn` counts how often; an older turn is over."""
+    """A rule that was too early about an opportunity, and is asked again when it is `due`.
+
+    `turn` counts how often; an older turn is over.
+    """
 
     function: RuleFunction
     rule: Rule
     found: Opportunity
-    mark: Mark
     turn: int = 0
+    due: float = ALWAYS
 
 
 class Waits:
@@ -54,10 +57,10 @@ class Waits:
     ) -> None:
         """A rule was too early, once more where it was `waiting`."""
         if waiting is None:
-            waiting = Waiting(function, rule, found, found[0].mark(found[2].seq))
-            waiting.mark.open += not function.general
+            waiting = Waiting(function, rule, found)
             self._all[waiting] = None
         waiting.turn += 1
+        waiting.due = ALWAYS if early.at is None else early.at
         if early.at is not None:
             heapq.heappush(self._due, (early.at, next(self._numbers), waiting.turn, waiting))
         for view in early.views:
@@ -67,10 +70,6 @@ class Waits:
         """A rule waits no more."""
         waiting.turn = 0
         del self._all[waiting]
-        if not waiting.function.general:
-            waiting.mark.open -= 1
-            if not waiting.mark.open:
-                self._note(waiting.mark)
 
     def _note(self, view: Any) -> None:
         if id(view) in self._by_view:
