@@ -650,6 +650,7 @@ BETTER: Mapping[str, str] = {
     "resume.position-true": "the stream that Last-Event-ID names is the one that is resumed",
     "cache.fresh-kept": "no answer is kept for longer than 24 hours, whatever its ttl says",
     "listen.relists": "a list that is asked for again counts, also where entries were missing before it",
+    "stdio.only-messages": "a bare value behind a gap at the beginning of the log may be a part of a message",
     "session.not-churned": "a gap leaves nothing open where there are fewer than five sessions",
 }
 """Rules that as functions do not always say what their classes did, each with the reason."""

@@ -79,6 +79,16 @@ def test_every_request_of_a_session_names_the_version(
     check(log, VERSION, verdict)
 
 
+def test_an_initialize_in_a_session_and_a_version_without_one_are_not_judged() -> None:
+    log = Log()
+    client = log.http()
+    client.request_head("GET", headers={"mcp-protocol-version": "2025-11-25"})
+    check(log, VERSION, SILENT)
+    session = client.session(initialized=False)
+    client.respond(client.post(rpc("initialize"), headers=ID, named=session.label), 400)
+    check(log, VERSION, SILENT, only={VERSION})
+
+
 def test_the_first_revision_has_no_version_header() -> None:
     log = Log()
     log.http().session("2025-03-26").request("tools/list")

@@ -11,7 +11,7 @@ from ....views.clients import Connection, Session
 from ....views.contents import members
 from ....views.values import Message
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ...trace.lines import Run
+from ...trace.lines import Line, Run
 from ...trace.moments import ProcessChange, Unreadable
 from ...trace.opportunities import MESSAGE, PIPE, PROCESS, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import rule
@@ -23,6 +23,30 @@ from .processes import was_killed
 _MOST_BYTES: Final = 100_000
 _ESCAPED: Final = re.compile(r"\\x([0-9a-f]{2})", re.IGNORECASE)
 _SIGNALS: Final = frozenset({"SIGTERM", "SIGINT", "SIGHUP"})
+
+
+@rule("stdio.only-messages", each=MESSAGE, general=True)
+def sends_messages(message: Message, trace: Trace) -> Finding | None:
+    """Writes nothing but messages to standard input."""
+    return only_messages(message, "JSON that is no message", trace) if message.rpc == "invalid" else PASS()
+
+
+@rule("stdio.only-messages", each=UNREADABLE, general=True)
+def sends_json(unreadable: Unreadable, trace: Trace) -> Finding | None:
+    """Likewise: each line is JSON. A longer line than `max_body_bytes` meets a limit of this server."""
+    if unreadable.pipe is None or unreadable.pipe.transport != "stdio" or unreadable.fault == "size":
+        return None
+    if unreadable.fault not in ("syntax", "encoding"):
+        return UNCLEAR(f"a line that this server does not read: {unreadable.fact.problem}")
+    return only_messages(unreadable, "a line that is no JSON", trace)
+
+
+def only_messages(line: Line, remark: str, trace: Trace) -> Finding | None:
+    """A FAIL, unless another rule found a fault in the line or could not decide, or it is a part of one message."""
+    run = trace.seen.run(line)
+    if run is None or is_one_message(trace.sure.whole_run(run, line)):
+        return None
+    return None if trace.found_by_others() is not None or trace.doubted_by_others() else FAIL(remark)
 
 
 @rule("stdio.one-line-each", each=MESSAGE)
