@@ -1,9 +1,8 @@
-"""The probe's side: entries of its event log, read through its API, and what they say of the calls with a mark.
+"""The probe's side: its event log, read through its API, and the entries of a trial in it.
 
-A gateway may change ids, tokens, headers and sessions, and may repeat a request; arguments come through all of them. So
-a call is found by the mark in its arguments, and from it, by the context of its entries, its exchange, its session and
-its connection. A request without arguments, such as `initialize`, is found by a header, or else by the name of
-the client.
+A gateway may change ids, tokens, headers and sessions, and may repeat a request. Arguments pass unchanged. So a call is
+found by the mark in its arguments. Its entries give its exchange, its session and its connection. A request without
+arguments, such as `initialize`, is found by a header, or else by the name of the client.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _HIDDEN: Final = "[hidden]"
 
 
 class BehindError(Exception):
-    """The log of the probe cannot be read; the message says why."""
+    """The log of the probe cannot be read, or does not have this run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """A tool call as the probe ran it: the entry that began it, and all entries that are about it."""
+    """A tool call at the probe: its `call.started`, and all entries about it."""
 
     started: Row
     rows: tuple[Row, ...]
@@ -49,17 +48,17 @@ class ProbeCall:
 
     @property
     def settled(self) -> Row | None:
-        """Its end."""
+        """Its `call.settled`; None while it runs."""
         return next(iter(self.of("call.settled")), None)
 
     @property
     def cancelled(self) -> Row | None:
-        """The cancellation that had an effect."""
+        """The first `call.cancelled` with an effect."""
         return next((row for row in self.of("call.cancelled") if row["effect"]), None)
 
     @property
     def progress(self) -> list[Row]:
-        """The progress notifications that were made for it."""
+        """Its progress notifications, as the probe made them."""
         return [row for row in self.of("message.emitted") if row["method"] == "notifications/progress"]
 
 
@@ -71,7 +70,7 @@ class Behind:
     _calls: dict[int, list[ProbeCall]] = field(default_factory=dict, compare=False, repr=False)
 
     def calls(self, mark: int) -> list[ProbeCall]:
-        """The calls with this mark, in the order in which they began."""
+        """The calls with this mark, first begun first."""
         if mark not in self._calls:
             self._calls[mark] = [ProbeCall(row, self._about(row)) for row in self._starts() if mark_of(row) == mark]
         return self._calls[mark]
@@ -102,16 +101,16 @@ class Behind:
         return any(number is not None and belongs(number, mark) for number in numbers)
 
     def own_requests(self, mark: int) -> list[Row]:
-        """The heads of HTTP requests of which a mark says that they are those of the trial."""
+        """The heads of HTTP requests assigned to the trial by a mark."""
         return joined(self.entries, mark, strict=True).requests()
 
     def request_of(self, call: ProbeCall) -> Row | None:
-        """The head of the request that brought a call."""
+        """The head of a call's request."""
         exchange = call.started["exchange"]
         return next((row for row in self.requests() if row["exchange"] == exchange), None)
 
     def received(self, method: str, session: str | None = None) -> list[Row]:
-        """The messages of this method that the probe received, in any session or in one."""
+        """The received messages of this method, of all sessions or of one."""
         return [
             row
             for row in self.entries
@@ -130,7 +129,7 @@ class Behind:
 
 
 def mark_of(started: Row) -> int | None:
-    """The mark in the arguments of a call; None where there is none, and for 0, which all calls without one have."""
+    """The mark in the arguments of a call; None without one and for 0, the default."""
     arguments = started["arguments"]
     mark = arguments.get("mark") if isinstance(arguments, dict) else None
     # A gateway may write a number anew: 7 as 7.0.
@@ -140,23 +139,23 @@ def mark_of(started: Row) -> int | None:
 
 
 def joined(entries: Sequence[Row], mark: int, *, strict: bool = False) -> Behind:
-    """The entries that came while a trial ran, without those of which a mark says that they are about something else.
+    """The entries of a trial, among all that were logged while it ran.
 
-    An entry without a mark belongs where its exchange, its session or its connection does. One that belongs nowhere is
-    kept, as a gateway may take the marks off; with `strict` it is not, as nothing does so on the direct way.
+    An entry without a mark belongs to the trial of its exchange, session or connection. An entry without these is kept,
+    because a gateway may remove marks; with `strict`, for the direct way, it is dropped.
     """
     owners = _Owners(entries, mark)
     return Behind(tuple(row for row in entries if owners.keep(row, strict=strict)))
 
 
 def of_others(entries: Iterable[Row], first: int) -> bool:
-    """True if any entry has a mark of another run than the one whose first mark this is."""
+    """True if any entry has a mark outside the run with this first mark."""
     numbers = (_argument(row) or _named(row) for row in entries)
     return any(number is not None and not of_run(number, first) for number in numbers)
 
 
 class _Owners:
-    """Of calls, exchanges, sessions and connections: whether they are of a trial; absent where no mark says it."""
+    """Calls, exchanges, sessions and connections: True for those of a trial, False for those of another one."""
 
     def __init__(self, entries: Sequence[Row], mark: int) -> None:
         self._calls: dict[str, bool] = {}
@@ -182,7 +181,7 @@ class _Owners:
 
     def _read_arguments(self, entries: Sequence[Row], mark: int) -> None:
         called = [(row, number) for row in entries if (number := _argument(row)) is not None]
-        # An argument says more than a header: a gateway may send the headers of another request.
+        # Arguments decide against headers: a gateway may send the headers of another request.
         for row, _ in called:
             self._exchanges.pop(row["exchange"], None)
         for row, number in called:
@@ -190,7 +189,7 @@ class _Owners:
             _note(self._calls, row["call"], own=belongs(number, mark))
 
     def keep(self, row: Row, *, strict: bool) -> bool:
-        """True if an entry is about the trial, or, without `strict`, nothing says that it is not."""
+        """True if an entry belongs to the trial; entries without an owner are kept unless `strict`."""
         known: tuple[tuple[Mapping[Any, bool], Any], ...] = (
             (self._calls, row["call"]),
             (self._exchanges, row["exchange"]),
@@ -199,14 +198,13 @@ class _Owners:
         for owned, key in known:
             if key in owned:
                 return owned[key]
-        # Of another exchange on the same connection nothing is known by this.
+        # A connection decides for entries without an exchange only: its exchanges may be of several trials.
         if row["exchange"] is None and row["session"] is None and row["connection"] in self._connections:
             return self._connections[row["connection"]]
         return not strict
 
 
 def _note(owned: dict[Any, bool], key: Any, *, own: bool) -> None:
-    """What is of several trials is of each of them."""
     if key is not None:
         owned[key] = own or owned.get(key, False)
 
@@ -240,16 +238,16 @@ def _header_mark(head: Row) -> int | None:
 
 
 def _lighter(row: Row) -> Row:
-    """The row without a message that is too large to keep: what is compared of that is what arrived."""
+    """The row, its message left out if it is too large: checks compare the client's digest of it."""
     message = row.get("message")
     large = isinstance(message, dict) and len(encode(message)) > KEPT_BYTES
     return {**row, "message": None} if large else row
 
 
 class Follower:
-    """Reads the log of one probe, page by page, and keeps what it has read.
+    """Reads the log of one probe page by page, and keeps the rows.
 
-    Values of headers that are `secret` are hidden, as a gateway may pass them on.
+    `secret` values of headers, such as a token for the gateway, are hidden: a gateway may pass them on.
     """
 
     def __init__(self, api: Target, secret: frozenset[str] = frozenset()) -> None:
@@ -261,18 +259,18 @@ class Follower:
         self._lock = trio.Lock()
 
     async def begin(self) -> None:
-        """Note where the log stands; what was before is not read. Raises `BehindError`."""
+        """Begin at the present end of the log. Raises `BehindError`."""
         page = await page_of(self._api, "before=1000000000000&limit=1")
         self.run, self.next = page["run"], page["last"]
 
     async def catch_up(self) -> None:
-        """Read what is new. Raises `BehindError`, also where entries were pushed out before they were read."""
+        """Read all new entries. Raises `BehindError`, also if the log has dropped unread ones."""
         async with self._lock:
             while await self._read_page():
                 pass
 
     async def _read_page(self) -> bool:
-        """Read one page; whether there is another one."""
+        """Read one page; True if there is another one."""
         page = await page_of(self._api, f"since={self.next}&limit={_PAGE}")
         if page["run"] != self.run:
             raise BehindError("the probe was started anew in the middle of the run")
@@ -292,10 +290,10 @@ class Follower:
         }
 
     async def wait(self, met: Callable[[Sequence[Row]], bool], since: int, seconds: float) -> bool:
-        """Read on until the entries after number `since` are so, or so many seconds have passed; whether they are."""
+        """Read on until `met` is true of the entries after number `since`, for at most `seconds`; returns `met`."""
         until = trio.current_time() + seconds
         await self.catch_up()
-        # The log is on another machine, so there is nothing to wait on but the clock.
+        # The log is on another machine and sends no signal, so this polls.
         while not met(self.after(since)) and trio.current_time() < until:
             await trio.sleep(_POLL_S)
             await self.catch_up()

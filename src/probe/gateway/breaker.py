@@ -1,13 +1,13 @@
-"""A proxy between gateway and probe that breaks connections at chosen moments.
+"""A proxy between gateway and probe: it breaks connections at planned moments.
 
-The gateway is pointed at it. It passes bytes both ways, and where a request carries a mark that is planned for, it does
-what the plan says, once for each mark: what comes after, as the second try of a gateway, passes.
+The gateway has its address as the probe's. It passes bytes both ways. For a request with a planned mark it breaks the
+connection, once for each mark: a second request, such as the retry of a gateway, passes.
 
     before   the request has reached the probe; the connection ends before any byte of the answer
     after    the first event of the answer has passed; then the connection ends, as when a process dies
     later    the same behind the sixth event, when more of the answer is on its way
     reset    the first event has passed; then the connection is reset, as when a machine dies
-    stall    the first event has passed; nothing more does, and the connection stays open
+    stall    the first event has passed; no byte follows, and the connection stays open
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import trio
 Moment: TypeAlias = Literal["before", "after", "later", "reset", "stall"]
 
 _READ_BYTES = 64 * 1024
-# Long enough for the probe to begin the call: what it never saw it cannot do twice.
+# Long enough for the probe to begin the call: else a retry would be the first execution.
 _REACH_S = 0.4
 _CONNECT_S = 5.0
 _MOST_CONNECTIONS = 500
@@ -34,13 +34,13 @@ _MARK = re.compile(rb'"mark"\s*:\s*([0-9]{1,9})(?:\.0)?\s*[,}]')
 
 @dataclass
 class Plan:
-    """The connections to break: moments by mark. `broken` are the marks for which that was done."""
+    """The connections to break: `moments` by mark. `broken` are the marks of broken connections."""
 
     moments: dict[int, Moment] = field(default_factory=dict)
     broken: list[int] = field(default_factory=list)
 
     def due(self, data: bytes) -> Moment | None:
-        """The moment to break a connection whose bytes have a planned mark; it is planned no more."""
+        """Take the moment of a planned mark in these bytes from the plan; None if there is none."""
         for found in _MARK.finditer(data):
             moment = self.moments.pop(int(found[1]), None)
             if moment is not None:

@@ -52,9 +52,9 @@ class Known:
     cases: Mapping[str, Advice] = field(default_factory=dict)
 
     def hints(self, named: str | None, cases: Sequence[str] = ()) -> tuple[Hint, ...]:
-        """The hints for the gateway that names itself so, None for one that does not.
+        """The hints for the gateway `named` so in its responses, or None.
 
-        Those of these `cases`, such as "merged"; of the whole fault where there are none.
+        They are hints for `cases` of the fault, such as "merged", or for the whole fault without cases.
         """
         advice = [self.cases[case] for case in cases] or [self.advice]
         return tuple(hint for each in advice for hint in each.hints(named))

@@ -1,7 +1,7 @@
-"""Marks: the numbers in the arguments of calls, by which they are found in the log of the probe.
+"""Marks: numbers in the arguments of calls, which identify them in the log of the probe.
 
-Arguments of the probe's tools are bounded numbers, and `mark` of three tools is one from 0 to 999,999,999. A trial has
-`BLOCK` marks of its own: the first one names it, and each of its calls has that one or another one of the block.
+Three tools of the probe have an argument `mark`, a number from 0 to 999,999,999. A trial has a block of `BLOCK` marks,
+such as 7000 to 7999: 7000 names the trial, and each of its calls has a mark of the block.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import zlib
 from typing import Final
 
 BLOCK: Final = 1000
-"""More than the calls of the largest trial, which opens 301 streams."""
+"""The largest trial opens 301 streams."""
 
 _RUNS: Final = 999_000
-# No run has so many trials: the last run begins this many blocks before the end of the numbers.
+# A run has fewer trials. The highest first mark is this many blocks before the end of the numbers.
 _MOST_TRIALS: Final = 900
 _CALLS_OF_CLIENT: Final = 10
 _CLIENT: Final = "gateway-check-"
@@ -26,22 +26,22 @@ def first_mark(seed: int) -> int:
 
 
 def belongs(number: int, mark: int) -> bool:
-    """True if a mark is one of the block of a trial, which `mark` names."""
+    """True if a number is in the block of the trial `mark`."""
     return mark <= number < mark + BLOCK
 
 
 def of_run(number: int, first: int) -> bool:
-    """True if a mark is one of the run whose first mark this is; 0 is that of no run, and of each."""
+    """True if a number is in a block of the run with this first mark, or is 0, the default of the argument."""
     return number == 0 or first <= number < first + BLOCK * _MOST_TRIALS
 
 
 def client_mark(mark: int, client: int) -> int:
-    """The mark of one of several clients of a trial, counted from 0; the nine after it are those of its calls."""
+    """The mark of client 0, 1, … of a trial; its calls have the nine marks after it."""
     return mark + _CALLS_OF_CLIENT * (1 + client)
 
 
 def client_of(number: int, mark: int) -> int:
-    """The number of the client of a trial that sent the call with this mark."""
+    """The client (0, 1, …) of a call with this mark."""
     return (number - mark) // _CALLS_OF_CLIENT - 1
 
 
@@ -56,5 +56,5 @@ def named_mark(client: str) -> int | None:
 
 
 def number_in(text: str) -> int | None:
-    """A mark that was written as text, such as in a header; None where it is none."""
+    """A mark in text, such as the value of a header; None if the text is not a mark."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None

@@ -1,4 +1,4 @@
-"""The names of the probe's tools on the way through: guessed, or as a person says."""
+"""The names of the probe's tools at the gateway: given by the user, or guessed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pydantic_core import from_json
 
 
 class NamingError(ValueError):
-    """The names that were given are none, or do not fit the gateway; the message says why."""
+    """The given names are not valid, or the gateway does not list them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Names that are known. A `prefix` stands before each of them; `given` are single ones, by our own names."""
+    """What the user gives: a `prefix` of all names, such as "demo_", and single names by our own."""
 
     prefix: str = ""
     given: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
-        """The name of each of our tools there; tools that are not there are left out.
+        """The name of each of our tools at the gateway, without tools it does not list.
 
-        A tool that is not given is found by its prefix: the one that was given, or the one that most names there have
-        in common. Without one it is found by the same name, or by the only one that ends with it, `-` for `_`: an
-        aggregator may have tools of others, of any name. Raises `NamingError` where nothing of what was given is
-        there.
+        Names in `given` come first. The others are found by the given prefix, or by the prefix of more than half of the
+        gateway's names. Without a prefix a name is found if it is the same, or the only one with ours at its end (`-`
+        counts as `_`): an aggregator also lists tools of other servers. Raises `NamingError` if the gateway lists none
+        of the given names.
         """
         there = set(theirs)
         known = {own: name for own, name in self.given.items() if own in ours and name in there}
@@ -43,7 +43,7 @@ class Naming:
 
 
 GUESSED: Final = Naming()
-"""Nothing is given."""
+"""All names are guessed."""
 
 
 def read_names(text: str) -> Mapping[str, str]:
@@ -60,7 +60,7 @@ def read_names(text: str) -> Mapping[str, str]:
 def _guessed(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
     prefix = _common_prefix(ours, theirs)
     if prefix:
-        # A name without it is that of another server's tool.
+        # A tool without the prefix belongs to another server.
         plain = {_plain(other): other for other in theirs}
         return {name: plain[prefix + _plain(name)] for name in ours if prefix + _plain(name) in plain}
     known = set(theirs)
@@ -74,7 +74,7 @@ def _guessed(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
 
 
 def _common_prefix(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """The prefix of more than half of the names there that end as one of ours does; empty where there is none."""
+    """Of their names with one of ours at the end, more than half begin with it; empty if there is none."""
     own = [_plain(name) for name in ours]
     # A name may end as two of ours do: `demo_sync_with_progress` as `progress`, too.
     ends = [{_plain(other).removesuffix(name) for name in own if _plain(other).endswith(name)} for other in theirs]

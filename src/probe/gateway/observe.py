@@ -1,7 +1,7 @@
-"""Guesses from the log of a probe alone about the program before it: what is likely, and never more.
+"""Guesses about the program before a probe, from the log of the probe alone.
 
-A server cannot see that a stream is held back, since its socket takes the bytes at once. It sees how it is spoken to,
-when connections end, and what comes twice.
+A server cannot see that a stream is held back: its socket takes the bytes at once. It sees the form of requests (such
+as HTTP/1.0), when connections end, and which calls come twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS: Final = ("http.request", "http.closed", "message.received", "session.ope
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """Something that the log suggests: the check that would show it, and the entries that it rests on."""
+    """A guess: the check for it, such as `retry.twice`, and the entries it rests on."""
 
     check: str
     said: str
@@ -54,9 +54,9 @@ class _Session:
 
 @dataclass
 class Guesses:
-    """What the entries that were taken suggest. `take` them oldest first.
+    """Collects guesses from entries, oldest first.
 
-    It keeps a few words for each session and for each request that is open, and no message: a log of any length fits.
+    It keeps a few words for each session and each open request, and no message. So the log may have any length.
     """
 
     requests: int = 0
@@ -121,7 +121,7 @@ class Guesses:
             del self._calls[key]
 
     def likely(self) -> list[Likely]:
-        """The guesses, in the order in which a request meets a gateway."""
+        """The guesses, from the connection to the session."""
         headers = ", ".join(f"{name} ({count})" for name, count in self._headers.most_common())
         silent = [each for each in self._sessions.values() if not each.initialized]
         single = [each for each in self._sessions.values() if each.calls == 1]
@@ -157,7 +157,7 @@ def _of(sessions: Sequence[_Session]) -> _Found:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The guesses, the number of the `last` entry that was read, and how many had been pushed out of the log unread."""
+    """The guesses, the number of the `last` entry, and how many entries the log had dropped unread (`missed`)."""
 
     likely: Sequence[Likely]
     last: int
@@ -174,7 +174,7 @@ class Observed:
 
 
 async def observe(api: Target) -> Observed:
-    """Read the log of a probe as it stands, page by page, and say what is likely. Raises `BehindError`."""
+    """Read the log of a probe page by page, up to its present end. Raises `BehindError`."""
     guesses = Guesses()
     page = await page_of(api, "before=1000000000000&limit=1")
     run, last, since, missed = page["run"], page["last"], 0, 0

@@ -7,7 +7,7 @@ from typing import Final
 
 from .client.records import Exchange
 
-# Only what is printed as itself is taken of a stranger's text: the rest could move the cursor of a terminal.
+# Printable characters only: others, such as ESC, could move the cursor of a terminal.
 _HIDDEN: Final = re.compile(r"[^\x20-\x7e\u00a1-\ud7ff\ue000-\ufffd]+")
 _UNTRUSTED: Final = re.compile(r"certificate verify failed: (.*?)(?: \(_ssl|$)", re.IGNORECASE)
 _NO_TLS: Final = re.compile("wrong.version.number|record.layer.failure", re.IGNORECASE)
@@ -23,12 +23,12 @@ def clean(text: str) -> str:
 
 
 def is_final(answer: Exchange) -> bool:
-    """True if the same request fails the same way at any later time: the certificate, or TLS itself."""
+    """True if later requests fail, too: the certificate is not trusted, or the server has no TLS."""
     return _of_tls(answer) != ""
 
 
 def why(url: str, answer: Exchange) -> str:
-    """One line about an answer that is not the one of a probe."""
+    """The reason why this answer is not a probe's, on one line."""
     return clean(f"{url} {_of_tls(answer) or _of_status(answer) or _of_answer(answer)}")
 
 

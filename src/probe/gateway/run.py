@@ -1,4 +1,4 @@
-"""A run: every step on both ways, in turn, and the log of the probe beside it.
+"""A run: each step on both ways in turn, with its entries in the log of the probe.
 
 run             reaches both ways, then does the steps one after the other
   beside        the steps that wait most of their time, each in a task of its own
@@ -27,23 +27,23 @@ from .trials import Run, Trial
 
 # The probe logs the last bytes of a socket after the client has them.
 _LINGER_S = 0.05
-# No step lasts longer but those that are quiet on purpose.
+# The longest steps, `quiet` of 310 s, take less.
 _STEP_S = 400.0
 _REACH_S = 5.0
 _AGAIN_S = 0.5
-# The answers of gateways for a server that they do not reach.
+# The statuses of a gateway without a connection to its server.
 _NOT_YET = (502, 503, 504)
 
 
 class UnreachableError(Exception):
-    """A way does not lead to the probe; the message says what came instead."""
+    """A way does not lead to the probe; the message has the answer, such as its status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The questions, and both addresses. `api` is the probe's; `mark` is that of the first trial.
+    """Steps and addresses of a run. `api` is the probe's API, `mark` the mark of the first trial.
 
-    After `limit_s` seconds the run ends as it is.
+    After `limit_s` seconds the run ends with the finished trials.
     """
 
     direct: Target
@@ -64,7 +64,7 @@ class Options:
 
 @dataclass
 class Recorded:
-    """A run in the making: what is done so far, also where it is cancelled."""
+    """The results of a run so far; a cancelled run leaves them."""
 
     options: Options
     program: str
@@ -76,18 +76,18 @@ class Recorded:
     partial: str = ""
 
     def stop(self, why: str) -> None:
-        """Note why not all steps are done, such as "stopped by a signal". What is noted first counts."""
+        """Note why not all steps are done, such as "stopped by a signal". The first reason is kept."""
         done = {trial.step for trial in self._compared()}
         planned = {step.name for step in (*reach.STEPS, reach.MARKED_CALLS, *self.options.planned())}
         self.partial = self.partial or f"{why}: {len(done)} of {len(planned)} steps were done"
 
     def _compared(self) -> list[Trial]:
-        """The trials of the steps that were done on both ways: the last ones of a run that ends early may be half."""
+        """The trials of steps done on both ways: a run that ended early may have others."""
         ways = {way: {trial.step for trial in self.trials if trial.way == way} for way in WAYS}
         return [trial for trial in self.trials if all(trial.step in steps for steps in ways.values())]
 
     def run(self) -> Run:
-        """The run as it is by now."""
+        """The run up to now."""
         offers: dict[str, tuple[str, ...]] = {
             way: tuple(sorted(self.sides[way].offers)) if way in self.sides else () for way in WAYS
         }
@@ -109,7 +109,7 @@ class Recorded:
 
 
 class _Runner:
-    """Does the steps of one run and keeps what they bring."""
+    """Does the steps of one run and keeps the trials."""
 
     def __init__(self, recorded: Recorded, follower: Follower, tell: Callable[[str], None]) -> None:
         options = recorded.options
@@ -141,7 +141,7 @@ class _Runner:
         )
         through = sides["through"]
         through.names = self._recorded.options.naming.of(ours, theirs)
-        # A tool of another server may be called as one of ours is.
+        # A tool of another server may have the name of one of ours.
         others = {offer for offer in through.offers if not offer.startswith("tool:")}
         through.offers = others | {f"tool:{own}" for own in through.names}
         self._agree_on_era()
@@ -165,9 +165,9 @@ class _Runner:
             side.era = "modern" if "modern" in side.offers else "legacy"
 
     async def all(self, steps: Iterable[Step]) -> None:
-        """Do these steps: those with `beside` at the same time as the others, those that are `last` behind all.
+        """Do these steps: `beside` at the same time as the others, `last` after all.
 
-        Ends where the gateway answers nothing any more.
+        Ends early if the gateway stops answering.
         """
         with self._rest:
             await self._all(list(steps))
@@ -176,7 +176,7 @@ class _Runner:
         async with trio.open_nursery() as beside:
             for step in (each for each in steps if each.beside):
                 for way in WAYS:
-                    # Given here, in the order of the steps: tasks start in any.
+                    # Marks are given here, in the order of the steps: tasks start in any order.
                     beside.start_soon(self._once, step, way, 1, next(self._marks))
             await self._in_turn(step for step in steps if not (step.beside or step.last))
             if any(step.beside for step in steps):
@@ -201,7 +201,7 @@ class _Runner:
             await self._give_up(step)
 
     async def _give_up(self, step: Step) -> None:
-        """End the run: what comes after this would be blamed on the gateway step by step."""
+        """End the run: each later step would count as one more fault."""
         if self._recorded.partial:
             return
         self._recorded.stop(f"the gateway answers nothing any more since step {step.name}")
@@ -213,7 +213,7 @@ class _Runner:
         self._rest.cancel()
 
     async def _done(self, step: Step, side: Side, turn: int, mark: int) -> Taken | None:
-        """Do a step and keep what it brings. None where the gateway stops answering meanwhile."""
+        """Do a step and keep its trial. None if the gateway stops answering meanwhile."""
         await self._follower.catch_up()
         since = self._follower.next
         with trio.fail_after(_STEP_S):
@@ -249,10 +249,10 @@ def _more(side: Side) -> set[str]:
 
 
 async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: None) -> None:
-    """Fill `recorded`, which keeps what is done also where this is cancelled. Ends at the run's limit at the latest.
+    """Fill `recorded`, up to the run's limit or a cancellation.
 
-    `tell` hears what is done now. Raises `UnreachableError` and `NamingError`, and `BehindError` where the log cannot
-    be read.
+    `tell` is called with each step that begins, such as "time: fast". Raises `UnreachableError` and `NamingError`, and
+    `BehindError` if the log cannot be read.
     """
     with trio.move_on_after(recorded.options.limit_s) as limited:
         await _steps(recorded, tell)
@@ -274,10 +274,10 @@ async def _steps(recorded: Recorded, tell: Callable[[str], None]) -> None:
 
 
 def _check_came_through(recorded: Recorded) -> None:
-    """Raise `BehindError` where nothing that was sent through the gateway is in the log.
+    """Raise `BehindError` if the log has no request of the way through the gateway.
 
-    A gateway may answer all but calls by itself, and send them without headers, so one call with a mark is enough.
-    Where it offers no tool that takes one, any request does.
+    A gateway may answer everything but calls by itself, and may drop headers. So one call with a mark is enough.
+    Without a tool for marks, any request is.
     """
     trials = [trial for trial in recorded.trials if trial.way == "through"]
     if any(trial.behind.is_found(trial.mark) for trial in trials):
@@ -291,9 +291,9 @@ def _check_came_through(recorded: Recorded) -> None:
 
 
 async def wait_reached(through: Target, seconds: float) -> None:
-    """Wait until the gateway answers with anything but its own error.
+    """Wait until the gateway answers with another status than 502, 503 or 504.
 
-    Raises `UnreachableError` after that time, and at once for a certificate that is not trusted.
+    Raises `UnreachableError` after `seconds`, and at once for an untrusted certificate.
     """
     until = trio.current_time() + seconds
     side = Side("through", through)

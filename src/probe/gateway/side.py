@@ -24,26 +24,26 @@ Way: TypeAlias = Literal["direct", "through"]
 WAYS: Final[tuple[Way, ...]] = ("direct", "through")
 Era: TypeAlias = Literal["modern", "legacy"]
 ERAS: Final[tuple[Era, ...]] = ("modern", "legacy")
-"""Those of which a step takes the first that both ways offer."""
+"""By preference: steps use the first one that both ways offer."""
 
 ACCEPT: Final = ("Accept", "application/json, text/event-stream")
 JSON_TYPE: Final = ("Content-Type", "application/json")
-# By it a request without a mark in its arguments is found in the log, where the gateway passes headers on.
+# For requests without arguments. The log has it if the gateway passes headers on.
 MARK_HEADER: Final = "X-Probe-Mark"
 ANSWER_S = 10.0
 CAPABILITIES: Final[Json] = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}}}
 """The client's capabilities: more than it needs, to show whether the gateway passes them on."""
 
-# The parameter that the header Mcp-Name repeats.
+# By method, the parameter repeated in the header Mcp-Name.
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId"}
 
 
 @dataclass
 class Side:
-    """A way to the probe. `names` are the tools as this way calls them; the first phase fills `offers` and `era`.
+    """A way to the probe. `names` are its names of our tools, `offers` its features, such as "tool:fail".
 
-    `era` is the same on both ways, where they have one in common: what is compared is then of one era. `doubt` is set
-    by the second of two exchanges in a row that got no answer, and replaced by the next answer.
+    The first phase fills `offers` and `era`; `era` is the same on both ways if they have a common one. `doubt` is set
+    after two exchanges in a row without an answer, and replaced after the next answer.
     """
 
     way: Way
@@ -61,7 +61,7 @@ class Side:
         return self.names.get(name, name)
 
     async def ask(self, sending: Sending, seconds: float | None = None) -> Exchange:
-        """One exchange to its end, or for so many seconds, `ANSWER_S` where none are given."""
+        """Run one exchange to its end, for at most `seconds`, or `ANSWER_S` by default."""
         answer = await exchange(self.mcp, sending, ANSWER_S if seconds is None else seconds)
         self._unanswered = self._unanswered + 1 if answer.status is None else 0
         if self._unanswered == 2:
@@ -77,7 +77,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class LegacySession:
-    """A legacy session: the exchanges that opened it, and its id, None where there is none."""
+    """A legacy session: its opening exchanges, and its id or None."""
 
     opened: tuple[Exchange, ...]
     id: str | None
@@ -92,7 +92,7 @@ class LegacySession:
 
 
 def client_info(mark: int) -> Json:
-    """The client of a trial: its name is found again where a gateway passes it on."""
+    """The client of a trial. Its name has the mark, and some gateways pass it on."""
     return {"name": client_name(mark), "version": "1"}
 
 
@@ -178,7 +178,7 @@ def modern_call(
 
 
 def with_headers(sending: Sending, *more: tuple[str, str]) -> Sending:
-    """A copy with more headers, which replace those of the same name."""
+    """A copy with more headers; they replace headers of the same name."""
     names = {name.lower() for name, _ in more}
     kept = [(name, value) for name, value in sending.headers if name.lower() not in names]
     return replace(sending, headers=(*kept, *more))
@@ -186,7 +186,7 @@ def with_headers(sending: Sending, *more: tuple[str, str]) -> Sending:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A client in the era of its way: its requests have what that era asks for. `session` is None in the modern one."""
+    """A client in the era of its way. `session` is None in the modern era."""
 
     side: Side
     mark: int
@@ -194,7 +194,7 @@ class Conversation:
 
     @property
     def opened(self) -> tuple[Exchange, ...]:
-        """The exchanges that began it."""
+        """The exchanges before its first request."""
         return () if self.session is None else self.session.opened
 
     def listing(self, name: str) -> Sending:
@@ -206,7 +206,7 @@ class Conversation:
     def call(
         self, name: str, tool: str, arguments: Mapping[str, Any], *, id: int = 1, token: int | str | None = None
     ) -> Sending:
-        """`tools/call`, with progress where there is a token. Only a session needs ids that differ."""
+        """`tools/call`, with progress where there is a token. Only a session needs different ids."""
         if self.session is None:
             return modern_call(self.side, name, tool, arguments, mark=self.mark, token=token)
         return in_session(name, call(self.side, tool, arguments, id=id, token=token), self.session)

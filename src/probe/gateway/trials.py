@@ -30,10 +30,9 @@ class RunError(ValueError):
 class Trial:
     """One step, once, on one way.
 
-    `mark` stands in the arguments of its calls, or one of the block that begins with it (`marks.py`); 0 where the step
-    was skipped. `moments` are what the
-    client did, in seconds since the epoch. `behind` are the entries of the log about it. `skipped` says why the step
-    could not be done on this way.
+    `mark` begins its block of marks (`marks.py`); 0 for a skipped step. `moments` are actions of the client, such as
+    "closed", in seconds since the epoch. `behind` are its entries in the log. `skipped` is the reason why the step was
+    not done.
     """
 
     step: str
@@ -60,10 +59,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All trials of a run, with what was offered on both ways. `log` is the run of the log that `api` gave.
+    """All trials of a run, with the offers of both ways. `log` identifies the run of the probe at `api`.
 
-    `names` are what the probe's tools are called through the gateway. `partial` says why not all steps were done; it is
-    empty for a whole run. `others` is true where another run used the probe meanwhile.
+    `names` are the gateway's names of the probe's tools. `partial` is the reason why steps are missing, empty for a
+    complete run. `others` is true if another run used the probe meanwhile.
     """
 
     program: str

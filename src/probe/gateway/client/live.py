@@ -5,8 +5,8 @@
         await live.close()
     record = live.record()
 
-The nursery of `exchanging` owns the one task that reads: it stamps what comes as it comes, whatever the caller waits
-for. Leaving the block closes the connection.
+The nursery of `exchanging` has one task. It reads, and notes the time of each arrival, also while the caller waits for
+something else. The end of the block closes the connection.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from .target import Target, connect
 
 _READ_BYTES = 64 * 1024
 _WAIT_S = 10.0
-# Bodies beyond this are counted and not kept: nothing that the probe sends is larger.
+# More of a body is not kept: the probe's largest result has 16 MB.
 _MOST_BODY = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """A request. `headers` come after those of the target; a header that is named here replaces the usual one."""
+    """A request. `headers` follow those of the target, and replace usual ones of the same name."""
 
     name: str
     method: str = "POST"
@@ -65,7 +65,7 @@ class _Wire(Protocol):
 
 
 class Live:
-    """An exchange that runs. Made by `exchanging`."""
+    """A running exchange, made by `exchanging`."""
 
     def __init__(self, sending: Sending, size: int) -> None:
         self._draft = Draft(sending.name, "HTTP/1.1", sending.method, size, time.time())
@@ -77,38 +77,38 @@ class Live:
 
     @property
     def messages(self) -> list[Arrived]:
-        """The messages that have arrived so far."""
+        """The messages so far."""
         return self._draft.messages
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes."""
+        """True once the exchange has ended."""
         return self._draft.end is not None
 
     @property
     def status(self) -> int | None:
-        """The status, once the head has come."""
+        """The status; None before the head."""
         return self._draft.status
 
     @property
     def body(self) -> bytes:
-        """The body so far, of a response that is no event stream."""
+        """The body so far; empty for an event stream."""
         return bytes(self._draft.body)
 
     def record(self) -> Exchange:
-        """The exchange as it is by now."""
+        """The exchange up to now."""
         return self._draft.finish(time.time())
 
     async def wait_head(self, seconds: float = _WAIT_S) -> bool:
-        """Wait for the head of the response; whether it came in time."""
+        """Wait for the head or the end; True if it came in time."""
         return await self._wait(lambda: self._draft.status is not None, seconds)
 
     async def wait_messages(self, count: int, seconds: float = _WAIT_S) -> bool:
-        """Wait for so many messages; whether they came in time."""
+        """Wait for `count` messages or the end; True if they came in time."""
         return await self._wait(lambda: len(self._draft.messages) >= count, seconds)
 
     async def wait_method(self, method: str, seconds: float = _WAIT_S) -> Json | None:
-        """Wait for a message of this method; None where none came in time."""
+        """Wait for a message of this method; None if none came in time."""
         found: list[Json] = []
 
         def came() -> bool:
@@ -119,7 +119,7 @@ class Live:
         return found[0] if found else None
 
     async def wait_over(self, seconds: float = _WAIT_S) -> bool:
-        """Wait for the end; whether it came in time."""
+        """Wait for the end; True if it came in time."""
         return await self._wait(lambda: False, seconds)
 
     async def _wait(self, met: Callable[[], bool], seconds: float) -> bool:
@@ -129,7 +129,7 @@ class Live:
         return met() or self.over
 
     async def close(self) -> None:
-        """Go away: RST_STREAM on HTTP/2, else the connection is closed."""
+        """End the exchange: RST_STREAM on HTTP/2, else close the connection."""
         self._closing = True
         if self.over or self._stream is None:
             return
@@ -141,7 +141,7 @@ class Live:
             await trio.aclose_forcefully(self._stream)
 
     async def run(self, to: Target, sending: Sending) -> None:
-        """Send and read until the end. Owns the connection."""
+        """Send and read until the end; closes the connection."""
         try:
             stream, protocol = await connect(to)
         except OSError as error:
@@ -168,7 +168,7 @@ class Live:
         try:
             await stream.send_all(data)
         except trio.BrokenResourceError:
-            # The answer to what was sent too much may be there already.
+            # A server may have answered before it has read all of a large request.
             self._draft.problem = "the connection was closed while the request was sent"
         except trio.ClosedResourceError:
             pass
@@ -227,7 +227,7 @@ class Live:
             elif item.data:
                 self._arrived(item.data, item.id, now)
             else:
-                # A priming event: the HTML standard has readers drop it, but it shows that the stream began.
+                # An event without data, such as the first one of 2025-11-25: it shows the beginning of the stream.
                 self._draft.comments.append(now)
 
     def _whole(self, now: float) -> None:
@@ -257,7 +257,7 @@ def _is(message: Json | None, method: str) -> TypeGuard[Json]:
 
 @asynccontextmanager
 async def exchanging(to: Target, sending: Sending) -> AsyncIterator[Live]:
-    """Run one exchange as long as the block; whatever goes wrong on the wire is in its record, and raises nothing."""
+    """Run one exchange during the block. Errors on the wire raise no exception: the record has them."""
     live = Live(sending, len(sending.body))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(live.run, to, sending)
@@ -266,7 +266,7 @@ async def exchanging(to: Target, sending: Sending) -> AsyncIterator[Live]:
 
 
 async def exchange(to: Target, sending: Sending, seconds: float = _WAIT_S) -> Exchange:
-    """Run one exchange to its end, or until so many seconds have passed."""
+    """Run one exchange to its end, for at most `seconds`."""
     async with exchanging(to, sending) as live:
         await live.wait_over(seconds)
     return live.record()
@@ -281,7 +281,7 @@ def headers_of(to: Target, sending: Sending) -> Headers:
 
 
 def request_bytes(to: Target, sending: Sending) -> bytes:
-    """The request as HTTP/1.1 writes it, the letters of its headers as they are given."""
+    """The request as bytes of HTTP/1.1; the names of headers keep their case."""
     lines = [f"{sending.method} {to.path} HTTP/1.1", f"Host: {sending.authority or to.authority}"]
     lines += [f"{name}: {value}" for name, value in headers_of(to, sending)]
     return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + sending.body
@@ -301,9 +301,9 @@ def message_sending(name: str, message: Any, headers: Headers) -> Sending:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The result of many streams: the limit that the peer named, and when the head of each stream came, in seconds.
+    """The result of `open_many`: the peer's limit of streams, and the seconds until the head of each stream.
 
-    `refused` counts streams that were reset, `limit` is None where none was named.
+    `limit` is None if the peer has set none; `refused` counts reset streams.
     """
 
     limit: int | None
@@ -313,9 +313,9 @@ class Streams:
 
 
 async def open_many(to: Target, sendings: Sequence[Sending], seconds: float) -> Streams:
-    """Send all of these at once on one connection, as far as the peer's limit lets; wait so many seconds for heads.
+    """Send these requests at once on one connection, up to the peer's limit; wait `seconds` for the heads.
 
-    Requests beyond the limit wait here, as RFC 9113 section 5.1.2 asks of a client.
+    The others wait for a free stream (RFC 9113 section 5.1.2).
     """
     try:
         stream, protocol = await connect(to)

@@ -1,4 +1,4 @@
-"""The record of an exchange: plain values, which go into a file of the run and come back."""
+"""The record of an exchange: plain values, written to the file of a run and read back."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...wire.jsonrpc import Json, encode
 from .response import End, Framing, Headers
 
 KEPT_BYTES: Final = 512 * 1024
-"""A larger message is kept as its digest alone, and of a body its beginning. An aggregator lists hundreds of tools."""
+"""A larger message is kept as its digest alone. An aggregator's list of hundreds of tools is smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A message that arrived: `at` seconds since the epoch, with the id of its event, if it had one.
+    """A message, received `at` seconds since the epoch, with the id of its event or None.
 
-    `digest` is that of the message without what a gateway may add; `message` is None where it is too large to keep.
+    `digest` leaves out what a gateway may add. `message` is None if it is larger than `KEPT_BYTES`.
     """
 
     at: float
@@ -30,10 +30,10 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and what came back. Times are seconds since the epoch, None for what never came.
+    """One request and its response. Times are seconds since the epoch, None for parts that did not arrive.
 
     `name` is unique within its trial. `headers` are the response's, as received. `comments` are the times of the
-    comments of an event stream. `faults` say what is wrong with the framing. `protocol` is that of the connection.
+    comments of an event stream. `faults` are breaches of the framing. `protocol` is the connection's, such as HTTP/2.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Exchange:
 
     @property
     def answer(self) -> Json | None:
-        """The last message, where that is a response."""
+        """The last message if it is a response."""
         last = self.messages[-1].message if self.messages else None
         return last if last is not None and ("result" in last or "error" in last) else None
 
@@ -97,7 +97,7 @@ def exchange_from(value: Mapping[str, Any]) -> Exchange:
 
 
 def digest(message: Any) -> str:
-    """A digest of the meaning of a message: without its id, `_meta`, which anybody may add to, and `isError` of false.
+    """A digest of the meaning of a message: without its id, `_meta` (a gateway may add to it) and `isError: false`.
 
     2025-11-25 schema, CallToolResult: "If not set, this is assumed to be false".
     """
@@ -114,7 +114,7 @@ def _plain(value: Any, *, top: bool = False) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, float) and value.is_integer():
-        # JSON has one kind of number. The type is checked where it matters to a client: in ids and tokens.
+        # JSON has one kind of number: 7.0 is 7. `checks.fidelity.ids` compares the types of ids and tokens.
         return int(value)
     return value
 
@@ -141,7 +141,7 @@ class Draft:
     problem: str = ""
 
     def finish(self, now: float) -> Exchange:
-        """The record; what has not ended by now has timed out."""
+        """The record; an exchange without an end has timed out."""
         values: dict[str, Any] = {name: getattr(self, name) for name in Draft.__slots__}
         body = cast("bytearray", values.pop("body"))
         return Exchange(

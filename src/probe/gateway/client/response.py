@@ -2,8 +2,8 @@
 
 Each reader has no socket: `receive` takes bytes and gives what they bring, `receive_eof` what the end means.
 
-RFC 9112 lets a client accept much that is wrong, such as LF for CRLF. A gateway with such faults breaks other clients.
-So each deviation of the framing is a `Fault` here, and reading ends at the first one.
+RFC 9112 lets a client accept some breaches, such as LF for CRLF. A gateway with these breaks other clients. So each
+breach of the framing is a `Fault` here, and reading ends at the first one.
 
     head -> body (chunks, length or until close) -> ended
       any state -> broken, at the first fault
@@ -38,7 +38,7 @@ _NO_BODY = (204, 304)
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """The head of the response came."""
+    """Status and headers of the response."""
 
     status: int
     headers: Headers
@@ -48,21 +48,21 @@ class ResponseHead:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A part of the body came."""
+    """A part of the body."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The response is over."""
+    """The end of the response."""
 
     how: End
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The framing is not as RFC 9112, or RFC 9113, says; nothing more is read."""
+    """A breach of RFC 9112 or RFC 9113; reading ends here."""
 
     what: str
 
@@ -75,7 +75,7 @@ class _FaultError(ValueError):
 
 
 class ResponseReader:
-    """One response to a request that is no HEAD and no CONNECT."""
+    """Reads one response; the request was neither HEAD nor CONNECT."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -87,11 +87,11 @@ class ResponseReader:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is read."""
+        """True once reading has ended."""
         return self._read is None
 
     def receive(self, data: bytes) -> Iterator[Seen]:
-        """Take bytes; returns the parts of a response that they bring, in order."""
+        """Take bytes; gives the parts of the response, in order."""
         self._buffer += data
         while self._read is not None:
             try:
@@ -107,7 +107,7 @@ class ResponseReader:
             yield Fault(f"{len(self._buffer)} bytes follow the end of the response")
 
     def receive_eof(self) -> Iterator[Seen]:
-        """Take the end of the connection; returns what it means for the response."""
+        """Take the end of the connection; gives `Ended` unless the response was over."""
         if self._read is None:
             return
         self._read = None
@@ -236,7 +236,7 @@ _WINDOW = 16 * 1024 * 1024
 
 
 class Response2:
-    """Fed what the connection receives; `to_send` is what must be written after each call."""
+    """Reads the response to one request on an HTTP/2 connection. The caller writes `to_send()` after each call."""
 
     def __init__(self) -> None:
         config = h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
@@ -250,7 +250,7 @@ class Response2:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is read."""
+        """True once reading has ended."""
         return self._over
 
     def request(self, pseudo: Headers, headers: Headers, body: bytes) -> None:
@@ -267,13 +267,13 @@ class Response2:
         return self._connection.data_to_send()
 
     def reset(self) -> None:
-        """Give up the stream: RST_STREAM with CANCEL."""
+        """Send RST_STREAM with CANCEL."""
         if not self._over:
             self._over = True
             self._connection.reset_stream(self._stream, h2.errors.ErrorCodes.CANCEL)
 
     def receive(self, data: bytes) -> Iterator[Seen]:
-        """Take bytes; returns the parts of the response on the stream that they bring."""
+        """Take bytes; gives the parts of the response, in order."""
         try:
             events = self._connection.receive_data(data)
         except h2.exceptions.ProtocolError as error:
@@ -285,7 +285,7 @@ class Response2:
         self._send_body()
 
     def receive_eof(self) -> Iterator[Seen]:
-        """The connection ended."""
+        """Take the end of the connection."""
         if not self._over:
             self._over = True
             yield Ended("cut")
@@ -310,7 +310,7 @@ class Response2:
             yield Ended("cut")
 
     def _is_lost(self, event: h2.events.ConnectionTerminated) -> bool:
-        # RFC 9113 section 6.8: streams up to the last one that is named may still be answered.
+        # RFC 9113 section 6.8: responses may still come on streams up to the last one in GOAWAY.
         return (event.last_stream_id or 0) < self._stream
 
     def _send_body(self) -> None:
@@ -323,7 +323,7 @@ class Response2:
             self._connection.send_data(self._stream, part, end_stream=not self._unsent)
 
 
-# A CR at the end may be half of a line end.
+# A CR at the end may be the first half of CRLF.
 _LINE = re.compile(rb"\r\n|\n|\r(?=[^\n])", re.DOTALL)
 
 
@@ -336,11 +336,11 @@ class Event:
 
 
 class Comment:
-    """A line that begins with a colon."""
+    """A comment, such as the line `: keep-alive`."""
 
 
 class EventReader:
-    """Fed the body of one response."""
+    """Reads an event stream as the HTML standard does."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -349,7 +349,7 @@ class EventReader:
         self._has_data = False
 
     def receive(self, data: bytes) -> Iterator[Event | Comment]:
-        """Take bytes; returns the events that they complete."""
+        """Take bytes; gives the events and comments in order."""
         # Joined and split once per call: a result of megabytes in one line comes in thousands of parts.
         self._buffer += data
         if b"\n" not in data and b"\r" not in data:

@@ -1,4 +1,4 @@
-"""The endpoint to connect to, and the headers that go with each request."""
+"""The endpoint to connect to, with the headers of each request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _CONNECT_S = 10.0
 
 
 class TargetError(ValueError):
-    """The address is none; the message says why."""
+    """The address is not valid, such as `ftp://host`."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """An endpoint: `path` has its query. `headers` go with each request; their values are in no report.
+    """An endpoint. `path` includes the query, such as `/mcp?client=a`. No report has the values of `headers`.
 
-    `tls` is None for plain text. With `h2` "auto" HTTP/2 is spoken where TLS agrees on it, with "always" also without.
+    `tls` is None for plain text. With `h2` "auto" the protocol is HTTP/2 if ALPN selects it, with "always" also without
+    TLS.
     """
 
     url: str
@@ -44,7 +45,7 @@ class Target:
         return host if self.port == usual else f"{host}:{self.port}"
 
     def at(self, path: str) -> Target:
-        """A target on the same server with another path, without the headers of the endpoint."""
+        """The same server and headers with another path."""
         return replace(self, path=path)
 
 
