@@ -32,7 +32,7 @@ _PRODUCTS: Final = ("server", "via", "x-powered-by", "x-varnish")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The finding of one check. `calls` are the calls at the probe that it rests on, by way."""
+    """The finding of one check. `calls` are its calls at the probe, by way."""
 
     fault: Known
     verdict: Verdict
@@ -49,7 +49,7 @@ class CheckResult:
 
 
 def judge(run: Run, checks: Iterable[Check] = CHECKS) -> list[CheckResult]:
-    """The findings of all checks whose steps were done."""
+    """The findings of the checks that had their steps done."""
     case = Case(run)
     product = product_of(run)
     done = {trial.step for trial in run.trials}
@@ -75,7 +75,7 @@ def _finding(case: Case, check: Check, product: str | None) -> CheckResult:
 
 
 def _require(case: Case, check: Check) -> None:
-    """Raise `UnjudgedError` if what a check needs is not offered, or was not reached."""
+    """Raise `UnjudgedError` if a way does not offer the check's steps."""
     trials = [trial for step in check.steps for trial in case.run.of(step, "through")]
     if trials and all(trial.skipped for trial in trials):
         raise not_applicable(trials[0].skipped)
@@ -94,7 +94,7 @@ def _calls(case: Case, check: Check) -> Mapping[str, tuple[str, ...]]:
 
 
 def product_of(run: Run) -> str | None:
-    """The gateway as its responses name it, where they do what the direct ones do not."""
+    """The names of the gateway in its responses, such as "nginx/1.27" in Server, without those of the direct way."""
     named = {way: _names(run, way) for way in ("direct", "through")}
     new = [name for name in named["through"] if name not in named["direct"]]
     return ", ".join(new) or None

@@ -1,4 +1,4 @@
-"""Is what arrives what was sent: ids and tokens, results, errors, headers, sizes."""
+"""Do messages arrive unchanged: ids and tokens, results, errors, headers, sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..client.records import Exchange
 from ..script.fidelity import IDS
 from ..side import Way
 from ..trials import Trial
-from .verdict import Case, Check, Seen, compared, listed, listing, members, not_applicable, told, unclear
+from .verdict import Case, Check, Seen, compared, listed, listing, members, not_applicable, permitted, unclear
 
 
 def framing(case: Case) -> list[str]:
@@ -68,7 +68,7 @@ def tool_errors(case: Case) -> Seen:
 
 
 def results(case: Case) -> Seen:
-    """Found if a result does not arrive, or with other content (`records.digest` says what does not count)."""
+    """Found if a result does not arrive, or with another content, compared by `records.digest`."""
     pairs = [
         (own, theirs[own.name])
         for ours, theirs in _pairs(case, "results", "large.quick", "large")
@@ -101,7 +101,7 @@ def ids(case: Case) -> Seen:
     if wrong:
         return compared("as sent", "changed", found=True, evidence=listed(wrong, 3))
     if rewritten:
-        return told(
+        return permitted(
             "as sent", f"{rewritten} of {len(IDS)} rewritten", "the probe sees others; the client gets its own back"
         )
     return compared("as sent", "as sent", found=False)
@@ -111,7 +111,7 @@ _PROGRESS: Final = "notifications/progress"
 
 
 def large_ids(case: Case) -> list[str]:
-    """The ids, such as 2**53 + 1, of requests that the probe answers and the gateway refuses."""
+    """The ids, such as 2**53 + 1, refused by the gateway and answered by the probe."""
     direct, through = case.pair("ids")
     return [
         repr(value)
@@ -121,17 +121,17 @@ def large_ids(case: Case) -> list[str]:
 
 
 def origin(case: Case) -> list[str]:
-    """The requests with a foreign Host or Origin that the probe refuses with 403 and the gateway lets pass."""
+    """The requests with a foreign Host or Origin that get 403 from the probe and pass the gateway."""
     direct, through = case.pair("origins")
     asked = [item for item in through.exchanges if item.name in direct and direct[item.name].status == 403]
     if not asked:
         raise unclear("the probe itself let them pass")
-    # With status 200 a gateway may also send the refusal of the server, or a page of another host that it serves.
+    # Status 200 without a result may be the server's refusal, or a page of another host.
     return [f"{item.name}: 403, through {item.status}" for item in asked if item.status == 200 and item.result]
 
 
 def limit(step: str, case: Case) -> Seen:
-    """Found if the gateway refuses a body of `BODIES` bytes or one of `HEADS` (9 KB and more) that the probe takes."""
+    """Found if the gateway refuses a body of `BODIES` or a head of `HEADS`, such as 60,000 bytes, unlike the probe."""
     direct, through = case.pair(step)
     taken = {item.name for item in direct.exchanges if item.status == 200 and item.name != "initialize"}
     refused = [item for item in through.exchanges if item.name in taken and item.status != 200]
@@ -144,12 +144,12 @@ _MUST: Final = frozenset({"authorization", "traceparent", "x-mixed"})
 
 
 def headers(case: Case) -> Seen:
-    """Found if a header that clients need is lost. Others that are lost or merged are only told."""
+    """Found if a header is lost that clients need; changed if another one is lost or merged."""
     direct, through = case.pair("headers")
     ours, theirs = _at_probe(direct), _at_probe(through)
     if ours is None or theirs is None:
         raise unclear("the request was not found at the probe")
-    # A gateway with sessions of its own, or with none, is judged by those.
+    # Other checks are about sessions of the gateway's own.
     missing = [name for name in lost(ours, theirs) if name != "mcp-session-id"]
     changed = [f"X-Twice arrived as {', '.join(map(repr, theirs['x-twice']))}"] if _merged(ours, theirs) else []
     refused = [
@@ -163,14 +163,14 @@ def headers(case: Case) -> Seen:
     if gone or refused:
         seen = compared("all", f"{len(missing)} lost", found=True, evidence=evidence)
     elif missing or changed:
-        seen = told("all", f"{len(missing)} lost, {len(changed)} merged", evidence)
+        seen = permitted("all", f"{len(missing)} lost, {len(changed)} merged", evidence)
     else:
         seen = compared("all", "all", found=False)
     return replace(seen, cases=_cases(missing, merged=bool(changed)) if not refused else ())
 
 
 def _cases(missing: Sequence[str], *, merged: bool) -> tuple[str, ...]:
-    """The parts of the fault that have hints of their own; none where another header is lost, too."""
+    """The cases with hints of their own; none if another header is lost, too."""
     own = {"authorization": "authorization", "x_under_score": "underscore"}
     if any(name not in own for name in missing):
         return ()
@@ -193,7 +193,7 @@ def _at_probe(trial: Trial) -> dict[str, list[str]] | None:
 
 
 def encoding(case: Case) -> Seen:
-    """Found if an event stream arrives with Content-Encoding, which `no-transform` forbids."""
+    """Found if an event stream arrives with Content-Encoding, forbidden by `no-transform`."""
     direct, through = case.pair("encoding")
     ours, theirs = (trial["call"].header("content-encoding") for trial in (direct, through))
     if through["call"].status != 200:

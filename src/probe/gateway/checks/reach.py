@@ -1,4 +1,4 @@
-"""Is the probe reached, by whom, and what is offered: revisions, lists, sessions, capabilities."""
+"""Is the probe reached, by which client, and with which offers: revisions, lists, sessions, capabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from ..marks import client_of
 from ..naming import GUESSED
 from ..side import CAPABILITIES
 from ..trials import Trial
-from .verdict import Case, Check, Seen, UnjudgedError, compared, listed, listing, members, not_applicable, told, unclear
+from .verdict import (
+    Case,
+    Check,
+    Seen,
+    UnjudgedError,
+    compared,
+    listed,
+    listing,
+    members,
+    not_applicable,
+    permitted,
+    unclear,
+)
 
 _NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
 
@@ -27,28 +39,28 @@ def http10(case: Case) -> Seen:
 
 
 def _versions(case: Case, way: Any) -> list[str]:
-    """The versions of the requests with a mark; where the gateway takes all marks off, of all that came."""
+    """The versions of the requests with a mark, or of all requests if the gateway removes all marks."""
     trials = [trial for trial in case.run.trials if trial.way == way]
     heads = [row for trial in trials for row in trial.behind.own_requests(trial.mark)]
     if not heads and not case.run.others:
         heads = [row for trial in trials for row in trial.behind.requests()]
-    # Steps that run beside each other see the same requests without a mark.
+    # Steps beside each other share the requests without a mark.
     return [row["http_version"] for row in {row["seq"]: row for row in heads}.values()]
 
 
 def modern(case: Case) -> Seen:
-    """Tells that the gateway refuses 2026-07-28, or that its calls reach the probe in another revision."""
+    """Changed if the gateway refuses 2026-07-28, or if its calls reach the probe in another revision."""
     both = case.both("reach.modern")
     if both is None or not case.offers("modern", "direct"):
         raise not_applicable("the probe itself was not asked")
     if not case.offers("modern", "through"):
         answer = both[1]["discover"]
         code = "" if answer.error_code is None else f", error {answer.error_code}"
-        return told("200", f"{answer.status}{code}", "2026-07-28 is refused; its checks are left out")
+        return permitted("200", f"{answer.status}{code}", "2026-07-28 is refused; its checks are left out")
     calls = [call for trial in case.of("progress.modern", "through") for call in trial.behind.calls(trial.mark)]
     spoken = sorted({call.started["revision"] for call in calls} - {V2026_07_28})
     if spoken:
-        return told(V2026_07_28, listed(spoken), "calls of 2026-07-28 reach the probe in another revision")
+        return permitted(V2026_07_28, listed(spoken), "calls of 2026-07-28 reach the probe in another revision")
     return compared(V2026_07_28, V2026_07_28, found=False)
 
 
@@ -79,7 +91,7 @@ def lists(case: Case) -> Seen:
     counts: list[str] = []
     for member in ("tools", "resources", "prompts"):
         ours, theirs = (trial.facts["lists"][member] for trial in both)
-        # A kind of thing that is not offered at all is another fault: a capability that is missing.
+        # A missing capability, such as `prompts`, is another fault.
         if f"legacy.{member}" in case.run.offers["through"]:
             found = case.run.names if member == "tools" else GUESSED.of(ours, theirs)
             missing += [name for name in ours if name not in found]
@@ -93,7 +105,7 @@ def capabilities(case: Case) -> Seen:
     """Found if a session at the probe declares other capabilities than its client did."""
     seen = set(members(_opened(case, 0)["capabilities"]))
     try:
-        of_none = set(members(_opened(case, 1)["capabilities"]))  # of a client that declares nothing
+        of_none = set(members(_opened(case, 1)["capabilities"]))  # the client without capabilities
     except UnjudgedError:
         of_none = set()
     invented = sorted((seen - set(CAPABILITIES)) | of_none)
@@ -111,7 +123,7 @@ def initialized(case: Case) -> Seen:
 
 
 def _opened(case: Case, client: int) -> Row:
-    """The beginning of the session at the probe in which a client's call ran."""
+    """The `session.opened` of a client's call at the probe."""
     session = _session_of_call(case, client)
     opened = case.of("reach.call", "through")[0].behind.of("session.opened", session=session)
     if not opened:
@@ -120,7 +132,7 @@ def _opened(case: Case, client: int) -> Row:
 
 
 def _session_of_call(case: Case, client: int) -> str:
-    """The session at the probe in which a client's call ran: no other session is known to be the client's."""
+    """The session of a client's call at the probe; only its call identifies it."""
     trial = case.one("reach.call", "through")
     if trial is None or not case.offers("legacy", "through"):
         raise not_applicable(_NO_LEGACY)
@@ -152,7 +164,7 @@ def header(case: Case) -> Seen:
 
 
 def unknown(case: Case) -> Seen:
-    """Found if a request with an unknown session id, or with that of a deleted session, gets 200."""
+    """Found if a request with the id of an unknown or deleted session gets 200."""
     both = case.both("reach.legacy")
     if both is None or "unknown session" not in both[1]:
         raise not_applicable("the gateway works without sessions")
@@ -165,7 +177,7 @@ def unknown(case: Case) -> Seen:
 
 
 def deleted(case: Case) -> Seen:
-    """Found if DELETE leaves the session at the probe open. That the gateway refuses it with 405 is only told."""
+    """Found if DELETE leaves the session at the probe open; changed if the gateway refuses it with 405."""
     both = case.both("reach.call")
     if both is None or "0 delete" not in both[1]:
         raise not_applicable("the gateway works without sessions")
@@ -175,7 +187,7 @@ def deleted(case: Case) -> Seen:
     if closed:
         return compared("closed", "closed", found=False)
     if status == 405:
-        return told("204", "405", "the gateway does not let clients end sessions, which is allowed")
+        return permitted("204", "405", "the gateway does not let clients end sessions, which is allowed")
     return compared("closed", "open", found=True, evidence=f"DELETE got {status}; the probe's session stayed open")
 
 
@@ -218,7 +230,7 @@ def each(case: Case) -> Seen:
 
 
 def sticky(case: Case) -> list[str]:
-    """The requests of sessions just opened that get 404, as one sentence."""
+    """The count of requests in new sessions with 404, as one sentence."""
     trial = case.one("sessions", "through")
     if trial is None:
         raise not_applicable(_NO_LEGACY)
@@ -227,7 +239,7 @@ def sticky(case: Case) -> list[str]:
 
 
 def answers(case: Case) -> Seen:
-    """The gateway has stopped to answer, whatever it is asked."""
+    """Found if the gateway has stopped answering, whatever the request."""
     direct, through = (case.of("answers", way)[-1] for way in ("direct", "through"))
     ours, theirs = direct["discover"], through["discover"]
     if ours.status is None:

@@ -1,4 +1,4 @@
-"""Checks of things that come back later: broken streams, questions, tasks, subscriptions; and other transports."""
+"""Resumed streams, questions, tasks, subscriptions, other transports, and broken connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HELD: Final = "the streams are held back: stream.held"
 
 
 def resume(case: Case) -> Seen:
-    """Found if a stream that broke has no ids of events, or Last-Event-ID does not bring the rest of it."""
+    """Found if a broken stream has no ids of events, or if Last-Event-ID does not bring its rest."""
     direct, through = case.pair("resume")
     if "rest" not in direct:
         raise unclear("the direct way itself has no ids of events")
@@ -128,7 +128,7 @@ def twice(case: Case) -> Seen:
 
 
 def refused(case: Case) -> Seen:
-    """Found if a call that broke is sent again while the first one runs, so that the probe refuses the second one."""
+    """Found if a broken call is sent again while the first one runs, and the probe refuses the second one."""
     trial = _broken_trials(case, "break.before.legacy")[0]
     sent = len(trial.behind.received("tools/call"))
     found = sent > 1 and len(trial.behind.calls(trial.mark)) == 1
@@ -137,7 +137,7 @@ def refused(case: Case) -> Seen:
 
 
 def hidden(case: Case) -> Seen:
-    """Found if a response whose connection to the probe broke arrives as a complete one, without its result."""
+    """Found if a response without its result looks complete after its connection to the probe broke."""
     calls = _broken_calls(case)
     complete = [item for item in calls if item.end == "complete" and item.answer is None and item.status == 200]
     item = (complete or calls)[0]
@@ -147,7 +147,7 @@ def hidden(case: Case) -> Seen:
 
 
 def hangs(case: Case) -> Seen:
-    """Found if a response whose connection to the probe broke stays open at the client."""
+    """Found if a response stays open at the client after its connection to the probe broke."""
     item = max(_broken_calls(case), key=lambda item: item.ended - item.began)
     took = item.ended - item.began
     return compared("broken", item.end, found=item.end == "timed out", evidence=f"after {took:.1f} s")

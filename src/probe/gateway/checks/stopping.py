@@ -1,4 +1,4 @@
-"""Does the probe learn that a client wants no answer any more, and what ends a connection that is quiet."""
+"""Does the end of a call at the client reach the probe, and what ends a quiet connection."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .timing import PROGRESS, call_of, offset
 from .verdict import Case, Check, Seen, compared, listed, listing, not_applicable, unclear
 
 _CLOSES: Final = ("close.stream", "close.slow", "close.silent")
-# A close that is seen within this is soon enough, on any machine.
+# A close within this is soon enough, on any machine.
 _SOON_S: Final = 1.0
 _CANCEL_S: Final = 2.0
 
 
 def _closed_after(trial: Trial, base: float) -> float | str:
-    """How long after its close the probe saw it, or why that is not known: `never`, or a reason.
+    """Seconds from the close to the probe's knowledge of it, "never", or the reason why this is not known.
 
-    `base` is what is added to a time of the probe's clock, which may be that of another machine.
+    `base` is the `offset` of the probe's clock.
     """
     call, moment = call_of(trial), trial.moments["closed"] - base
     if call is None:
@@ -107,7 +107,7 @@ def _cancelled(case: Case) -> Trial:
 
 
 def cancel_answered(case: Case) -> Seen:
-    """Found if the client gets an answer to the call that it cancelled."""
+    """Found if the client gets an answer to a cancelled call."""
     through = _cancelled(case)
     answer = through["call"].answer
     how = "nothing" if answer is None else ("a result" if "result" in answer else f"error {through['call'].error_code}")
@@ -126,7 +126,7 @@ _QUIET: Final = ("quiet.stream", "quiet.call", "quiet.comments")
 
 
 def _cut(case: Case, step: str) -> float | None:
-    """The seconds after which the gateway ended a call that the direct way kept; None where it did not."""
+    """The seconds until the gateway ended a call; None if it did not, or if the direct way did, too."""
     both = case.both(step)
     if both is None or both[0]["call"].answer is None:
         return None
@@ -137,7 +137,7 @@ def _cut(case: Case, step: str) -> float | None:
 
 
 def quiet_cut(case: Case) -> Seen:
-    """Found if a stream or call on which nothing comes is cut, where it lives without the gateway."""
+    """Found if a quiet stream or call is cut, and lives without the gateway."""
     cuts = {step: _cut(case, step) for step in _QUIET if case.both(step) is not None}
     if not cuts:
         raise not_applicable("it was not done on both ways")
@@ -154,7 +154,7 @@ def quiet_cut(case: Case) -> Seen:
 
 
 def busy_cut(case: Case) -> Seen:
-    """Found if a call on which messages come all the time is cut."""
+    """Found if a call with messages all the time is cut."""
     after = _cut(case, "busy")
     seconds = case.pair("busy")[1].facts["seconds"]
     came = len(case.pair("busy")[1]["call"].of(PROGRESS))
@@ -164,14 +164,14 @@ def busy_cut(case: Case) -> Seen:
 
 
 def cut_left(case: Case) -> list[str]:
-    """The calls that the gateway ended by a time-out and that run on at the probe."""
+    """The calls that run on at the probe after a time-out of the gateway."""
     left: list[str] = []
     cut = 0
     for step in ("quiet.call", "busy"):
         if case.both(step) is None or _cut(case, step) is None:
             continue
         through = case.pair(step)[1]
-        # The client of a session may come back for what was cut, unless it was told that the call is over.
+        # The client of a session may resume a cut stream, unless it got an error.
         if "initialize" in through and through["call"].answer is None:
             continue
         cut += 1

@@ -1,4 +1,4 @@
-"""When does what arrive: streams, the order of their messages, and calls at the same time."""
+"""When do messages arrive: streams, the order of their messages, and calls at the same time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,25 @@ from ..behind import ProbeCall, Row
 from ..client.records import Arrived
 from ..side import WAYS, Way
 from ..trials import Trial
-from .verdict import Case, Check, Seen, UnjudgedError, compared, listed, listing, members, not_applicable, told, unclear
+from .verdict import (
+    Case,
+    Check,
+    Seen,
+    UnjudgedError,
+    compared,
+    listed,
+    listing,
+    members,
+    not_applicable,
+    permitted,
+    unclear,
+)
 
 PROGRESS: Final = "notifications/progress"
 _TIMED: Final = ("progress.legacy", "progress.modern")
-# Below this a way is not called serial: a busy machine does as much.
+# Below this a way is not serial: a busy machine is as late.
 _FIRST_S: Final = 1.0
-# Above this the direct way itself is too slow to compare anything with it.
+# Above this the direct way is too slow for a comparison.
 _DIRECT_S: Final = 4.0
 
 
@@ -31,7 +43,7 @@ def _numbers(items: list[Arrived]) -> list[float]:
 class Timed:
     """One trial of a stream: how late each message was, in seconds, and when the first came and the last was made.
 
-    Arrivals are times of our clock, emissions of the probe's, which may be that of another machine.
+    Arrivals are times of our clock, emissions of the probe's, perhaps on another machine.
     """
 
     late: list[float]
@@ -43,7 +55,7 @@ class Timed:
     beside: int
 
     def is_held(self, base: float) -> bool:
-        """Whether all messages came only at the end; `base` is what is added to a time of the probe's clock."""
+        """True if all messages came only at the end; `base` is the `offset` of the probe's clock."""
         return len(self.late) >= 3 and self.first >= self.last + base
 
 
@@ -73,12 +85,12 @@ def _all(case: Case, way: Way) -> list[Timed]:
 
 
 def offset(case: Case) -> float:
-    """Seconds by which the clock of the probe is behind ours, with the shortest way: each lateness includes them."""
+    """The shortest time from emission to arrival: the difference of the clocks, and part of each lateness."""
     return min((late for each in _all(case, "direct") for late in each.late), default=0.0)
 
 
 def is_held(case: Case) -> bool:
-    """Whether most streams through the gateway came only at their end."""
+    """True if most streams through the gateway came only at their end."""
     through, base = [each for each in _all(case, "through") if each.late], offset(case)
     return bool(through) and 2 * sum(each.is_held(base) for each in through) > len(through)
 
@@ -90,7 +102,7 @@ def _lateness(case: Case) -> tuple[list[float], list[float]]:
 
 
 def held(case: Case) -> Seen:
-    """Found if most streams arrive only once their last message was made."""
+    """Found if most streams arrive only after their last message was made."""
     through = [each for each in _all(case, "through") if each.late]
     if not through:
         raise _nothing(case)
@@ -136,7 +148,7 @@ def dropped(case: Case) -> Seen:
 
 
 def moved(case: Case) -> list[str]:
-    """The count of messages of progress that come on the GET stream of the session, as one sentence."""
+    """The count of progress messages on the GET stream of the session, as one sentence."""
     trials = case.of("progress.legacy", "through")
     if not trials:
         raise not_applicable("the gateway does not offer sessions")
@@ -165,7 +177,7 @@ def overtaken(case: Case) -> Seen:
 
 
 def order(case: Case) -> list[str]:
-    """The calls whose progress does not grow from each message to the next."""
+    """The calls with progress that does not grow from each message to the next."""
     wrong: list[str] = []
     for step in (*_TIMED, "fast"):
         for trial in case.of(step, "through"):
@@ -191,7 +203,7 @@ def get_head(case: Case) -> Seen:
 
 
 def get_empty(case: Case) -> Seen:
-    """Found if `notifications/tools/list_changed` does not arrive on the GET stream; 405 for it is only told."""
+    """Found if `notifications/tools/list_changed` does not arrive on the GET stream; changed if that gets 405."""
     both = case.pair("get")
     ours, theirs = (trial["get"] for trial in both)
     if not ours.messages:
@@ -199,7 +211,7 @@ def get_empty(case: Case) -> Seen:
     if theirs.status is None:
         raise not_applicable("the GET stream does not begin: get.head")
     if theirs.status == 405:
-        return told("200", "405", "the gateway has no GET stream, which is allowed")
+        return permitted("200", "405", "the gateway has no GET stream, which is allowed")
     moved_to = len(both[1]["announce"].of("notifications/tools/list_changed"))
     evidence = "it came with the response to the call" if moved_to else ""
     came = len(theirs.messages)
@@ -211,13 +223,13 @@ def serial(case: Case) -> Seen:
     ours, theirs = ([_load(trial) for trial in _loads(case, way)] for way in WAYS)
     if not ours or not theirs:
         raise not_applicable("it was not done on both ways")
-    # A machine with other work is late by chance: the worst time of the direct way counts, and the best through.
+    # A busy machine is late by chance, so the worst time of the direct way counts, and the best one through.
     direct, through = max(ours, key=lambda load: load.first), min(theirs, key=lambda load: (load.lost, load.first))
     if any(load.lost for load in ours) or direct.first > _DIRECT_S:
         lost = max(load.lost for load in ours)
         raise unclear(f"the direct way itself: first message after {ms(direct.first)}, {lost} without an answer")
     is_slow = is_late(through.first, direct.first, _FIRST_S)
-    # Calls that the probe has at the same time do not wait for each other.
+    # Calls at the probe at the same time do not wait for each other.
     waited = 2 * max(load.at_once for load in theirs) <= min(load.at_once for load in ours)
     evidence = (
         f"of {through.count} calls {through.lost} had no answer; the probe had {through.at_once} at the same time"
@@ -264,7 +276,7 @@ def _ends(call: ProbeCall) -> list[tuple[Row, int]]:
 
 
 def load_sessions(case: Case) -> Seen:
-    """Found if the probe opens a session for more than half of the requests of 2026-07-28, which has none."""
+    """Found if the probe opens a session for more than half of the requests of 2026-07-28, which has no sessions."""
     trial = next(iter(_loads(case, "through")), None)
     if trial is None or not case.offers("modern", "through"):
         raise not_applicable("calls of one session: see sessions.each")
@@ -276,7 +288,7 @@ def load_sessions(case: Case) -> Seen:
 
 
 def streams(case: Case) -> Seen:
-    """Found if requests wait or are refused once the streams that an HTTP/2 connection allows are open."""
+    """Found if requests wait or are refused once an HTTP/2 connection has its limit of streams open."""
     trial = case.one("streams", "through")
     if trial is None:
         raise not_applicable("HTTP/2 is not spoken")
@@ -289,7 +301,7 @@ def streams(case: Case) -> Seen:
 
 
 def call_of(trial: Trial) -> ProbeCall | None:
-    """The call of a trial as the probe ran it."""
+    """The call of a trial at the probe; None if it was not found."""
     return next(iter(trial.behind.calls(trial.mark)), None)
 
 

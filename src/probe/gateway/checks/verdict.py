@@ -1,4 +1,4 @@
-"""The verdict of a check, with the values that were measured on both ways."""
+"""The verdict of a check, with the values measured on both ways."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..trials import Run, Trial
 
 
 class Verdict(StrEnum):
-    """The verdicts from the best to the worst, as far as they can be compared."""
+    """The verdicts, roughly from the best to the worst."""
 
     SAME = "same"
     NOT_APPLICABLE = "n/a"
@@ -24,9 +24,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of a check. `found` is None where that cannot be said; `verdict` stands in for the catalogue's.
+    """The result of a check. `found` is None if it is not known. `verdict` replaces the verdict of the catalogue.
 
-    `cases` are those of the fault that were found, by their names in the catalogue.
+    `cases` are the cases of the fault found, by their names in the catalogue.
     """
 
     found: bool | None
@@ -38,7 +38,7 @@ class Seen:
 
 
 class UnjudgedError(Exception):
-    """A check has nothing to compare: `seen` has its verdict, n/a or unclear, and the reason."""
+    """A check cannot compare: `seen` has its verdict, n/a or unclear, and the reason."""
 
     def __init__(self, why: str, verdict: Verdict) -> None:
         super().__init__(why)
@@ -77,8 +77,8 @@ def listing(
     return judge
 
 
-def told(direct: str, through: str, evidence: str) -> Seen:
-    """A difference that a gateway is allowed."""
+def permitted(direct: str, through: str, evidence: str) -> Seen:
+    """An allowed difference, with the verdict `changed`."""
     return Seen(True, direct, through, evidence, Verdict.CHANGED)
 
 
@@ -102,21 +102,21 @@ class Case:
         return None if direct is None or through is None else (direct, through)
 
     def pair(self, step: str) -> tuple[Trial, Trial]:
-        """The first trial on each way of the only step of a check, which runs only where both were done."""
+        """The first trial on each way of a check's only step: `judge` requires both."""
         both = self.both(step)
         assert both is not None, "a check is asked only where its steps were done on both ways"
         return both
 
     def offers(self, what: str, way: Way) -> bool:
-        """Whether a way offers something."""
+        """True if a way offers this, such as "tool:fail"."""
         return what in self.run.offers[way]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One fault: its number in the catalogue, the steps that show it, and the function that judges them.
+    """One fault: its number in the catalogue, the steps it needs, and the function for their trials.
 
-    Where `alone` is set, the way through the gateway is enough.
+    With `alone` the way through the gateway is enough.
     """
 
     number: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from ...wire.jsonrpc import Json, encode
@@ -81,13 +81,9 @@ class Exchange:
         """The messages of one method."""
         return [item for item in self.messages if item.message is not None and item.message.get("method") == method]
 
-    def to_json(self) -> Json:
-        """The exchange as a JSON object."""
-        return asdict(self)
-
 
 def exchange_from(value: Mapping[str, Any]) -> Exchange:
-    """Read what `to_json` gave. Raises `TypeError` and `KeyError` for something else."""
+    """The exchange of an object made by `asdict`. Raises `TypeError` and `KeyError` for another object."""
     fields = dict(value)
     fields["headers"] = tuple((name, text) for name, text in fields["headers"])
     fields["messages"] = tuple(Arrived(**item) for item in fields["messages"])

@@ -1,5 +1,4 @@
-"""Asks a server from outside whether it does what clients need, and what stands between does to a stream.
+"""Checks a public address from outside: the server, and the proxies before it.
 
-It uses the standard library alone and nothing else of this program: `infra/smoke.py` runs the checks where nothing is
-installed.
+It imports the standard library alone: `infra/smoke.py` runs the checks without an installation.
 """

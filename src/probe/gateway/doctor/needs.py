@@ -1,4 +1,4 @@
-"""The needs of clients of a deployed probe, as checks that pass or say what is wrong."""
+"""The needs of clients of a deployed probe, as checks that pass or raise `WrongError`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .target import JSON_HEADERS, LEGACY, ProbeAddress, WrongError, events, expe
 
 _RETRY_S: Final = 1.0
 _STEPS, _STEP_MS = 5, 1000
-# Nagle's algorithm with a delayed acknowledgement makes 40 to 200 ms; networks that are slow for all are subtracted.
+# Nagle's algorithm with a delayed acknowledgement adds 40 to 200 ms; the time of `/health` is subtracted.
 _LATE_S: Final = 0.15
 _CLOSED_S: Final = 3.0
 _BODY_BYTES: Final = 3_000_000
@@ -40,7 +40,7 @@ def check_call(target: ProbeAddress) -> None:
 
 
 def _answered(target: ProbeAddress, headers: dict[str, str], message: dict[str, Any]) -> None:
-    """Raise `WrongError` if a call of `simple_tool` is not answered as it should be."""
+    """Raise `WrongError` if a call of `simple_tool` gets another answer than its result."""
     with target.response("POST", "/mcp", headers, message) as response:
         expect(response, 200)
         result = json.loads(response.read()).get("result", {})
@@ -49,7 +49,7 @@ def _answered(target: ProbeAddress, headers: dict[str, str], message: dict[str, 
 
 
 def check_stream(target: ProbeAddress) -> None:
-    """Each message of a stream arrives in its time: nothing on the way holds it back."""
+    """Each message of a stream arrives in its time, without buffers on the way."""
     began = time.monotonic()
     get(target, "/health")
     way = time.monotonic() - began
@@ -64,14 +64,14 @@ def check_stream(target: ProbeAddress) -> None:
     if steps[0] >= _STEPS * _STEP_MS / 1000:
         over = f"the first message came after {steps[0]:.1f} s, when the call was over"
         raise WrongError(f"{over}: something buffers the stream")
-    # The last one leaves together with the result, which takes along what waits.
+    # The last one leaves together with the result, without a wait of its own.
     late = median(took - step * _STEP_MS / 1000 - way for step, took in enumerate(steps[:-1], 1))
     if late > _LATE_S:
         raise WrongError(f"messages are {late * 1000:.0f} ms late: something waits before it sends (TCP_NODELAY)")
 
 
 def check_closing(target: ProbeAddress) -> None:
-    """A client that goes ends its call, also while the call says nothing."""
+    """A closed connection ends its call, also while the call is quiet."""
     mark = 1 + secrets.randbelow(999_999_999)
     silence = {"silentMs": 10_000, "idleMs": 60_000, "keepAlive": False, "mark": mark}
     headers, message = modern_call("silent_call", silence)
@@ -153,7 +153,7 @@ CHECKS: tuple[Check, ...] = (
 
 _OF_PATH: Final = (check_stream, check_closing, check_body)
 BRIEF: tuple[Check, ...] = tuple(check for check in CHECKS if check not in _OF_PATH)
-"""The others are asked more closely by `path`: how streams, large requests and a client's going pass."""
+"""`path` looks more closely at the others: streams, closed connections and large requests."""
 
 PASSED = {
     "health": "it is alive",
@@ -163,11 +163,11 @@ PASSED = {
     "websocket": "the upgrade to a WebSocket passes",
     "dashboard": "the pages are there",
 }
-"""The meaning of each check that has passed."""
+"""The meaning of a passed check, by its name."""
 
 
 def wait_ready(target: ProbeAddress, seconds: float) -> None:
-    """Return when `/ready` says so, or after that time: the checks then say what is wrong."""
+    """Return once `/ready` is, or after `seconds`: the checks then show the reason."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
@@ -179,7 +179,7 @@ def wait_ready(target: ProbeAddress, seconds: float) -> None:
 
 
 def outcomes(target: ProbeAddress, checks: tuple[Check, ...] = CHECKS) -> Iterator[tuple[str, str | None, float]]:
-    """Run checks one after the other: the name, what is wrong or None, and how many seconds it took."""
+    """Run checks one after the other: the name, the error or None, and the seconds."""
     for check in checks:
         began = time.monotonic()
         try:

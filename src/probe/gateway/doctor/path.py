@@ -1,7 +1,7 @@
-"""Finds the proxies between here and a probe, by asking the probe what arrived there.
+"""Finds the proxies before a probe by what arrived there.
 
-Each question is one function that takes a `Visit` and gives findings. A finding is `ok`; `note`, where something on the
-way is worth knowing; or `bad`, where it breaks what clients rely on.
+Each question is one function: it takes a `Visit` and gives findings. A finding is `ok`, `note` for a fact such as an
+added header, or `bad` if clients do not work with it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from .target import JSON_HEADERS, LEGACY, TIMEOUT_S, ProbeAddress, WrongError, e
 
 Mark: TypeAlias = Literal["ok", "note", "bad"]
 
-# Ten steps of 200 ms: so many that pieces show, and so short that nobody waits.
+# Ten steps of 200 ms: enough to see pieces, in 2 s.
 _STEPS, _STEP_S = 10, 0.2
-# Messages that come so late, or so close together, were held back: ten times what a machine and a network add.
+# Messages this late were held back: ten times the lateness of a machine and a network.
 _HELD_S: Final = 0.5
-# The work that a client leaves behind lasts so long if nobody stops it.
+# A call of 12 s, left by its client.
 _LEFT_STEPS: Final = 60
 _SEEN_S: Final = 10.0
-# nginx takes 1 MiB unless it is told otherwise; a probe takes 4 MiB.
+# The default limit of nginx is 1 MiB; a probe's is 4 MiB.
 _LARGE: Final = 2 * 1024 * 1024
 # Two of the server's keep-alive comments, by default.
 HOLD_S: Final = 32.0
 
-# The headers that a probe itself sends; any other was added on the way.
+# The headers of a probe itself; any other was added on the way.
 _OWN: Final = frozenset(
     {
         "cache-control",
@@ -52,7 +52,7 @@ _OWN: Final = frozenset(
         "x-content-type-options",
     }
 )
-# Headers of one connection alone, which each hop sets for itself (RFC 9110, section 7.6.1), and how long the body is.
+# Headers of one connection alone (RFC 9110, section 7.6.1), and the length of the body.
 _HOP: Final = frozenset(
     ["connection", "content-length", "keep-alive", "te", "transfer-encoding", "upgrade", "accept-encoding"]
 )
@@ -60,7 +60,7 @@ _HOP: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fact about the way to the probe, and what can be done about it."""
+    """One fact about the way to the probe."""
 
     about: str
     mark: Mark
@@ -69,7 +69,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Visit:
-    """A target under a name of its own, by which the probe's log and calls are searched."""
+    """A target with a `label` of its own, by which the probe's log and calls are searched."""
 
     target: ProbeAddress
     hold_s: float = HOLD_S
@@ -77,7 +77,7 @@ class Visit:
 
     @property
     def path(self) -> str:
-        """`/mcp` under the name."""
+        """`/mcp` with the label."""
         return f"/mcp?client={self.label}"
 
     def ask(self, path: str, **query: Any) -> Any:
@@ -86,7 +86,7 @@ class Visit:
 
 
 def tls(visit: Visit) -> Iterator[Finding]:
-    """Find the versions of TLS and HTTP that are offered."""
+    """Find the offered versions of TLS and HTTP."""
     host, port = str(visit.target.url.hostname), visit.target.url.port or 443
     if visit.target.tls is None:
         yield Finding("tls", "note", "no TLS: what is sent can be read and changed on the way")
@@ -105,7 +105,7 @@ def tls(visit: Visit) -> Iterator[Finding]:
 
 
 def between(visit: Visit) -> Iterator[Finding]:
-    """Find the proxies that name themselves in headers."""
+    """Find the proxies named in headers, such as Via."""
     with visit.target.response("GET", "/health") as response:
         added = {name: value for name, value in response.getheaders() if name.lower() not in _OWN}
     said = ", ".join(f"{name}: {value}" for name, value in added.items())
@@ -115,7 +115,7 @@ def between(visit: Visit) -> Iterator[Finding]:
 
 
 def stream(visit: Visit) -> Iterator[Finding]:
-    """Whether each message of a stream comes when it is sent, and as it is sent."""
+    """Find out whether each message of a stream comes in its time, and not compressed."""
     headers, message = modern_call("progress", {"steps": _STEPS, "step_ms": int(_STEP_S * 1000)})
     began = time.monotonic()
     with visit.target.response("POST", visit.path, headers | {"Accept-Encoding": "gzip"}, message) as response:
@@ -145,7 +145,7 @@ def _judged(came: list[float]) -> Finding:
         return Finding(
             "stream", "bad", f"all messages came at the end, after {came[0]:.1f} s: something buffers the stream"
         )
-    # Without a common clock: how much more than the first each one was late. An early one followed a late one.
+    # There is no common clock: each lateness is relative to the first message, and may be below 0.
     late = [at - came[0] - number * _STEP_S for number, at in enumerate(came)]
     off = max(late) - min(late)
     if off > _HELD_S:
@@ -158,7 +158,7 @@ def _judged(came: list[float]) -> Finding:
 
 
 def arrived(visit: Visit) -> Iterator[Finding]:
-    """How a request arrives at the probe, from its event log."""
+    """Find out how a request arrives at the probe, from its event log."""
     headers, message = modern_call("simple_tool", {"delayMs": 0})
     with visit.target.response("POST", visit.path, headers, message) as response:
         expect(response, 200)
@@ -190,7 +190,7 @@ def _compared(sent: Mapping[str, str], entry: Mapping[str, Any], target: ProbeAd
 
 
 def large(visit: Visit) -> Iterator[Finding]:
-    """Whether a body of 2 MiB passes, half of what a probe takes."""
+    """Find out whether a body of 2 MiB passes, half of the probe's limit."""
     headers, message = modern_call("simple_tool", {"delayMs": 0})
     message["params"]["_meta"]["example.org/padding"] = "x" * _LARGE
     with visit.target.response("POST", visit.path, headers, message) as response:
@@ -205,7 +205,7 @@ def large(visit: Visit) -> Iterator[Finding]:
 
 
 def leaving(visit: Visit) -> Iterator[Finding]:
-    """Whether the probe learns that a client has gone, which is how 2026-07-28 cancels."""
+    """Find out whether a closed connection reaches the probe, as 2026-07-28 cancels."""
     headers, message = modern_call("progress", {"steps": _LEFT_STEPS, "step_ms": 200})
     began = time.monotonic()
     with visit.target.response("POST", visit.path, headers, message) as response:
@@ -229,7 +229,7 @@ def leaving(visit: Visit) -> Iterator[Finding]:
 
 
 def holding(visit: Visit) -> Iterator[Finding]:
-    """Whether a stream on which nothing happens stays open, and its keep-alive comments come."""
+    """Find out whether an idle stream stays open, with keep-alive comments."""
     hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "mcp-probe-doctor", "version": "1"}}
     with visit.target.response(
         "POST", visit.path, JSON_HEADERS, {"id": 1, "method": "initialize", "params": hello}
@@ -247,7 +247,7 @@ def holding(visit: Visit) -> Iterator[Finding]:
 
 def _held(visit: Visit, session: dict[str, str]) -> Finding:
     connection = visit.target.connection()
-    # A proxy that buffers sends no head either, and one that is slow has as long as the stream is looked at.
+    # A proxy that buffers sends no head either. A slow one has `hold_s` for it.
     connection.timeout = visit.hold_s
     began = time.monotonic()
     comments: int | None = None
@@ -280,7 +280,7 @@ QUESTIONS: tuple[Callable[[Visit], Iterator[Finding]], ...] = (tls, between, arr
 
 
 def findings(visit: Visit) -> Iterator[Finding]:
-    """Ask one question after the other; one that cannot be answered is a `bad` finding."""
+    """Ask one question after the other; an error is a `bad` finding."""
     for question in QUESTIONS:
         try:
             yield from question(visit)

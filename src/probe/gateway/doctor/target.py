@@ -1,4 +1,4 @@
-"""A probe somewhere, and how to ask it: one connection for each request."""
+"""Requests to a probe, each on a connection of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JSON_HEADERS: Final = {"Content-Type": "application/json", "Accept": "applicatio
 
 
 class WrongError(Exception):
-    """The probe is not as it should be; the message says how."""
+    """The probe has another answer than expected, given in the message."""
 
 
 class ProbeAddress:
@@ -33,7 +33,7 @@ class ProbeAddress:
     def response(
         self, method: str, path: str, headers: dict[str, str] | None = None, message: dict[str, Any] | None = None
     ) -> Iterator[HTTPResponse]:
-        """Send one request; closes the connection afterwards, also in the middle of a stream."""
+        """Send one request; the connection is closed after the block, also in the middle of a stream."""
         with closing(self.connection()) as connection:
             body = None if message is None else json.dumps({"jsonrpc": "2.0", **message})
             connection.request(method, path, body, headers or {})
@@ -42,7 +42,7 @@ class ProbeAddress:
                 yield response
 
     def connection(self) -> HTTPConnection:
-        """A connection for one request, which the caller closes."""
+        """A connection for one request; the caller closes it."""
         host = str(self.url.hostname)
         if self.tls is None:
             return HTTPConnection(host, self.url.port, timeout=TIMEOUT_S)
@@ -50,7 +50,7 @@ class ProbeAddress:
 
 
 def expect(response: HTTPResponse, status: int) -> None:
-    """Raise `WrongError` for another status, with what the server says of it unless that is a page for browsers."""
+    """Raise `WrongError` for another status, with the body unless it is a page for browsers."""
     if response.status != status:
         is_page = response.headers.get_content_type() == "text/html"
         said = "" if is_page else f": {response.read(300).decode('utf-8', 'replace')}"

@@ -1,4 +1,4 @@
-"""Findings for people and for programs. Text that came from a gateway is a stranger's, and is escaped as such."""
+"""Findings as text and as data. Text of a gateway is escaped: it may have markup or control characters."""
 
 from __future__ import annotations
 

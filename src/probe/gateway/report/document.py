@@ -1,4 +1,4 @@
-"""A run with its findings as the document that `wire/gateway_report.py` describes."""
+"""A run with its findings as a document of `wire/gateway_report.py`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..script import STEPS
 from ..trials import Run, Trial
 from .summary import Allowed
 
-# A report is read whole by a page. Of a hundred calls at once the latest tell the most, which their step puts first.
+# A page reads a report whole. Of a hundred calls the first ones are kept: their step puts the latest first.
 _MOST_EXCHANGES: Final = 12
 _MOST_ARRIVED: Final = 24
 _MOST_ENTRIES: Final = 60
@@ -34,7 +34,7 @@ _MOST_ENDS: Final = 220
 _MOST_BODY: Final = 300
 _PHASES: Final[Mapping[str, str]] = {step.name: step.phase for step in STEPS}
 _STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for check in CHECKS}
-# The first of these members that an entry has is its short description.
+# An entry is described by the first of these members it has.
 _TOLD: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
 
 
@@ -103,7 +103,7 @@ def _trial(run: Run, trial: Trial) -> GatewayTrial:
 
 
 def _exchanges(run: Run, trial: Trial) -> Sequence[Exchange]:
-    """The same exchanges of both ways: those that either way puts first."""
+    """The first exchanges of either way, the same ones of both."""
     if len(trial.exchanges) <= _MOST_EXCHANGES:
         return trial.exchanges
     both = [other for other in run.trials if (other.step, other.turn) == (trial.step, trial.turn)]
@@ -112,7 +112,7 @@ def _exchanges(run: Run, trial: Trial) -> Sequence[Exchange]:
 
 
 def _entries(trial: Trial) -> Sequence[Row]:
-    """The first entries, and when each call began and ended: on that rests what is said of many calls."""
+    """The first entries, and the begin and end of each call, as evidence of `load.serial`."""
     rows = trial.behind.entries
     ends = [row for row in rows[_MOST_ENTRIES:] if row["kind"] in ("call.started", "call.settled")]
     return [*rows[:_MOST_ENTRIES], *ends[:_MOST_ENDS]]

@@ -58,7 +58,7 @@ def _cell(text: str) -> str:
 
 
 def markdown(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
-    """A page, or a comment on a pull request."""
+    """The report as Markdown, such as for a comment on a pull request."""
     when = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     made_by = [f"mcp-probe {run.program}", *map(_cell, filter(None, [product_of(run)]))]
     lines = [
@@ -117,7 +117,7 @@ def _case(finding: CheckResult, allowed: Allowed) -> str:
 
 
 def html(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
-    """One page that needs nothing else."""
+    """One page without other files."""
     rows = "".join(_html_row(finding, allowed) for finding in findings)
     title = escape(f"Gateway check of {clean(run.through)}")
     return (

@@ -1,4 +1,4 @@
-"""The sum of the findings: counts, the accepted ones, and the exit code."""
+"""The findings in sum: counts, accepted deviations, and the exit code."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _ORDER = (
 
 
 class AllowedError(ValueError):
-    """A file of accepted deviations is none; the message says why."""
+    """The file of accepted deviations has a wrong line, or is not TOML."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Accepted deviations: the verdict that a check may have, by its name."""
+    """Accepted deviations: a verdict by the name of its check, such as {"close.lost": "broken"}."""
 
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
     def accepts(self, finding: CheckResult) -> bool:
-        """Whether this finding is known and accepted."""
+        """True if this finding is accepted."""
         return self.verdicts.get(finding.name) == finding.verdict
 
     def mark(self, finding: CheckResult) -> str:
-        """Stands beside the verdict of an accepted one."""
+        """The text after the verdict of an accepted finding, else empty."""
         return " (allowed)" if self.accepts(finding) else ""
 
 
@@ -66,7 +66,7 @@ def _shown(verdict: Verdict) -> str:
 
 
 def exit_code(findings: Sequence[CheckResult], allowed: Allowed, *, strict: bool = False, partial: bool = False) -> int:
-    """0 nothing broken, 1 broken (with `strict` also degraded), 3 nothing broken and something unclear or not done."""
+    """1 if a finding is broken (with `strict` also degraded), else 3 if one is unclear or was not done, else 0."""
     left = [finding.verdict for finding in findings if not allowed.accepts(finding)]
     bad = {Verdict.BROKEN, Verdict.DEGRADED} if strict else {Verdict.BROKEN}
     if bad.intersection(left):

@@ -1,4 +1,4 @@
-"""The steps of a run, one file per phase. A step sends and records; it judges nothing."""
+"""The steps of a run. A step sends and records; `checks` judges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS: Final[tuple[Step, ...]] = (
     *returning.STEPS,
     answering.ANSWERS,
 )
-"""In the order in which they are done."""
+"""In the order of a run."""
 
 
 def of_profile(profile: Profile) -> list[Step]:

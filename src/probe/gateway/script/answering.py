@@ -1,8 +1,8 @@
-"""Does the gateway still answer: the question, and the watch that asks it while steps are done.
+"""Does the gateway still answer: the step `answers`, and its use between the other steps.
 
-A gateway that stops to answer fails each step after that, and these failures are no faults of their own. Two exchanges
-in a row without an answer are a reason to ask, and so is a step whose exchange was cut off or got no answer. The
-gateway is silent only if it then answers nothing for `PATIENCE_S`.
+After a gateway has stopped answering, each step fails, and these failures are no faults of their own. Two exchanges in
+a row without an answer are a reason for `answers`, and so is a step with an exchange that was cut or not answered. The
+gateway is silent only if `answers` then gets no answer for `PATIENCE_S`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ..side import Side, modern
 from .step import Step, Taken
 
 PATIENCE_S: Final = 30.0
-"""A gateway that does one thing after the other may be busy with a call of 20 s that was given up."""
+"""A gateway that serves requests in turn may be busy with an abandoned call of 20 s."""
 _AGAIN_S: Final = 0.5
 
 
 async def answers(side: Side, mark: int) -> Taken:
-    """Ask until there is an answer of any kind, such as 400, and give up after `PATIENCE_S`."""
+    """Send `server/discover` until there is any answer, such as 400, for at most `PATIENCE_S`."""
     until = trio.current_time() + PATIENCE_S
     while True:
         left = until - trio.current_time()
         got = await side.ask(modern("discover", "server/discover", mark=mark), max(left, _AGAIN_S))
         if got.status is not None or trio.current_time() >= until:
             return Taken((got,))
-        # Refused at once: a supervisor may be starting the gateway anew.
+        # Refused at once: a supervisor may be restarting the gateway.
         await trio.sleep(_AGAIN_S)
 
 
@@ -36,9 +36,9 @@ ANSWERS: Final = Step("answers", "reach", answers, last=True)
 
 
 class Silence:
-    """Watches one way while its steps are done. `marks` are for its own questions.
+    """Does the steps of one way, and finds that it is silent. `marks` are for its own requests.
 
-    `unanswered` is the question that showed that the way is silent.
+    `unanswered` is the result of `answers` on a silent way, else None.
     """
 
     def __init__(self, side: Side, marks: Iterator[int]) -> None:
@@ -48,12 +48,12 @@ class Silence:
         self.unanswered: Taken | None = None
 
     async def step(self, step: Step, mark: int) -> Taken | None:
-        """Do a step. None where the way stops answering meanwhile."""
+        """Do a step. None if the way stops answering meanwhile."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch, nursery.cancel_scope)
             taken = await step.run(self._side, mark)
             nursery.cancel_scope.cancel()
-        # A silent way may have ended the step before it brought anything.
+        # A silent way may have ended the step without a result.
         if self.unanswered is not None or (_is_doubtful(taken) and await self._confirmed()):
             return None
         return taken
@@ -66,7 +66,7 @@ class Silence:
                 return
 
     async def _confirmed(self) -> bool:
-        """True if the way answers nothing. One task asks for all steps that are in doubt at the same time."""
+        """True if the way is silent. Steps in doubt at the same time share one request."""
         async with self._one_asks:
             if self.unanswered is None:
                 taken = await answers(self._side, next(self._marks))

@@ -1,4 +1,4 @@
-"""Phase 2: is what arrives what was sent: ids, tokens, results, errors, headers, sizes."""
+"""Phase 2: messages in each form, to compare what arrives: ids, tokens, results, errors, headers, sizes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..side import (
 from .step import Step, Taken
 
 IDS: Final[tuple[int | str, ...]] = (0, "", 2**53 + 1, "é 中 \U0001f511", 7)
-"""Ids and tokens that are legal, each of which some program takes for another one."""
+"""Legal ids and tokens; some programs change them, such as 2**53 + 1 to 2**53."""
 
 BODIES: Final = (60_000, 900_000, 1_500_000, 3_900_000)
 """Bytes of a request; the probe takes 4 MiB."""
@@ -36,7 +36,7 @@ TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 async def ids(side: Side, mark: int) -> Taken:
-    """Calls whose id and token are each of `IDS`."""
+    """Calls with each of `IDS` as id and token."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
         for at, value in enumerate(IDS):
@@ -47,7 +47,7 @@ async def ids(side: Side, mark: int) -> Taken:
 
 
 async def errors(side: Side, mark: int) -> Taken:
-    """Refusals of each kind; a client is told by their status and code what to do."""
+    """Refusals of each kind: a client decides by their status and code."""
     own = side.ask
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
@@ -73,7 +73,7 @@ async def modern_errors(side: Side, mark: int) -> Taken:
 
 
 async def failures(side: Side, mark: int) -> Taken:
-    """A tool that fails in each of the two ways."""
+    """A tool that fails with a JSON-RPC error, and with `isError`."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
         for how in ("protocol_error", "tool_error"):
@@ -83,7 +83,7 @@ async def failures(side: Side, mark: int) -> Taken:
 
 
 async def results(side: Side, mark: int) -> Taken:
-    """Results of every shape, of the tools that are offered."""
+    """Results of every shape, of the offered tools."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
         tools = [tool for tool in ("structured_output", "content_types", "chatty") if f"tool:{tool}" in side.offers]
@@ -128,14 +128,14 @@ HEADS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 
 
 async def heads(side: Side, mark: int) -> Taken:
-    """Heads that the probe takes: below 32 KB and 100 headers."""
+    """Heads within the probe's limits of 32 KB and 100 headers."""
     async with conversation(side, mark) as client:
         exchanges = [await side.ask(with_headers(client.listing(name), *headers)) for name, headers in HEADS]
     return Taken((*client.opened, *exchanges))
 
 
 def sent_headers(side: Side, mark: int) -> tuple[tuple[str, str], ...]:
-    """Headers of which the probe is to see the same. An own Authorization is not added to that of the user."""
+    """Headers for comparison at the probe. The user's Authorization stands instead of our own."""
     given = {name.lower() for name, _ in side.mcp.headers}
     own = () if "authorization" in given else (("Authorization", f"Bearer {mark}"),)
     return (
@@ -149,7 +149,7 @@ def sent_headers(side: Side, mark: int) -> tuple[tuple[str, str], ...]:
 
 
 async def headers(side: Side, mark: int) -> Taken:
-    """A request with headers that gateways drop, merge or change."""
+    """A request with headers like those that gateways drop, merge or change."""
     arguments = {"region": "us-east", "priority": 3, "dry_run": True}
     mirrored = (("Mcp-Param-Region", "us-east"), ("Mcp-Param-Priority", "3"), ("Mcp-Param-Dry-Run", "true"))
     marked = sent_headers(side, mark)
@@ -163,7 +163,7 @@ async def headers(side: Side, mark: int) -> Taken:
 
 
 async def encoding(side: Side, mark: int) -> Taken:
-    """A stream for a client that would take it compressed."""
+    """A stream for a client with `Accept-Encoding: gzip`."""
     arguments = {"steps": 4, "step_ms": 50, "mark": mark}
     async with conversation(side, mark) as client:
         sending = client.call("call", "progress", arguments, token=f"token-{mark}")
@@ -172,7 +172,7 @@ async def encoding(side: Side, mark: int) -> Taken:
 
 
 async def origins(side: Side, mark: int) -> Taken:
-    """Names that the probe refuses: what protects its user against DNS rebinding."""
+    """A foreign Host and a foreign Origin. The probe refuses both, against DNS rebinding."""
     honest: list[Sending] = []
     if "legacy" in side.offers:
         hello = initialize(mark)

@@ -1,4 +1,4 @@
-"""Phase 1: is the probe reached, in which revisions, and what does this way offer."""
+"""Phase 1: is the probe reached, in which revisions, and with which features."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ async def discover(side: Side, mark: int) -> Taken:
 
 
 async def marked_calls(side: Side, mark: int) -> Taken:
-    """A call of a client that declares capabilities, and one of a client that declares none; each has a mark.
+    """A marked call of a client with capabilities, and one of a client without.
 
-    A gateway may answer all else by itself, and send it in the name of a client of its own.
+    A gateway may answer all other requests by itself, or send them as a client of its own.
     """
     tool = next((tool for tool in _MARKED if f"tool:{tool}" in side.offers), None)
     if tool is None:
@@ -93,7 +93,7 @@ _MARKED: Final[Mapping[str, Json]] = {
     "progress": {"steps": 1, "step_ms": 0},
     "silent_call": {"silentMs": 0},
 }
-"""The tools that take a mark, with arguments that let them end at once."""
+"""The tools with an argument `mark`, and arguments with which they end at once."""
 
 
 def _marked(tool: str, mark: int) -> Json:
@@ -101,7 +101,7 @@ def _marked(tool: str, mark: int) -> Json:
 
 
 MARKED_CALLS: Final = Step("reach.call", "reach", marked_calls)
-"""Done when both ways' offers are known."""
+"""Done once the offers of both ways are known."""
 
 STEPS: Final = (
     Step("reach.legacy", "reach", legacy),
@@ -114,7 +114,7 @@ def offers(session: Taken, found: Taken) -> set[str]:
     named = {item.name: item for item in (*session.exchanges, *found.exchanges)}
     offered: set[str] = set()
     hello = named["initialize"]
-    # A session whose id was lost on the way is none: all that follows would fail for that one reason.
+    # A session without its id is not offered: each step in it would fail for that one reason.
     if "protocolVersion" in hello.result and named["ping"].answer is not None and named["ping"].status == 200:
         offered.add("legacy")
         capabilities = hello.result.get("capabilities") or {}

@@ -1,4 +1,4 @@
-"""Phase 5: tasks, questions, subscriptions and resumed streams. Other transports. Phase 8: broken connections.
+"""Phase 5: resumed streams, questions, tasks and subscriptions. Other transports. Phase 8: broken connections.
 
 The steps of phase 8 need the breaker between gateway and probe.
 """
@@ -32,12 +32,12 @@ from ..side import (
 from .step import Step, Taken
 
 _STEPS: Final = 8
-# A server asks a client that sends no more whether it still reads: that takes up to a second.
+# A server needs up to a second to find out whether a half-closed client still reads.
 _SEEN_S: Final = 1.5
 
 
 async def resume(side: Side, mark: int) -> Taken:
-    """A stream that breaks after three messages, and the rest of it by `Last-Event-ID`."""
+    """A stream, closed after three messages, and the rest of it by `Last-Event-ID`."""
     arguments = {"steps": _STEPS, "step_ms": 120, "mark": mark}
     async with session(side, mark) as opened:
         message = call(side, "progress", arguments, token=f"token-{mark}")
@@ -72,7 +72,7 @@ async def elicitation(side: Side, mark: int) -> Taken:
 
 
 async def _question(*streams: Live) -> int | str | None:
-    """The id of the first question on one of these; None where none comes."""
+    """The id of the first question on these streams; None if none comes."""
     found: list[Json] = []
     async with trio.open_nursery() as waiting:
 
@@ -89,7 +89,7 @@ async def _question(*streams: Live) -> int | str | None:
 
 
 async def legacy_task(side: Side, mark: int) -> Taken:
-    """A task of a session: made, asked for, its result taken."""
+    """A task of a session: `tasks/get` and `tasks/result`."""
     async with session(side, mark) as opened:
         message = call(side, "pure_task", {"durationMs": 1000})
         message["params"]["task"] = {"ttl": 60_000}
@@ -103,7 +103,7 @@ async def legacy_task(side: Side, mark: int) -> Taken:
 
 
 async def modern_task(side: Side, mark: int) -> Taken:
-    """A task of the extension: made and asked for."""
+    """A task of the extension: `tasks/get`."""
     declared: Json = {CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
     params = {"name": side.tool("pure_task"), "arguments": {"durationMs": 1000}, "_meta": declared}
     made = await side.ask(modern("make", "tools/call", params, mark=mark))
@@ -116,7 +116,7 @@ async def modern_task(side: Side, mark: int) -> Taken:
 
 
 async def subscription(side: Side, mark: int) -> Taken:
-    """`subscriptions/listen`, and a change that it is told of."""
+    """`subscriptions/listen`, and a change of the list of tools."""
     wanted = {"notifications": {"toolsListChanged": True}}
     async with side.asking(modern("listen", "subscriptions/listen", wanted, mark=mark)) as ear:
         await ear.wait_messages(1, 3.0)
@@ -127,7 +127,7 @@ async def subscription(side: Side, mark: int) -> Taken:
 
 
 async def draft_stream(side: Side, mark: int) -> Taken:
-    """A stream of the draft extension, left behind and resumed as soon as its `min` allows."""
+    """A stream of the draft extension, closed and resumed as soon as its `min` allows."""
     declared = {**CAPABILITIES, "experimental": {"streams": {}}}
     opened = await open_session(side, mark, capabilities=declared)
     message = call(side, "progress", {"steps": 3, "step_ms": 4000, "mark": mark}, token=f"token-{mark}")
@@ -151,7 +151,7 @@ async def draft_stream(side: Side, mark: int) -> Taken:
 
 
 _MOST_STREAMS: Final = 300
-"""A gateway that allows more than this starves nobody here."""
+"""A limit above this is no problem for one client."""
 
 
 async def websocket(side: Side, mark: int) -> Taken:
@@ -162,7 +162,7 @@ async def websocket(side: Side, mark: int) -> Taken:
 
 
 async def streams(side: Side, mark: int) -> Taken:
-    """Open as many streams at once as the other end allows, and one more."""
+    """Open as many streams as the peer allows, and one more."""
     first = await open_many(side.mcp, [_waiting(side, mark, 0, 0)], 5.0)
     if first.limit is None or first.problem or first.limit > _MOST_STREAMS:
         return Taken((), facts={"limit": first.limit, "late": 0, "refused": 0, "problem": first.problem})
@@ -173,13 +173,13 @@ async def streams(side: Side, mark: int) -> Taken:
 
 
 def _waiting(side: Side, mark: int, number: int, step_ms: int) -> Sending:
-    # The head of a response comes with its first message: at once, and then the stream stays open.
+    # The head of a response comes with its first message, at once. The stream stays open after it.
     arguments = {"steps": 2, "step_ms": step_ms // 2, "mark": mark + 1 + number}
     return modern_call(side, f"stream {number}", "progress", arguments, mark=mark, token=number)
 
 
 HANGS_S: Final = 10.0
-"""A client that has had no end after this long waits for ever, as far as it can know."""
+"""A response still open after this counts as one that stays open."""
 
 
 def _plan(side: Side, mark: int, moment: Moment) -> None:
@@ -188,14 +188,14 @@ def _plan(side: Side, mark: int, moment: Moment) -> None:
 
 
 async def before_modern(side: Side, mark: int) -> Taken:
-    """The connection breaks when the probe has the call and has not answered."""
+    """The connection breaks after the request, before the answer."""
     _plan(side, mark, "before")
     sending = modern_call(side, "call", "simple_tool", _slow(mark), mark=mark)
     return Taken((await side.ask(sending, HANGS_S),), facts=_facts(side, mark))
 
 
 async def before_legacy(side: Side, mark: int) -> Taken:
-    """Break before the answer to a call in a session, where the call goes on."""
+    """The same in a session: the call goes on."""
     async with session(side, mark) as opened:
         _plan(side, mark, "before")
         got = await side.ask(in_session("call", call(side, "simple_tool", _slow(mark)), opened), HANGS_S)
@@ -211,7 +211,7 @@ def _slow(mark: int) -> dict[str, object]:
 
 
 async def after(side: Side, mark: int, moment: Moment = "after") -> Taken:
-    """The connection breaks in the middle of a stream, behind its first event."""
+    """The connection breaks after the first event of a stream."""
     arguments = {"steps": 8, "step_ms": 200, "mark": mark}
     async with conversation(side, mark) as client:
         _plan(side, mark, moment)
@@ -220,7 +220,7 @@ async def after(side: Side, mark: int, moment: Moment = "after") -> Taken:
 
 
 async def later(side: Side, mark: int) -> Taken:
-    """The same behind a later event: a gateway that collects bytes has sent the head of its response by then."""
+    """The connection breaks after the sixth event: a gateway that collects bytes has sent its head by then."""
     return await after(side, mark, "later")
 
 

@@ -1,4 +1,4 @@
-"""A step does one thing on one way, and brings back what was seen."""
+"""A step: a few requests on one way, and their record."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step. `run` is given the way and the mark that goes into the arguments of its calls.
+    """One step. `run` takes the way, and the mark for the arguments of its calls.
 
-    It is done `turns` times on each way, in turn, and only where the way offers all that it `needs`. A step with
-    `beside` runs beside the others, as it waits most of its time. `settles_s` is how long after it the probe may take
-    to end its calls. A step that is `last` is done when all others are over: a gateway that breaks by it then spoils
-    nothing else. It belongs to the `profiles` named.
+    It is done `turns` times on each way, in turn, if the way offers all of its `needs`, such as "tool:fail". Steps that
+    mostly wait run `beside` the others. `settles_s` is the time after it for the probe to end its calls. Steps that may
+    break the gateway are `last`. `profiles` are the profiles that include it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Phase 4: does the probe learn that its client wants no answer any more. Phase 7: what ends a call that is quiet."""
+"""Phase 4: does the end of a call at the client reach the probe. Phase 7: what ends a quiet call."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..side import Side, call, conversation, in_session, modern_call, session
 from .step import Step, Taken
 
 SILENT_MS: Final = 6000
-"""How long a call runs that is to be ended by its client; a way that loses the end lets it run so long."""
+"""The length of a call if the client's end of it is lost on the way."""
 
 SLOW_MS: Final = 2500
-"""Between two messages of a slow stream: a close that is noticed only with the next write is that late."""
+"""Between two messages of a slow stream. A proxy that notices a close at its next write is so late."""
 
 STREAM_OPEN_S: Final = 4.0
-"""How long the stream of a cancelled call may stay open."""
+"""The longest time for the stream of a cancelled call to end."""
 
 
 async def cancelled(side: Side, mark: int) -> Taken:
@@ -56,18 +56,18 @@ async def close_stream(side: Side, mark: int) -> Taken:
 
 
 async def close_slow(side: Side, mark: int) -> Taken:
-    """The client closes between two messages that are far apart."""
+    """The client closes between two messages 2.5 s apart."""
     return await _closed(side, mark, "progress", {"steps": 4, "step_ms": SLOW_MS}, 1)
 
 
 async def close_silent(side: Side, mark: int) -> Taken:
-    """The client closes before there was any message."""
+    """The client closes before the first message."""
     arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False}
     return await _closed(side, mark, "silent_call", arguments, 0)
 
 
 async def quiet_stream(side: Side, mark: int, seconds: int, *, comments: bool = False) -> Taken:
-    """An event stream that says nothing for so long after its head."""
+    """An event stream without a message for `seconds` after its head, with or without comments."""
     arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": comments, "mark": mark}
     async with session(side, mark) as opened:
         sending = in_session("call", call(side, "silent_call", arguments), opened)
@@ -76,7 +76,7 @@ async def quiet_stream(side: Side, mark: int, seconds: int, *, comments: bool = 
 
 
 async def quiet_call(side: Side, mark: int, seconds: int) -> Taken:
-    """A call that says nothing for so long; in the modern era its response does not begin before."""
+    """A call without a message for `seconds`; in the modern era its response begins after that."""
     arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": False, "mark": mark}
     async with conversation(side, mark) as client:
         got = await side.ask(client.call("call", "silent_call", arguments), seconds + 10.0)
@@ -84,7 +84,7 @@ async def quiet_call(side: Side, mark: int, seconds: int) -> Taken:
 
 
 async def busy_stream(side: Side, mark: int, seconds: int) -> Taken:
-    """A stream that lasts so long and has a message every few seconds: a limit of silence does not end it."""
+    """A stream of `seconds` with a message every few seconds: only a limit of the whole request ends it."""
     step = min(3500, seconds * 50)
     arguments = {"steps": seconds * 1000 // step, "step_ms": step, "mark": mark}
     async with conversation(side, mark) as client:

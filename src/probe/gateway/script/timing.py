@@ -1,4 +1,4 @@
-"""Phase 3: when does what arrive; and phase 6: the same with many at once."""
+"""Phase 3: when does each message arrive. Phase 6: many calls at once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from .step import Step, Taken
 
 STEPS_EACH: Final = 4
 STEP_MS: Final = 250
-"""Longer than the 200 ms after which Linux acknowledges at the latest: Nagle's algorithm waits for that, and a message
-that follows sooner would hide it."""
+"""More than the 200 ms of Linux's delayed acknowledgement.
+
+Nagle's algorithm waits for the acknowledgement, and an earlier next message would hide the wait.
+"""
 FAST: Final = 20
-# A healthy way needs 2 s; one that needs more than this is late, and more load would hurt it.
+# A healthy way needs 2 s.
 _FIRST_S: Final = 6.0
 _HEAD_S: Final = 5.0
 
 
 async def legacy_progress(side: Side, mark: int) -> Taken:
-    """Progress in a session, with the GET stream open beside, so that it shows where each message arrives."""
+    """Progress in a session with an open GET stream, to see where each message arrives."""
     arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "mark": mark}
     async with session(side, mark) as opened:
         async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear:
@@ -45,7 +47,7 @@ async def modern_progress(side: Side, mark: int) -> Taken:
 
 
 async def fast(side: Side, mark: int) -> Taken:
-    """Many reports without a pause, which an overtaking result would hide."""
+    """20 messages of progress without a pause: a result sent too early would hide some."""
     arguments = {"steps": FAST, "step_ms": 0, "mark": mark}
     async with session(side, mark) as opened:
         message = call(side, "progress", arguments, token=f"token-{mark}")
@@ -66,7 +68,7 @@ async def listening(side: Side, mark: int) -> Taken:
 
 
 async def parallel(side: Side, mark: int, count: int = 10) -> Taken:
-    """Calls at the same time, each in the middle of a stream."""
+    """Calls at the same time, each with a stream of its own."""
     arguments = {"steps": 4, "step_ms": 150}
     got: list[Exchange] = []
 
@@ -82,12 +84,12 @@ async def parallel(side: Side, mark: int, count: int = 10) -> Taken:
 
 
 def _latest_first(item: Exchange) -> tuple[bool, float]:
-    """Calls without an answer, then those whose first message came last: a report has not all of a hundred calls."""
+    """Calls without an answer first, then by their first message, latest first: a report has 12 of a hundred calls."""
     return item.answer is not None, item.began - item.messages[0].at if item.messages else 0.0
 
 
 async def many(side: Side, mark: int) -> Taken:
-    """100 of them, but only where 10 were served in time: more load would only hurt."""
+    """100 calls, if 10 were served in time: else more load has no use."""
     few = await parallel(side, mark, 10)
     worst = max((item.messages[0].at - item.began for item in few.exchanges if item.messages), default=_FIRST_S)
     answered = all(item.answer is not None for item in few.exchanges)
