@@ -1,1 +1,1 @@
-"""The engine's side of revisions without sessions: each request stands alone and ends with its connection."""
+"""The engine's part for revisions without sessions: a request stands alone and ends with its connection."""

@@ -14,7 +14,7 @@ from ..streams.stream import Stream
 
 
 class AnsweredAtOnce(Struct, frozen=True):
-    """The answer in one piece, to be noted as delivered, and its HTTP status."""
+    """The answer in one piece, and its HTTP status. The caller notes its delivery."""
 
     status: int
     message: Emitted
@@ -24,9 +24,9 @@ class AnsweredAtOnce(Struct, frozen=True):
 class Started:
     """A request that runs.
 
-    Its owner awaits `running.run` once, which leaves the answer on `stream` and ends that. `status` is then the HTTP
-    status that the answer has should it be the only message, so that no event stream is needed. `release` is called
-    once, when the exchange has ended: until then the request holds its place, however long its reader takes.
+    Its owner awaits `running.run` once; this puts the answer on `stream` and ends the stream. After that, `status` is
+    the HTTP status of an answer that is the only message, and so needs no event stream. `release` is called once, at
+    the end of the exchange: the request holds its place until then, even if its reader is slow.
     """
 
     running: RunningRequest

@@ -1,7 +1,8 @@
 """The channels from a running call and a running task to a modern client.
 
-A call talks on the stream of its own response, and only in notifications. A task talks to nobody: it changes, and its
-client asks, or listens (tasks extension: progress and log notifications "are not supported on tasks in general").
+A call sends notifications, and only these, on the stream of its own response. A task sends no messages: its state
+changes, and the client polls it or subscribes to it (tasks extension: progress and log notifications "are not supported
+on tasks in general").
 """
 
 from __future__ import annotations
@@ -39,36 +40,33 @@ class _ModernChannel:
 
     @property
     def resumed(self) -> bool:
-        """Whether the client sent back the state of an earlier round."""
         return self._rounds.resumed
 
     def declares(self, method: str) -> bool:
-        """Whether the client may be sent an input request of this method."""
         return offers(self._incoming.meta.capabilities, method)
 
     def open_page(self, key: str) -> ConfirmationPage:
-        """A page that stays the same through all rounds."""
         context = self._incoming.context
         open_page = partial(self._interactions.open, context.origin, context.holder, self._call.recorder)
         return self._interactions.page(self._rounds.keep(key, open_page), context.origin)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        """Wait for a person to confirm a page. The revision has no notification that tells the client."""
+        """Wait until a person confirms a page. The revision has no notification for the client about this."""
         return await self._interactions.wait_confirmed(page.id, self._settings.client_request_s)
 
     def announce(self, changed: ListKind) -> None:
-        """Tell the subscriptions of the same selection: the lists of others have not changed."""
+        """Notify the subscriptions with the same selection; the lists of others have not changed."""
         self._listeners.publish_list(changed, self._incoming.offer.selection, self._call.recorder.cause)
 
     def stop_comments(self) -> None:
-        """There is none, as these messages have no stream of their own."""
+        """Without effect: these messages have no stream of their own."""
 
     def hang_up(self) -> None:
-        """A stream that cannot be resumed is not hung up."""
+        """Without effect: the stream cannot be resumed, so it is not closed early."""
 
 
 class ModernCallChannel(_ModernChannel):
-    """The channel of a call: everything goes on the stream of its response."""
+    """The channel of a call: all messages go on the stream of its response."""
 
     def __init__(
         self,
@@ -87,18 +85,18 @@ class ModernCallChannel(_ModernChannel):
         return self._call.emit(self._stream, notification(method, params)) is not None
 
     def stop_comments(self) -> None:
-        """Send no comments on the response stream, nor begin one before there is a message."""
+        """Send no comments on the response stream, and do not begin an event stream before its first message."""
         self._stream.comments = False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """The answers that came with this request, or its end."""
+        """The answers in this request, or its end with further questions."""
         return self._rounds.answers(asks)
 
     def show_progress(self, report: Report) -> None:
-        """Nothing: only a task has a status."""
+        """Without effect: only a task has a status."""
 
     def set_status(self, message: str) -> None:
-        """Only a task has a status message."""
+        """Without effect: only a task has a status message."""
 
     def hears(self, level: LogLevel) -> bool:
         """2026-07-28 server/utilities/logging: without a level in the request "the server MUST NOT send" any."""
@@ -107,7 +105,7 @@ class ModernCallChannel(_ModernChannel):
 
 
 class ModernTaskChannel(_ModernChannel):
-    """The channel of a task; the capabilities are those of the call that became it."""
+    """The channel of a task, with the capabilities in the call that became it."""
 
     def __init__(
         self,
@@ -123,7 +121,7 @@ class ModernTaskChannel(_ModernChannel):
         self._tasks = tasks
 
     def notify(self, method: str, params: Json) -> bool:
-        """A task sends no notifications of its own."""
+        """Send no notification: a modern task has none. Returns False."""
         return False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
@@ -141,7 +139,7 @@ class ModernTaskChannel(_ModernChannel):
         return answers
 
     def show_progress(self, report: Report) -> None:
-        """The step goes into the status message."""
+        """Set the step as status message."""
         step = f"{report.progress:g}" if report.total is None else f"{report.progress:g} of {report.total:g}"
         self._tasks.note(self._task, report.message or f"Step {step}")
 
@@ -150,5 +148,5 @@ class ModernTaskChannel(_ModernChannel):
         self._tasks.note(self._task, message)
 
     def hears(self, level: LogLevel) -> bool:
-        """A task sends no log messages."""
+        """Always False: a task sends no log messages."""
         return False

@@ -1,6 +1,6 @@
-"""Labels of modern clients, made from the address, the name and the version in each request, as there is no session.
+"""Labels of modern clients. Without sessions, the address, name and version in each request make the label.
 
-A label is no identity. Nothing but the event log depends on it.
+A label is not an identity. It is used in the event log only.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSIO
 
 _Key: TypeAlias = tuple[str, str, str, str]
 
-# There are as many sessions by default. A client that was pushed out gets a new label when it comes again.
+# The default limit of sessions is the same. A client that was dropped gets a new label with its next request.
 _MOST = 1000
-# Programs of one label take turns with this many sets of capabilities before one of them is recorded again.
+# Programs with the same label may alternate between this many sets of capabilities before one is recorded twice.
 _MOST_DECLARED = 8
 
 
 @dataclass(slots=True)
 class _LabelledClient:
-    """One label, the capabilities in its latest request, and digests of those that it has declared before."""
+    """One label, the capabilities in its latest request, and digests of earlier capabilities."""
 
     label: str
     declared: bytes | None = None
     earlier: Newest[bytes, None] = field(default_factory=lambda: Newest(_MOST_DECLARED))
 
     def declares(self, capabilities: bytes) -> bool:
-        """Take the capabilities of a request; returns whether they are to be recorded."""
+        """Take the capabilities of a request; returns whether to record them."""
         if capabilities == self.declared:
             return False
         self.declared, digest = capabilities, blake2b(capabilities, digest_size=8).digest()
@@ -44,14 +44,14 @@ class _LabelledClient:
 
 
 class Clients:
-    """The modern clients of one engine, the latest of them."""
+    """The modern clients of one engine: the latest `most` of them."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._known: Newest[_Key, _LabelledClient] = Newest(most)
         self._count = 0
 
     def label(self, recorder: Recorder, address: str, message: Any, transport: str = "http") -> str:
-        """The label of the client at an address that sent this JSON value, however malformed that is.
+        """The label of the client at an address, from a message of any JSON value, also a malformed one.
 
         `recorder` is that of the HTTP request, or of the connection.
         """
@@ -72,7 +72,7 @@ class Clients:
         return client.label
 
     def next_label(self) -> str:
-        """A label that no client has had."""
+        """A new label, such as `m12`."""
         self._count += 1
         return f"m{self._count}"
 

@@ -1,18 +1,18 @@
-"""One modern request that has climbed the ladder: it is answered at once, or runs while its exchange lasts.
+"""One modern request that has passed all checks: it is answered at once, or runs as long as its exchange.
 
     a request that never waits      its answer
-    a request that waits            a stream: whatever it sends, and its answer as the last message
+    a request that waits            a stream: its messages, and its answer as the last one
 
-The exchange that brought the request owns the work: it awaits `RunningRequest.run`, and cancels the call when its
-client has gone, for there is no other who could hear of it (2026-07-28 basic/patterns/cancellation).
+The exchange of the request owns the work. It awaits `RunningRequest.run`, and cancels the call when its client has
+disconnected, since no other connection can get the answer (2026-07-28 basic/patterns/cancellation).
 
-Nothing outlives the exchange but tasks, and nothing is kept between two requests of a client. So this router has no
-table of sessions. It has two counts of places, for calls and for subscriptions, and the set of running calls that the
-drain waits for. A place is taken when the work begins and released when the exchange is over, which may be long after
-the answer: a client that does not read its answer still holds a stream.
+Only tasks outlive the exchange, and no state is kept between two requests of a client. So this router has no table of
+sessions. It counts places for calls and for subscriptions, and has the set of running calls for the drain. A place is
+taken when the work begins and released at the end of the exchange. For example, a client that does not read its answer
+still holds a stream, and so its place, long after the work has ended.
 
-The HTTP status is known only with the outcome. It counts where the answer is the only message, because the head of an
-event stream has been sent long before.
+The outcome decides the HTTP status. The status is used only if the answer is the only message: otherwise the head of
+the event stream was sent before.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ _STATUS: Mapping[int, int] = {
     Code.MISSING_CLIENT_CAPABILITY: 400,
     Code.BUSY: 503,
 }
-"""The HTTP status of an error which the ladder does not find; 200 for others.
+"""The HTTP status of an error after the checks; 200 for others.
 
-2026-07-28 demands the first two; a limit has the status that it has where it is found before the handler.
+2026-07-28 demands the first two. A limit has the same status whether the checks or the handler find it.
 """
 
 
@@ -76,8 +76,9 @@ def _status(error: McpError) -> int:
 def _torn_down(request: Request) -> Json:
     """basic/patterns/cancellation: "A server MUST send `notifications/cancelled`" when it ends a subscription.
 
-    Only on stdio and its like, as the schema has it, and after the result that subscriptions.md wants: official clients
-    take it for a loss when it comes first, and behind the result for what it may be, the word on a finished request.
+    It is sent only where one connection carries everything ("On stdio", in the schema), and after the result of
+    subscriptions.md. Official clients take it for a lost subscription if it comes first; after the result they ignore
+    it.
     """
     params = {"requestId": request.id, "reason": "the server has ended the subscription"}
     return notification("notifications/cancelled", params)
@@ -86,8 +87,8 @@ def _torn_down(request: Request) -> Json:
 def discovered(offer: Offer, instructions: str) -> Json:
     """`server/discover`.
 
-    Only revisions without sessions are named: a client chooses "one of these for subsequent requests", and those with
-    sessions begin with `initialize`.
+    It names only revisions without sessions: a client chooses "one of these for subsequent requests", and revisions
+    with sessions begin with `initialize`.
     """
     capabilities = {**offer.capabilities(), "extensions": {TASKS_EXTENSION: {}, **offer.extensions()}}
     found = {"supportedVersions": list(MODERN), "capabilities": capabilities, "instructions": instructions}
@@ -95,7 +96,7 @@ def discovered(offer: Offer, instructions: str) -> Json:
 
 
 class ModernRouter:
-    """The modern front of one engine. `running` are the calls that drain waits for; it waits for no subscription."""
+    """The modern front of one engine. `running` are the calls that the drain waits for, without subscriptions."""
 
     def __init__(
         self, services: Services, tasks: TaskService, trips: RoundTrips, runs: ToolRuns, about: Json, instructions: str
@@ -137,11 +138,11 @@ class ModernRouter:
     def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> ModernAnswer:
         """Take one request. Never waits.
 
-        Raises `Rejection` when there is no room for it, or its client holds enough.
+        Raises `Rejection` if there is no room for it, or its client has its full share.
         """
         self._check_room(request, context)
         if request.method == "tools/call":
-            # Other methods have no effect that a second request would double, and some clients have one id for all.
+            # A repeated id matters only where a second run has effects; some clients use one id for everything.
             self._repeats.note(request, context)
         info = inbound.meta.client_info or {}
         context.client = ClientInfo(clip(str(info.get("name", ""))), clip(str(info.get("version", ""))))
@@ -154,7 +155,7 @@ class ModernRouter:
         return AnsweredAtOnce(status, answer(context.recorder, message))
 
     def notified(self, message: Notification, context: RequestContext, in_flight: InFlight | None) -> None:
-        """Take one notification. `in_flight` are the requests on its connection; None over HTTP, which has none."""
+        """Take one notification. `in_flight` are the requests on its connection; None over HTTP."""
         if message.method != "notifications/cancelled":
             context.misuse("unknown notification", f"{V2026_07_28} schema, ClientNotification", clip(message.method))
         elif in_flight is None:
@@ -164,13 +165,13 @@ class ModernRouter:
             self._cancelled(message, context, in_flight)
 
     def _cancelled(self, message: Notification, context: RequestContext, in_flight: InFlight) -> None:
-        """Servers "MUST NOT send any further messages for it": also none of those that wait for the writer."""
+        """Servers "MUST NOT send any further messages for it": those that wait for the writer are dropped too."""
         asked = read_cancellation(message, _CANCELLATION, context)
         if asked is None:
             return
         call = in_flight.running.get(asked.id)
         if call is None:
-            # The id is one of this connection; other connections of the same client may use it, too.
+            # The id belongs to this connection; other connections of the same client may use it too.
             connection = context.recorder.context.connection
             own = (task for task in self._tasks.everyone() if task.call.recorder.context.connection == connection)
             asked.without_effect(own, in_flight.finished)
@@ -180,7 +181,7 @@ class ModernRouter:
             call.take_back()
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
-        """Raise where there is no room for a request that may last. The others are answered at once and need none."""
+        """Raise `Rejection` if there is no room for a request that may last. Other requests are answered at once."""
         limit = self._places.get(request.method)
         if limit is not None:
             try:
@@ -212,7 +213,7 @@ class ModernRouter:
             call = self._runs.open_plain(context, request, offer)
             context.concerns(call.recorder)
             listener = self.listeners.open(request.id, honoured, offer, call, stream)
-            # A task may have changed since its creation: a client that listens need not ask as well.
+            # A task may have changed since its creation; with this, the client need not poll it as well.
             for id in honoured.tasks:
                 self._desk.publish(id, listener)
             return Begun(call, lambda: self.listeners.serve(listener, offer))
@@ -247,7 +248,7 @@ class ModernRouter:
         self._quiet.unpark_all()
 
     def _answer(self, request: Request, outcome: Outcome) -> tuple[Json, int]:
-        """The response to a request, and the HTTP status it has when it stands alone."""
+        """The response to a request, and its HTTP status if it is the only message."""
         if outcome.error is not None:
             return error_response(request.id, modern_error(outcome.error.body())), _status(outcome.error)
         return result_response(request.id, self._shaped(request, outcome)), 200

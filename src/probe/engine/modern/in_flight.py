@@ -11,7 +11,7 @@ from ..calls.scope import CallScope
 
 @dataclass(slots=True)
 class InFlight:
-    """The requests of one connection by their ids: those that run, and the latest that are over."""
+    """The requests of one connection by their ids: the running ones, and the latest finished ones."""
 
     running: dict[RequestId, CallScope] = field(default_factory=dict)
     finished: FinishedCalls = field(default_factory=FinishedCalls)

@@ -1,4 +1,4 @@
-"""One modern request with everything that is known about it: there is no session to remember any of it."""
+"""One modern request with all its data, since no session keeps any of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..catalogue.offers import Offer
 
 
 class Incoming(Struct, frozen=True):
-    """A request that has climbed the ladder, what it says about itself, what its URL offers, and its context."""
+    """A request that has passed the checks, its `_meta`, the offer of its URL, and its context."""
 
     request: Request
     meta: RequestMeta

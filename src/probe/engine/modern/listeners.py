@@ -1,8 +1,8 @@
-"""`subscriptions/listen`: who hears of which change.
+"""`subscriptions/listen`: the open subscriptions, and the notifications for each.
 
-Each subscription is a request that runs until somebody ends it: its client by closing the stream, which is the
-cancellation, or the server, with a final result. The request's own trio task owns it, together with one ticker for each
-ticking resource; this module only knows which subscriptions are open.
+A subscription is a request that runs until one side ends it: the client by closing the stream, as a cancellation, or
+the server with a final result. The request's own trio task owns it, with one ticker for each ticking resource. This
+module only has the table of open subscriptions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOTIFICATIONS = {
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """One open subscription; its id is that of its request, as the client chose it, its number is ours."""
+    """One open subscription. `id` is the id of its request, chosen by the client; `number` is unique in this engine."""
 
     number: int
     id: RequestId
@@ -57,7 +57,7 @@ class Listeners:
         self._clock = services.clock
         self._limits = services.limits
         self._open: dict[int, Listener] = {}
-        # Most changes are those of tasks that nobody listens to, so they are looked up, not searched for.
+        # Most changes are of tasks without a subscription, so subscriptions are found by the change.
         self._by_change: dict[Change, dict[int, Listener]] = {}
         self._count = 0
 
@@ -66,7 +66,7 @@ class Listeners:
         return len(self._open)
 
     def honoured(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder) -> Filter:
-        """The part of a filter this server agrees to: of so many uris and task ids as the limit allows, what exists."""
+        """The accepted part of a filter: lists that exist, and up to the limit, uris and task ids that exist."""
         announced, most = offer.announced, self._limits.max_subscriptions
         asked_uris, asked_tasks = dict.fromkeys(asked.resource_subscriptions or ()), dict.fromkeys(asked.task_ids or ())
         if max(len(asked_uris), len(asked_tasks)) > most:
@@ -80,7 +80,7 @@ class Listeners:
         )
 
     def open(self, id: RequestId, honoured: Filter, offer: Offer, call: CallScope, stream: Stream) -> Listener:
-        """Acknowledge a subscription; from now on it is told.
+        """Acknowledge a subscription; it gets its notifications from now on.
 
         "The server MUST send `notifications/subscriptions/acknowledged` as the first message".
         """
@@ -95,7 +95,7 @@ class Listeners:
         return listener
 
     async def serve(self, listener: Listener, offer: Offer) -> Outcome | None:
-        """Tell of ticks until the subscription ends. Returns its settled outcome, None when the client went."""
+        """Send ticks until the subscription ends. Returns its settled outcome, None if the client ended it."""
         resources = [offer.resource(uri) for uri in listener.machine.acknowledged.uris]
         ticking = {item.uri: item.ticks_s for item in resources if item is not None and item.ticks_s is not None}
         try:
@@ -105,7 +105,7 @@ class Listeners:
             self._forget(listener)
 
     def publish(self, change: Change, params: Callable[[], Json], recorder: Recorder) -> None:
-        """Tell every subscription that asked for this change of a task; `params` is called if there is one.
+        """Notify each subscription to this task; `params` is called if there is one.
 
         `recorder` is that of the change.
         """
@@ -115,13 +115,13 @@ class Listeners:
             self.offer(listener, change, told, recorder)
 
     def publish_list(self, changed: ListKind, selection: str, cause: int | None) -> None:
-        """Tell those who asked for this list of this selection; `cause` is the entry because of which it changed."""
+        """Notify each subscription to this list of this selection; `cause` is the entry of the change."""
         for listener in self._interested(Change(changed)):
             if listener.selection == selection:
                 self.offer(listener, Change(changed), {}, listener.call.recorder.caused_by(cause))
 
     def publish_hosted(self) -> None:
-        """Tell those whose tools are also those of tool hosts that these have changed."""
+        """Notify each subscription to tools, if it includes the tools of tool hosts."""
         for listener in self._interested(Change("tools")):
             if listener.has_hosts:
                 self.offer(listener, Change("tools"), {}, listener.call.recorder.caused_by(None))
@@ -144,9 +144,9 @@ class Listeners:
                 listener.ended.set()
 
     def offer(self, listener: Listener, change: Change, params: Json, recorder: Recorder) -> None:
-        """Tell one subscription of a change, if it asked for that and has room."""
+        """Notify one subscription of a change, if its filter has it and its queue has room."""
         queue, most = listener.stream.replay, self._limits.replay_bytes
-        # The other half is room for the largest single message; what it pushed out would be lost.
+        # The other half is kept for the largest single message: if that pushed out others, they would be lost.
         verdict = listener.machine.offer(change, len(queue), room=queue.bytes <= most // 2)
         if verdict is ChangeFate.END:
             limit = LimitReached("max_listen_queue", self._limits.max_listen_queue)
@@ -160,10 +160,10 @@ class Listeners:
         listener.call.emit(listener.stream, message, recorder=recorder)
 
     async def _wait_ended(self, listener: Listener) -> Json:
-        """Wait for the end by the server, and give the result that tells it.
+        """Wait until the server ends the subscription, and return its final result.
 
-        basic/patterns/cancellation wants `notifications/cancelled` as well, the schema's text of that notification only
-        "On stdio"; both official clients take one that comes before it for a loss.
+        basic/patterns/cancellation demands `notifications/cancelled` as well, the schema's text of that notification
+        only "On stdio". Both official clients take it for a lost subscription if it comes before the result.
         """
         await listener.ended.wait()
         return {"_meta": {SUBSCRIPTION_ID: listener.id}}
@@ -181,7 +181,7 @@ class Listeners:
 
 
 def _shown(honoured: Filter) -> Json:
-    """A filter as the acknowledgement shows it: what was not agreed to is left out."""
+    """A filter in the acknowledgement: it has only what the server accepted."""
     shown = {
         "toolsListChanged": honoured.tools,
         "promptsListChanged": honoured.prompts,

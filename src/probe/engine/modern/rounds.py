@@ -5,8 +5,8 @@
     2        the request, answer to A, state {}      asks A, which returns; asks B: B's request and state {A}
     3        the request, answer to B, state {A}     asks A and B, which return; the result is final
 
-Nothing is kept here between rounds: what earlier rounds were answered comes back in the sealed state, so that a retry
-may reach another process that has the same keys.
+The server keeps no state between rounds. The sealed state has the answers of earlier rounds, so a retry may reach
+another process with the same keys.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..clock import Clock
 from ..request_state import RequestStates
 from .incoming import Incoming
 
-# Members that are no parameters of the request itself, and so may differ between its rounds.
+# Members that belong to a round and not to the request, so they may differ between rounds.
 _OF_THE_ROUND = frozenset({"_meta", "inputResponses", "requestState", "task"})
 
 
 def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> None:
-    """Raise `McpError` -32021 for a question that the client did not say it answers.
+    """Raise `McpError` -32021 for a question of a kind that the client did not declare.
 
     2026-07-28 basic/patterns/mrtr: "Servers MUST NOT send an `inputRequests` that the client has not declared".
     """
@@ -46,7 +46,7 @@ def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> 
 
 
 def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> None:
-    """Raise `McpError` -32602 for an answer that does not fit its question; `asked` has the methods by key.
+    """Raise `McpError` -32602 for an answer of the wrong form for its question; `asked` has the methods by key.
 
     "Protocol errors (malformed JSON, invalid schema, internal server errors) SHOULD return a JSON-RPC error".
     """
@@ -58,7 +58,7 @@ def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> Non
 
 
 class RoundTrips:
-    """Opens the rounds of one engine. `ttl_s` is how long a state may take to come back, in seconds."""
+    """Opens the rounds of one engine. A state is valid for `ttl_s` seconds."""
 
     def __init__(self, states: RequestStates, clock: Clock, ttl_s: float, max_bytes: int) -> None:
         self._states = states
@@ -67,7 +67,7 @@ class RoundTrips:
         self._max_bytes = max_bytes
 
     def open(self, incoming: Incoming) -> Rounds:
-        """The rounds up to this request. Raises `McpError` -32602 for a state that is not of this server for it."""
+        """The rounds up to this request. Raises `McpError` -32602 for a state of another server or request."""
         params = incoming.request.params or {}
         state, memory = params.get("requestState"), {}
         if state is not None:
@@ -75,7 +75,7 @@ class RoundTrips:
         return Rounds(self, incoming, memory, params.get("inputResponses") or {}, resumed=state is not None)
 
     def seal(self, memory: Json, incoming: Incoming) -> str:
-        """A state for what is to be remembered. Raises `McpError` -32602 when it is too large to come back."""
+        """Seal answers as a state. Raises `McpError` -32602 if it is larger than a client may return."""
         expires_at = self._clock.wall() + self._ttl_s
         state = self._states.seal(memory, binding=_binding(incoming), expires_at=expires_at)
         if len(state) > self._max_bytes:
@@ -92,7 +92,7 @@ def _binding(incoming: Incoming) -> Json:
 
 
 class Rounds:
-    """The answers that a request has had in all its rounds; `memory` is what its state had sealed."""
+    """The answers to a request in all its rounds; `memory` is the content of its sealed state."""
 
     def __init__(
         self, trips: RoundTrips, incoming: Incoming, memory: Json, given: Mapping[str, Any], *, resumed: bool
@@ -105,23 +105,23 @@ class Rounds:
         self._given = given
 
     def keep(self, key: str, make: Callable[[], str]) -> str:
-        """A value that is made in the first round that wants it, and the same in all that follow."""
+        """A value that is made in the round that needs it first, and is the same in all later rounds."""
         if key not in self._kept:
             self._kept[key] = make()
-            # An answer that is there already answers some other value.
+            # Such an answer is older than the new value.
             self._given = {name: answer for name, answer in self._given.items() if name != key}
         return str(self._kept[key])
 
     def answers(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """The client's results, by key.
 
-        Raises `McpError` where it did not declare that it answers and for an answer that does not fit, and
-        `InputRequiredError` while one is missing: it is asked for again, those that came are kept.
+        Raises `McpError` for a question that the client did not declare, and for an answer of the wrong form. Raises
+        `InputRequiredError` while an answer is missing: its question is sent again, and the other answers are kept.
         """
         if not asks:
             return {}
         check_declared(asks, self._incoming.meta.capabilities)
-        # An answer that was sealed stays: another one for the same key answers what is no longer asked.
+        # A sealed answer stays: a second answer for its key is to a question that is no longer open.
         fresh = {key: self._given[key] for key in asks if key not in self._known and key in self._given}
         check_answers({key: ask.method for key, ask in asks.items()}, fresh)
         self._known.update(fresh)
@@ -135,7 +135,7 @@ class Rounds:
 
 
 class Admitted(Struct, frozen=True):
-    """A call that will run: its checked arguments, and what the client was asked before."""
+    """A call that will run: its checked arguments, and the answers to its `inputs`."""
 
     arguments: Mapping[str, Any]
     answers: Mapping[str, Json]

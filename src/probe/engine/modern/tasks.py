@@ -1,7 +1,7 @@
-"""Tasks as the tasks extension tells them: `tasks/get`, `tasks/update`, `tasks/cancel`, `notifications/tasks`.
+"""Tasks of the tasks extension: `tasks/get`, `tasks/update`, `tasks/cancel`, `notifications/tasks`.
 
-There is no session, so a task belongs to every client that knows its id ("A server MAY use task IDs as bearer
-tokens"); the ids are unguessable, and a legacy session's tasks are not found here.
+There is no session, so any client that knows the id of a task may use it ("A server MAY use task IDs as bearer
+tokens"). The ids cannot be guessed. Tasks of legacy sessions are not found here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .listeners import Listener, Listeners
 from .rounds import Admitted, check_answers
 
 OWNER = "modern"
-"""The owner of every modern task; the label of a session is another word."""
+"""The owner of every modern task; no session has this label."""
 
 
 class ModernTaskMethods:
@@ -49,7 +49,8 @@ class ModernTaskMethods:
 
         def context(task: Task) -> CallContext:
             channel = ModernTaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
-            # The extension has no progress notifications, so a token would have nothing to name. Without one,
+            # The extension has no progress notifications, so the token is dropped. Without a token, `CallContext` gives
+            # each report to `show_progress` of the channel, which sets the status message.
             # `CallContext` gives each report to `show_progress` of the channel, which makes it the status message.
             return self._runs.context(call, channel, admitted.arguments, None, admitted.answers)
 
@@ -71,7 +72,7 @@ class ModernTaskMethods:
         return self.detailed(self._found(incoming, params.task_id))
 
     def update(self, incoming: Incoming, params: UpdateTaskParams) -> Json:
-        """`tasks/update`: take the answers to what is outstanding; an answer that does not fit takes none of them."""
+        """`tasks/update`: take the answers to open questions, all of them or, if one has the wrong form, none."""
         task = self._found(incoming, params.task_id)
         if not task.machine.terminal:
             asked = {key: ask["method"] for key, ask in task.inputs.outstanding.items()}
@@ -80,7 +81,7 @@ class ModernTaskMethods:
         return {}
 
     def cancel(self, incoming: Incoming, params: TaskParams) -> Json:
-        """`tasks/cancel`: an empty acknowledgement, whatever the task's status."""
+        """`tasks/cancel`: an empty acknowledgement for any status of the task."""
         task = self._found(incoming, params.task_id)
         if not task.machine.terminal:
             message = "The task was cancelled by request."
@@ -88,15 +89,15 @@ class ModernTaskMethods:
         return {}
 
     def knows(self, id: str) -> bool:
-        """Whether an id names a task."""
+        """True if an id names a task."""
         return self.tasks.find(id, OWNER) is not None
 
     def detailed(self, task: Task) -> Json:
-        """The task with what its status inlines."""
+        """The task with the members that its status adds, such as `result`."""
         return detailed_task(self._describe(task), _detail(task))
 
     def publish(self, id: str, listener: Listener) -> None:
-        """Tell one subscription how a task stands now."""
+        """Notify one subscription of the present state of a task."""
         task = self.tasks.find(id, OWNER)
         if task is not None:
             recorder = task.call.recorder.caused_by(listener.call.recorder.cause)

@@ -64,7 +64,7 @@ class ModernToolCalls:
         self._runs = runs
 
     def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
-        """The outcome, or how to start the work that gives it."""
+        """The outcome, or the start of the work."""
         offer, meta, context = incoming.offer, incoming.meta, incoming.context
         asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, meta.progress_token)
         try:
@@ -76,7 +76,7 @@ class ModernToolCalls:
         if not isinstance(admitted, Admitted):
             return self._runs.refuse(self._runs.open(context, offer, asked), admitted)
         steps_total = None if tool.steps is None else tool.steps(admitted.arguments)
-        # Only a task that will exist has an id.
+        # Without a refusal, the call becomes a task, with an id.
         task_id = self._tasks.new_id() if as_task else None
         call = self._runs.open(context, offer, asked, task=task_id, steps_total=steps_total)
         if as_task:
@@ -88,7 +88,7 @@ class ModernToolCalls:
     def _judge(
         self, incoming: Incoming, tool: Tool, sent: Mapping[str, Any], *, as_task: bool
     ) -> Admitted | ToolResult | Exception:
-        """The arguments and answers with which the call runs, or the reason why it does not."""
+        """The arguments and answers of a call that runs, or the reason of its refusal."""
         try:
             tool.check_revision(incoming.offer.revision)
             _check_capabilities(tool, incoming.meta)
@@ -110,7 +110,7 @@ class ModernToolCalls:
 
 
 def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:
-    """Raise `McpError` -32021 where the tool needs what this very request does not declare."""
+    """Raise `McpError` -32021 if the tool needs a capability that this request does not declare."""
     missing = [name for name in tool.requires if not offers(meta.capabilities, *_REQUESTS[name])]
     if tool.task_support == "required" and not meta.tasks:
         missing.append(TASKS_EXTENSION)
