@@ -1,1 +1,1 @@
-"""Streams of messages to clients, and who reads them."""
+"""Streams of messages to clients, their readers, and the memory that they take."""

@@ -6,10 +6,10 @@ import trio
 
 
 class Bell:
-    """Wakes the one task that waits for it. A ring is lost where no task waits.
+    """Wakes the one task that waits. Without a waiting task, a ring has no effect.
 
-    A parking lot is for many tasks: an empty one has a dictionary, which takes 0.4 kB of each open stream, and to wake
-    one task of it takes five calls, with each message.
+    A parking lot is for many tasks, and costs more here. An empty one has a dictionary of 0.4 kB for each open stream,
+    and to wake a task takes five calls for each message.
     """
 
     __slots__ = ("_task",)

@@ -1,28 +1,33 @@
-"""Draft streams: the streams of tool calls that outlive the connection which asked for them, and their owner.
+"""Draft streams: tool calls with streams that outlive their connections, and the service that owns them.
 
     DraftStreams.serve     for the life of the engine
-      one call             a `tools/call` on a stream: it belongs to no connection, and to no session
-      the watch            streams that nobody came back for are abandoned, finished ones forgotten
+      one call             a `tools/call` on a stream: no connection and no session owns it
+      `_watch`             drops streams after their resume timeout, and finished ones
 
-The owner of a stream is its session where a request names that (HTTP), and else whoever has a secret which the server
-hands out with it: connections drop, and a new one has a new session.
+A stream has an owner. Over HTTP this is the session in the request. On a pipe it is the client with the secret that the
+server sent with the stream, because a new connection has a new session.
 
-Three things that end together everywhere else end apart here: the connection that asked, the session whose connection
-it was, and the call. So each stream has three links, and each link has one rule.
+For other calls, connection, session and work end together. Here they end separately, so each stream has three links,
+with one rule each.
 
-* `owner` never changes. It decides who may resume, poll, or learn that the stream was lost.
-* `holder` is the session on whose connection the client is now. The call's request id is in flight in that session and
-  in no other, so that the client can cancel it there, and answer its questions there. `hand_over` moves it, `release`
-  takes it away with the connection.
-* `call` is None when the call is over. It runs in the nursery of this service, so neither of the other two ends it.
+* `owner` never changes. It decides which client may resume, poll, or get the reason of a loss.
+* `holder` is the session of the client's present connection. The call's request id is in flight in this session only,
+  so the client can cancel it there, and answer its questions there. `hand_over` moves it, and `release` removes it with
+  the connection.
+* `call` is None once the call is over. It runs in the nursery of this service, so the end of the other two does not
+  end it.
 
-A stream leaves the table in one of two ways. It is forgotten when its client has had all of it and the time to ask
-again has passed. It is lost when nobody came back in time, when more waits than may be kept, or when the server has no
-room, or when it ended with its session. Then its call is cancelled, and its owner can learn why it was lost, as long as
-there is one: silence about a loss would be worse than the loss.
+For example, a client on a WebSocket calls a tool (`owner` is its secret, `holder` its session) and its connection
+breaks: `release` sets `holder` to None, and the call runs on. A new connection sends `stream/resume` with the secret:
+`hand_over` makes its session the holder, and the stream goes on with the first message that the client lacks.
 
-The number and the bytes of all streams are bounded. When a bound is reached, finished streams go first, and then the
-client that holds most loses one of its own: a client cannot push out the stream of one that holds less.
+A stream leaves the table in one of two ways. It is *forgotten* when its client has all of it and the time for another
+resume has passed. It is *lost* when its client did not come back in time, when more messages wait than may be kept,
+when the server has no room, or when its session has ended. Then its call is cancelled. The table of lost streams keeps
+the reason for the owner, as long as there is one: without it a client could not tell a loss from a wrong id.
+
+The number and the bytes of all streams are bounded. At a bound, finished streams are dropped first. After them, the
+client with the most loses a stream, so a client never drops a stream of another that has less.
 """
 
 from __future__ import annotations
@@ -57,21 +62,21 @@ from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
 _NOBODY = b"\0" * sha256().digest_size
-# The lost streams that can still be told from ids that never existed: more than one client loses in a bad hour.
+# Enough for all streams of several clients that lose theirs in the same hour.
 _MOST_LOST = 1000
 _TOO_MANY = "Too many streams that are not read to their end: the limit {name} is {most}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Grave:
-    """The owner of a lost stream, and why it was lost."""
+class _LostStream:
+    """The owner of a lost stream, and the reason of the loss."""
 
     owner: Owner
     lost: Lost
 
 
 class DraftStreams:
-    """The draft streams of one engine. `serve` owns the calls on them; the other methods never wait."""
+    """The draft streams of one engine. `serve` owns their calls; the other methods never wait."""
 
     def __init__(self, services: Services) -> None:
         settings, limits = services.settings, services.limits
@@ -84,27 +89,27 @@ class DraftStreams:
         self._numbers = count(1)
         self._streams: dict[bytes, ToolStream] = {}
         self._by_owner: dict[str | bytes, dict[bytes, ToolStream]] = {}
-        self._lost: OrderedDict[bytes, _Grave] = OrderedDict()
+        self._lost: OrderedDict[bytes, _LostStream] = OrderedDict()
         self._bytes = 0
         self._earliest = inf
         self._sooner = trio.lowlevel.ParkingLot()
         self._quiet = trio.lowlevel.ParkingLot()
-        # A job waits here only until the service's next turn, so the bound is the number of streams there may be.
+        # A job waits here until the service's next turn, so the bound is the largest number of streams.
         self._inbox, self._jobs = trio.open_memory_channel[Job](limits.max_draft_streams)
 
     def __iter__(self) -> Iterator[ToolStream]:
-        """The streams that are kept."""
+        """All streams in the table."""
         return iter(list(self._streams.values()))
 
     @property
     def running(self) -> list[CallScope]:
-        """The calls that belong to no session at the moment."""
+        """The calls without a session at the moment."""
         return [stream.call for stream in self if stream.call is not None and stream.holder is None]
 
     def open(self, session: Session, request_id: RequestId, context: RequestContext, call: Recorder) -> ToolStream:
-        """A stream for the call of this recorder, with its first message.
+        """Open a stream for the call of this recorder, with its first message.
 
-        Raises `McpError` -32000 where there is no room.
+        Raises `McpError` -32000 if there is no room.
         """
         limits, new_id = self._limits, self._services.new_id
         if session.piped and session.secret is None:
@@ -130,7 +135,7 @@ class DraftStreams:
         self._inbox.send_nowait(job)
 
     def close(self, stream: ToolStream) -> None:
-        """Nothing more comes on the stream: its last message says so."""
+        """End a stream, with the last message of the draft."""
         if not stream.replay.closed:
             send(stream.recorder, stream, wire.end(stream.stream_id))
         stream.end(self._clock.now())
@@ -148,21 +153,21 @@ class DraftStreams:
             await self._quiet.park()
 
     def find(self, session: Session, reference: wire.Reference) -> ToolStream:
-        """The stream that a client means, if it is that client's.
+        """The stream of a reference, if it belongs to the client.
 
-        Raises `McpError`: -32602 for an unknown one and for somebody else's, the same in the same time, and 1003 for
-        one that this client has lost.
+        Raises `McpError`: -32602 for an unknown stream and for another client's, with the same text and in the same
+        time, and 1003 for a lost stream of this client.
         """
         digest, proof = digest_of(reference.stream_id or ""), digest_of(reference.secret)
-        stream, grave = self._streams.get(digest), self._lost.get(digest)
-        owner = stream.owner if stream is not None else grave.owner if grave is not None else Owner("", _NOBODY)
+        stream, gone = self._streams.get(digest), self._lost.get(digest)
+        owner = stream.owner if stream is not None else gone.owner if gone is not None else Owner("", _NOBODY)
         belongs = self._belongs(session, owner, proof)
         if belongs and owner.secret == proof:
             self._prove(session, reference.secret, proof)
         if belongs and stream is not None:
             return stream
-        if belongs and grave is not None:
-            raise lost_error(grave.lost)
+        if belongs and gone is not None:
+            raise lost_error(gone.lost)
         raise McpError(
             Code.INVALID_PARAMS, "Stream not found: unknown, forgotten, or another client's (is its secret given?)"
         )
@@ -175,7 +180,7 @@ class DraftStreams:
         return self._of(session)
 
     def _prove(self, session: Session, secret: str, proof: bytes) -> None:
-        """One secret serves a client for all its streams, also for those that this connection will make."""
+        """One secret serves a client for all its streams, also for later ones of this connection."""
         session.proofs.add(proof)
         session.secret = session.secret or secret
 
@@ -185,14 +190,14 @@ class DraftStreams:
         return sorted(streams, key=lambda stream: stream.number)
 
     def check_hand_over(self, stream: ToolStream, session: Session) -> None:
-        """Raise `DuplicateIdError` or `TooManyInFlightError` where the stream's call could not be a session's."""
+        """Raise `DuplicateIdError` or `TooManyInFlightError` if the session cannot take the stream's call."""
         if stream.holder is not session and stream.call is not None:
             session.machine.check(stream.request_id)
 
     def hand_over(self, stream: ToolStream, session: Session) -> None:
-        """From now on the stream's call is one of this session's, which has proved that it may have it.
+        """Move the stream and its call to this session. The caller has checked that it may have them.
 
-        Raises what `check_hand_over` raises; then nothing changed.
+        Raises the errors of `check_hand_over`, and then changes nothing.
         """
         if stream.holder is session:
             return
@@ -203,24 +208,24 @@ class DraftStreams:
         stream.holder = session
 
     def release(self, session: Session) -> None:
-        """The connection of a session has gone: its streams wait for whoever has the secret."""
+        """The connection of a session has closed: its streams wait for a client with the secret."""
         for stream in self._of(session):
             if stream.holder is session:
                 self._let_go(stream)
 
     def end_owner(self, session: str) -> None:
-        """A session has ended, and took its streams along, unless they can be had with a secret."""
+        """A session has ended: its streams are lost, except those with a secret."""
         for stream in list(self._by_owner.get(session, {}).values()):
             stream.machine.lose(Lost.SESSION_ENDED)
             self._note(stream)
 
     def resolve(self, session: Session, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
-        """A client's answer may be to a question on one of the streams that its session holds."""
+        """Take a client's answer if it is to a question on a stream of its session; returns whether it was."""
         held = (stream for stream in self._of(session) if stream.holder is session)
         return any(stream.questions.resolve(answer, recorder) for stream in held)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
-        """The recorder of the open question on one of the streams that a session holds, by its id."""
+        """The recorder of the open question with this id on a stream of the session."""
         found = (stream.questions.question(id) for stream in self._of(session) if stream.holder is session)
         return next((question for question in found if question is not None), None)
 
@@ -243,7 +248,7 @@ class DraftStreams:
                     self._note(stream)
 
     def _note(self, stream: ToolStream) -> None:
-        """Something about a stream has changed: follow its size, its deadline, its end."""
+        """A stream has changed: update the table for its size, its deadline, its end."""
         if not stream.kept:
             return
         self._weigh(stream)
@@ -259,53 +264,53 @@ class DraftStreams:
         self._bytes += size - stream.weight
         stream.weight = size
         if self._bytes > most:
-            self._relieve(stream, most)
+            self._drop_excess(stream, most)
 
-    def _relieve(self, growing: ToolStream, most: int) -> None:
-        """Finished streams go first. Then who holds most loses one: that which grows, or else the largest unread."""
+    def _drop_excess(self, growing: ToolStream, most: int) -> None:
+        """Drop finished streams; then lose one of the client with the most: the growing one, else its largest."""
         for other in self:
             if self._bytes > most and other.finished and other is not growing:
                 self._remove(other)
         while self._bytes > most and growing.machine.lost is None:
-            hoard = max(self._hoards().values(), key=lambda streams: sum(stream.weight for stream in streams))
-            largest = max(hoard, key=lambda stream: (stream.reader is None, stream.weight))
-            victim = growing if growing in hoard else largest
-            victim.recorder.caused_by(None).append(LimitReached("draft_stream_bytes", most))
-            victim.machine.lose(Lost.SERVER_FULL)
-            if victim is not growing:
-                self._remove(victim)
+            held = max(self._by_client().values(), key=lambda streams: sum(stream.weight for stream in streams))
+            largest = max(held, key=lambda stream: (stream.reader is None, stream.weight))
+            dropped = growing if growing in held else largest
+            dropped.recorder.caused_by(None).append(LimitReached("draft_stream_bytes", most))
+            dropped.machine.lose(Lost.SERVER_FULL)
+            if dropped is not growing:
+                self._remove(dropped)
 
     def _remove(self, stream: ToolStream) -> None:
         digest, lost = digest_of(stream.stream_id), stream.machine.lost
         del self._streams[digest]
-        hoard = self._by_owner[stream.owner.key]
-        del hoard[digest]
-        if not hoard:
+        held = self._by_owner[stream.owner.key]
+        del held[digest]
+        if not held:
             del self._by_owner[stream.owner.key]
         self._bytes -= stream.weight
         self._limit.release(stream.address)
         if lost is not None:
-            self._bury(digest, stream, lost)
+            self._keep_lost(digest, stream, lost)
         self._let_go(stream)
         stream.forget()
 
-    def _bury(self, digest: bytes, stream: ToolStream, lost: Lost) -> None:
-        # The owner cannot ask for it once its session has ended; and the end of a session cancels its calls itself.
+    def _keep_lost(self, digest: bytes, stream: ToolStream, lost: Lost) -> None:
+        # An ended session cannot ask for the stream, and it cancels its calls itself.
         asked_for = lost is not Lost.SESSION_ENDED
         if asked_for:
-            self._lost[digest] = _Grave(stream.owner, lost)
+            self._lost[digest] = _LostStream(stream.owner, lost)
         if len(self._lost) > _MOST_LOST:
             self._lost.popitem(last=False)
         stream.recorder.append(StreamLost(lost.value, stream.machine.untaken))
         if stream.call is not None and asked_for:
             stream.call.cancel(Cause.DISCONNECT, WHY[lost])
 
-    def _hoards(self) -> dict[str | bytes, list[ToolStream]]:
-        """All streams, by the client address that they came from; those of this machine by their owners."""
-        hoards: dict[str | bytes, list[ToolStream]] = {}
+    def _by_client(self) -> dict[str | bytes, list[ToolStream]]:
+        """All streams by their client address, or on loopback by their owner."""
+        clients: dict[str | bytes, list[ToolStream]] = {}
         for stream in self:
-            hoards.setdefault(stream.address or stream.owner.key, []).append(stream)
-        return hoards
+            clients.setdefault(stream.address or stream.owner.key, []).append(stream)
+        return clients
 
     def _make_room(self, session: Session, context: RequestContext) -> None:
         limits, mine = self._limits, self._of(session)
@@ -318,17 +323,17 @@ class DraftStreams:
             if not self._give_up(theirs):
                 self._shares.check("max_draft_streams", session.holder, context.recorder)
         if len(self._streams) >= limits.max_draft_streams and not self._give_up(list(self)):
-            # The client that has most has to give, unless it is the one that asks.
-            hoards = self._hoards()
-            hoard, own = max(hoards.values(), key=len), len(hoards.get(session.holder or "", mine))
-            away = [stream for stream in hoard if stream.reader is None]
-            if len(hoard) <= own + 1 or not away:
+            # The client with the most gives up a stream, unless it is the client of the new one.
+            clients = self._by_client()
+            held, own = max(clients.values(), key=len), len(clients.get(session.holder or "", mine))
+            away = [stream for stream in held if stream.reader is None]
+            if len(held) <= own + 1 or not away:
                 raise self._limit.full(context.recorder)
             away[0].machine.lose(Lost.SERVER_FULL)
             self._remove(away[0])
 
     def _give_up(self, streams: list[ToolStream]) -> bool:
-        """Forget one that is finished, if there is any."""
+        """Drop a finished stream; returns False if there is none."""
         stream = next((stream for stream in streams if stream.finished), None)
         if stream is not None:
             self._remove(stream)
@@ -340,8 +345,8 @@ class DraftStreams:
         stream.holder = None
 
     def _belongs(self, session: Session, owner: Owner, proof: bytes) -> bool:
-        """Whether a stream of `owner` is the session's; `proof` is the digest of the secret in the request."""
+        """True if the session may use a stream of `owner`; `proof` is the digest of the secret in the request."""
         own = owner.session == session.label and owner.secret is None
         proven = hmac.compare_digest(proof, owner.secret or _NOBODY)
-        # Over HTTP only the session decides: event ids name streams by labels, which are those of its session.
+        # Over HTTP only the session counts: event ids name streams by labels, and these belong to the session.
         return own or (session.piped and ((proven and owner.secret is not None) or owner.secret in session.proofs))

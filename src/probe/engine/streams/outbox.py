@@ -1,8 +1,12 @@
-"""The one way out: every message to a client is encoded, recorded and appended here. Nothing here waits.
+"""Every message to a client is encoded, recorded and appended here, and only here. None of these functions waits.
 
-Emission is recorded here, delivery when a socket took the message. A message that may no longer be sent is recorded as
-dropped. The recorder of a message says which call it is about, and its cause is what the message answers, or why it is
-sent.
+    send            message.emitted, and the message on its stream
+    answer          message.emitted, and the message as a whole response
+    note_delivered  message.delivered: a socket took the response
+    drop            message.dropped: the message may no longer be sent, such as after a cancellation
+
+The recorder of a message has its call in its context. Its cause is the entry of the request, or of the event that
+brought about the message.
 """
 
 from __future__ import annotations
@@ -21,23 +25,23 @@ from .stream import Stream, StreamLostError
 
 
 class Emitted(Struct, frozen=True):
-    """An answer in one piece: its bytes, and its recorder, whose cause is the `message.emitted`."""
+    """An answer in one piece: its bytes, and its recorder with the `message.emitted` as cause."""
 
     body: bytes
     recorder: Recorder
 
 
 class Kept(NamedTuple):
-    """A message as the log keeps it, and where a secret was hidden in it, with its JSON type."""
+    """A message for the log, and the place of a secret that was hidden in it, with its JSON type."""
 
     body: bytes
     hidden: tuple[tuple[str, str], ...]
 
 
 def kept(value: object, body: bytes) -> Kept:
-    """A message as the log keeps it: the same bytes, unless they hold a secret, and in one line.
+    """A message for the log: the same bytes in one line, unless they contain a secret.
 
-    JSON has line breaks only between its tokens, where a space means the same.
+    JSON has line breaks only between its tokens, and a space there has the same meaning.
     """
     if redaction.has_secret(value):
         return Kept(encode(redaction.message(value)), redaction.hidden_members(value))
@@ -53,8 +57,8 @@ def stored(value: object, body: bytes) -> bytes:
 def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
     """Append a message to a stream that has not ended.
 
-    Returns the recorder of the message, whose cause is the `message.emitted`; None where the stream is lost, and the
-    message is dropped.
+    Returns the recorder of the message, with the `message.emitted` as cause. Returns None for a lost stream; the
+    message is then dropped.
     """
     value = stream.marked(value)
     body, essence = encode(value), essentials(value)
@@ -70,13 +74,13 @@ def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
 
 
 def answer(recorder: Recorder, value: Json) -> Emitted:
-    """A message in the body of a whole response."""
+    """A message for the body of a whole response."""
     body = encode(value)
     return Emitted(body, recorder.having(MessageEmitted(None, *essentials(value), *kept(value, body))))
 
 
 def note_delivered(messages: Sequence[Emitted]) -> None:
-    """Record that a socket took these messages, which were the whole of a response: one entry for each call in turn."""
+    """Record that a socket took these messages, a whole response: one entry for each run of messages of a call."""
     if len(messages) == 1:
         messages[0].recorder.append(MessagesDelivered(1, 1))
         return

@@ -1,7 +1,8 @@
-"""The streams that one connection, or one response, reads: several at once, taken in turn by its one writer.
+"""The streams that one connection, or one response, reads. Its one writer takes messages from them in turn.
 
-Replay and live tail are one loop: a track takes what follows its cursor, whenever that was written. So nothing falls
-between the two, and no stream has to wait for another.
+Replay and live messages are one loop: a track takes the messages after its cursor, old or new. So none is lost between
+replay and live, and no stream waits for another. For example, a client that resumes after event 3 of 5 has cursor 3:
+the writer takes 4 and 5, then waits, and takes 6 when the work appends it.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ OVERFLOW = "overflow: messages were lost before this reader got them"
 
 
 class Track:
-    """One stream as a connection reads it, up to `cursor`; `ended` says why it is read no more, once that is so."""
+    """One stream as a connection reads it, up to `cursor`. `ended` is the reason of the end, None before."""
 
     def __init__(self, stream: Stream, cursor: int, reader: Reader) -> None:
         self.stream = stream
         self.cursor = cursor
         self.reader = reader
         self.ended: str | None = None
-        # Made by the first task that waits for the end. For most tracks none does.
+        # Made by the first task that waits for the end. Most tracks need none.
         self._over: trio.lowlevel.ParkingLot | None = None
 
     async def wait_ended(self) -> str:
-        """Wait until this is read no more; returns why."""
+        """Wait until the track has ended; returns the reason."""
         while self.ended is None:
             self._over = self._over or trio.lowlevel.ParkingLot()
             await self._over.park()
@@ -48,7 +49,7 @@ class Track:
 
 
 class Piece(NamedTuple):
-    """Messages of one track that go out together; `first` is the position of the first of them."""
+    """Messages of one track that are sent together; `first` is the position of the first."""
 
     track: Track
     first: int
@@ -58,12 +59,12 @@ class Piece(NamedTuple):
 class Reading:
     """The streams that an exchange reads. Owned by the exchange, which closes it; read by one writer.
 
-    `recorder` is the exchange's; that of a connection which carries everything has no exchange, so that a delivery
-    keeps the exchange that its stream was opened for.
+    `recorder` is the exchange's. On a connection that carries everything its exchange is None; a delivery then has the
+    exchange that opened the stream.
 
-    `latest` is the track that was added last, or that ended last once none is left; `overflowed` tells that messages
-    of one that keeps nothing were lost before they could be read. `on_change` hears of everything that is new in any of
-    them, `on_end` of each that is read no more.
+    `latest` is the track that was added last, or ended last once none is left. `overflowed` is set when messages of a
+    stream that is not resumable were lost before they were read. `on_change` is called after each change of a stream,
+    `on_end` at the end of each track.
     """
 
     def __init__(
@@ -81,43 +82,43 @@ class Reading:
         self._on_end = on_end
 
     def __len__(self) -> int:
-        """The number of streams that are read."""
+        """The number of streams."""
         return len(self._tracks)
 
     @property
     def first(self) -> Track | None:
-        """Before anything was taken: the track that was added first."""
+        """The track that was added first. Valid before the first `take`."""
         return self._tracks[0] if self._tracks else None
 
     @property
     def comments(self) -> bool:
-        """Whether silence is broken by comments: none of the streams forbids them."""
+        """True if comments may be sent in quiet times: each stream allows them."""
         return all(track.stream.comments for track in self._tracks)
 
     @property
     def unread(self) -> int:
-        """Bytes that wait for the reader, of streams that keep nothing else."""
+        """The bytes that wait for the reader, on streams that are not resumable."""
         return sum(track.stream.replay.bytes for track in self._tracks if not track.stream.resumable)
 
     @property
     def retry_ms(self) -> int:
-        """How long a client that loses these streams shall wait at least before it comes back, in milliseconds."""
+        """The shortest time before a client that loses these streams should come back, in milliseconds."""
         return max((track.stream.retry_ms for track in self._tracks), default=0)
 
     @property
     def caught_up(self) -> bool:
-        """Whether nothing waits for the reader."""
+        """True if the reader has taken all messages."""
         return all(track.cursor >= track.stream.replay.last for track in self._tracks)
 
     def add(self, stream: Stream, cursor: int) -> Track:
-        """Begin to read a stream after `cursor`; another connection that read it is displaced."""
+        """Begin to read a stream after `cursor`. Another connection that reads it is displaced."""
         track = self.latest = Track(stream, cursor, stream.attach(self.recorder, self.ring))
         self._tracks.append(track)
         self.ring()
         return track
 
     def drop(self, track: Track, why: str) -> None:
-        """Read a stream no more. Harmless when repeated."""
+        """End the reading of a stream. Harmless when repeated."""
         if track in self._tracks:
             self._tracks.remove(track)
             self.latest = self._tracks[-1] if self._tracks else track
@@ -127,14 +128,14 @@ class Reading:
             self.ring()
 
     def close(self, why: str) -> None:
-        """Read nothing more: the exchange is over."""
+        """End the reading of all streams, at the end of the exchange."""
         for track in list(self._tracks):
             self.drop(track, why)
 
     def take(self, most_bytes: int) -> Piece | None:
-        """The next messages of one stream, some `most_bytes` of them; None when there are none now.
+        """The next messages of one stream, about `most_bytes` of them; None if there are none now.
 
-        The streams take turns. One that has nothing more to give is dropped.
+        The streams take turns. An ended stream without further messages is dropped.
         """
         if len(self._tracks) == 1:
             return self._take(self._tracks[0], most_bytes)
@@ -148,14 +149,14 @@ class Reading:
 
     def _take(self, track: Track, most_bytes: int) -> Piece | None:
         stream = track.stream
-        # A reader that was displaced says nothing more: whoever took over has these messages.
+        # A displaced reader takes no messages: the newer reader gets them.
         if stream.reader is track.reader and track.cursor < stream.replay.last:
             try:
                 messages = _some(stream.replay.after(track.cursor, 1 if stream.one_by_one else None), most_bytes)
             except EvictedError:
-                # A stream that is lost is so for everybody; that says nothing about this reader.
+                # The loss of a stream is not the fault of this reader.
                 lost = stream.dismissed(track.reader)
-                # So far behind is also who begins far back in a stream that goes on: that is no slow reader.
+                # On a resumable stream, a reader that begins with an old event also comes too late, without being slow.
                 self.overflowed = self.overflowed or (lost is None and not stream.resumable)
                 self.drop(track, lost or OVERFLOW)
                 return None
@@ -167,14 +168,14 @@ class Reading:
         return None
 
     def taken(self, piece: Piece) -> None:
-        """A socket took these messages, as events: those of a stream that can be resumed have ids."""
+        """A socket took these messages as events; those of a resumable stream have ids."""
         stream, last = piece.track.stream, piece.first + len(piece.messages) - 1
         stream.delivered(piece.first, last, self.recorder, event_ids=stream.resumable)
 
     def controlled(
         self, track: Track | None, what: Control, event_id: str | None = None, retry_ms: int | None = None
     ) -> None:
-        """A socket took an event of `track`, or a comment of the response, that is no message."""
+        """A socket took an event of `track` without a message, or a comment of the response."""
         about = None if track is None else track.stream.recorder.context
         recorder = self.recorder
         if about is not None:
@@ -188,7 +189,7 @@ class Reading:
             self._on_change()
 
     def wait_changed(self) -> Awaitable[None]:
-        """Wait for anything that is new in one of the streams, or a ring. To be awaited at once, by the one writer."""
+        """Wait for a change in one of the streams, or for `ring`. The one writer awaits the result at once."""
         return self._bell.wait()
 
 

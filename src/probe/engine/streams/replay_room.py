@@ -1,8 +1,9 @@
-"""The memory of all streams that can be resumed: bounded over all sessions, where each of these has bounds of its own.
+"""A bound on the memory of all resumable streams of all sessions. Each session has its own bound too.
 
-The holder of most messages loses some: first those of streams that have ended, oldest first, then those of the
-largest that goes on. So one who hoards takes nothing from others. A reader finds its next message gone, as it does
-where the bounds of a stream push it out.
+At the bound, the holder with the most bytes loses messages: first those of ended streams, oldest first, then those of
+its largest stream. So a holder never takes memory from one with less. For example, with a bound of 100 MB, a holder of
+80 MB and one of 20 MB: if the second grows by 1 MB, the first loses a stream's messages. A reader then finds its next
+message evicted, as it does at the bound of the stream itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .stream import Stream
 
 
 class ReplayRoom:
-    """The streams of the sessions of one engine, by who holds them: a client address, or a session of this machine."""
+    """The streams of the sessions of one engine by their holder: a client address, or on loopback a session."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
@@ -25,13 +26,13 @@ class ReplayRoom:
         self.bytes = 0
 
     def add(self, stream: Stream, holder: str) -> None:
-        """From now on, until `remove`, the stream counts as its holder's."""
+        """Count the stream for its holder, until `remove`."""
         self._streams.setdefault(holder, {})[stream] = 0
         self._holders[stream] = holder
         stream.weighed = partial(self._weigh, stream, holder)
 
     def remove(self, stream: Stream) -> None:
-        """The stream is kept no more by its session. Harmless when repeated."""
+        """The session keeps the stream no longer. Harmless when repeated."""
         holder = self._holders.pop(stream, None)
         if holder is None:
             return
@@ -50,14 +51,14 @@ class ReplayRoom:
         self._count(holder, size - streams[stream])
         streams[stream] = size
         while self.bytes > self._most:
-            self._relieve()
+            self._evict_one()
 
-    def _relieve(self) -> None:
+    def _evict_one(self) -> None:
         holder = max(self._held, key=self._held.__getitem__)
         streams = self._streams[holder]
         ended = (stream for stream, size in streams.items() if size and stream.ended_at is not None)
-        victim = next(ended, None) or max(streams, key=streams.__getitem__)
-        victim.recorder.caused_by(None).append(LimitReached("max_replay_bytes", self._most))
-        self._count(holder, -streams[victim])
-        streams[victim] = 0
-        victim.evict()
+        evicted = next(ended, None) or max(streams, key=streams.__getitem__)
+        evicted.recorder.caused_by(None).append(LimitReached("max_replay_bytes", self._most))
+        self._count(holder, -streams[evicted])
+        streams[evicted] = 0
+        evicted.evict()

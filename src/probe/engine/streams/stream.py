@@ -1,7 +1,7 @@
-"""A stream of messages to one client: the replay log, who reads it, and the count of what was delivered.
+"""A stream of messages to one client: the replay log, its reader, and the count of delivered messages.
 
-Work appends and goes on; it never waits for a socket. A reader, one at a time, follows the log with its own cursor. A
-newer reader takes over from an older one, whose connection may be dead without anybody knowing.
+Work appends messages and never waits for a socket. A reader, one at a time, follows the log with its own cursor. A
+newer reader displaces an older one, since the older connection may be dead without a sign.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .bell import Bell
 
 
 class StreamLostError(Exception):
-    """The stream takes no more messages, because its client can never have all of them; the message says why."""
+    """The stream takes no more messages, because its client can never have all of them. The message has the reason."""
 
 
-def _nobody_waits() -> None:
+def _ignore_ring() -> None:
     pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A connection that reads a stream; `hung_up` counts the hang-ups that came before it.
+    """A connection that reads a stream; `hung_up` is the number of hang-ups before it.
 
-    The context of `recorder` has the exchange of an HTTP response, and None where one connection carries everything.
+    The context of `recorder` has the exchange of an HTTP response, None where one connection carries everything.
     """
 
     recorder: Recorder
@@ -39,14 +39,12 @@ class Reader:
 class Stream:
     """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints.
 
-    One that is not `resumable` is owned by its request, and what was delivered is forgotten. `request` is the recorder
-    of the message, or of the GET, that the stream was opened for; messages on a `standalone` stream belong to none.
-    `unanswered` is set when a request of the stream ended in silence, because it was cancelled. `weighed` is called
-    when the log has grown.
+    A stream that is not `resumable` is owned by its request, and forgets delivered messages. `request` is the recorder
+    of the message, or of the GET, that opened the stream; messages on a `standalone` stream belong to no request.
+    `unanswered` is set when a request of the stream ended without an answer, because it was cancelled. `weighed` is
+    called when the log has grown. `comments` is False if a response with this stream may have no keep-alive comments.
 
-    Where one of its streams has no `comments`, a reader is sent none while nothing happens.
-
-    The recorder of each message is kept as long as the message, so that its delivery names its call and its emission.
+    The recorder of each message is kept as long as the message: its delivery has the same call and emission.
     """
 
     def __init__(
@@ -62,7 +60,7 @@ class Stream:
         self.id = id
         self.request = request
         self.resumable = resumable
-        # An empty log is false, as an empty list is.
+        # `or` would replace an empty log, since that is false.
         kept = ReplayLog(max_messages=limits.replay_messages, max_bytes=limits.replay_bytes)
         self.replay = kept if replay is None else replay
         self.reader: Reader | None = None
@@ -71,9 +69,9 @@ class Stream:
         self.weighed: Callable[[], None] | None = None
         self.comments = True
         self._bell = Bell()
-        # Wakes the present reader's writer. Kept here and not by the reader, who outlives its reading: with that it
+        # Wakes the writer of the present reader. Kept here, since a reader with it would be part of a cycle.
         # would be a cycle.
-        self._ring = _nobody_waits
+        self._ring = _ignore_ring
         self._hang_ups = 0
         self._delivered = 0
         self._recorders: dict[int, Recorder] = {}
@@ -83,11 +81,11 @@ class Stream:
 
     @property
     def session(self) -> str | None:
-        """The label of the session, or of the modern client, that it belongs to."""
+        """The label of its session, or of its modern client."""
         return self.recorder.context.session
 
     def belong_to(self, call: Recorder) -> None:
-        """From now on the stream is known to be that of one call."""
+        """Name the call of the stream in the context of its recorder from now on."""
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def recorder_of_reader(self, reader: Recorder) -> Recorder:
@@ -100,23 +98,23 @@ class Stream:
         return self._messages.about_call_of(recorder)
 
     def keep_recorder(self, position: int, recorder: Recorder) -> None:
-        """The recorder of the message at this position, whose cause is the `message.emitted`."""
+        """Keep the recorder of the message at this position; its cause is the `message.emitted`."""
         self._recorders[position] = recorder
         if len(self._recorders) > 2 * len(self.replay) + 1:
             self._forget_evicted()
 
     @property
     def retry_ms(self) -> int:
-        """How long a client that lost the stream shall wait at least before it comes back, in milliseconds."""
+        """The shortest time before a client that lost the stream should come back, in milliseconds."""
         return 0
 
     @property
     def one_by_one(self) -> bool:
-        """Whether each message leaves alone: when the connection breaks, it is known which of them it took."""
+        """True if each message is sent alone: after a break of the connection, it is known which messages were sent."""
         return False
 
     def marked(self, value: Json) -> Json:
-        """The message as it goes on this stream."""
+        """The message with the marks of this stream."""
         return value
 
     def append(self, message: bytes, rpc: Rpc = "notification") -> int:
@@ -131,7 +129,7 @@ class Stream:
         return position
 
     def evict(self) -> None:
-        """Let go of what is kept: a reader that has not had all of it is told, as where the bounds pushed it out."""
+        """Drop all messages of the log. A reader that lacks some finds them evicted, as at the bound of the log."""
         self.replay.forget(self.replay.last)
         self._forget_evicted()
         self._wake()
@@ -140,7 +138,7 @@ class Stream:
         return self.replay.append(message)
 
     def end(self, now: float) -> None:
-        """Nothing more will come; readers finish what is there. Harmless when repeated."""
+        """End the stream; readers take the remaining messages. Harmless when repeated."""
         if self.replay.closed:
             return
         self.replay.close()
@@ -153,26 +151,26 @@ class Stream:
         self._hang_ups += 1
         self._wake()
 
-    def attach(self, recorder: Recorder, ring: Callable[[], None] = _nobody_waits) -> Reader:
-        """A connection begins to read; the one before it, if any, is displaced. `ring` is called for what changes."""
+    def attach(self, recorder: Recorder, ring: Callable[[], None] = _ignore_ring) -> Reader:
+        """Make a connection the reader, and displace the one before it. `ring` is called after each change."""
         before, self._ring = self._ring, ring
         self.reader = Reader(recorder, self._hang_ups)
         before()
         return self.reader
 
     def detach(self, reader: Reader) -> None:
-        """A connection has gone."""
+        """Remove a reader after its connection has closed."""
         if self.reader is reader:
-            self.reader, self._ring = None, _nobody_waits
+            self.reader, self._ring = None, _ignore_ring
 
     def dismissed(self, reader: Reader) -> str | None:
-        """Why a reader must leave, or None."""
+        """The reason for which a reader must leave, or None."""
         if self.reader is not reader:
             return "displaced by a newer connection"
         return "hang-up" if self._hang_ups > reader.hung_up else None
 
     async def wait_changed(self) -> None:
-        """Wait for a message, the end, or a hang-up. One task at a time may."""
+        """Wait for a message, the end, or a hang-up. Only one task may wait at a time."""
         await self._bell.wait()
 
     def _wake(self) -> None:
@@ -180,7 +178,7 @@ class Stream:
         self._ring()
 
     def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
-        """A socket took these messages, as events with ids or not: one entry for each call in turn."""
+        """A socket took these messages, as events with ids or not: one entry for each run of messages of a call."""
         start = first
         for position in range(first + 1, last + 1):
             if self._call_at(position) != self._call_at(start):
@@ -206,7 +204,7 @@ class Stream:
         recorder.append(MessagesDelivered(first, last, event_ids))
 
     def acknowledge(self, position: int) -> None:
-        """The client says that it has everything up to there."""
+        """Take the position up to which the client has everything, by its own account."""
 
     def _forget_evicted(self) -> None:
         kept = self.replay.first

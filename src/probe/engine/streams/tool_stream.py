@@ -1,4 +1,4 @@
-"""The stream of one tool call that outlives the connection which asked for it, and whose it is."""
+"""The stream of one tool call that outlives its connection, and its owner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WHY = {
     Lost.SESSION_ENDED: "the stream is lost: its session has ended",
     Lost.SERVER_FULL: "the stream is lost: all streams together are as large or as many as the server allows",
 }
-"""Why a stream is lost, in words."""
+"""The reasons of a loss, in words for the client."""
 
 
 def lost_error(lost: Lost) -> McpError:
@@ -33,11 +33,11 @@ def lost_error(lost: Lost) -> McpError:
 
 
 class ToolStream(Stream):
-    """The stream of one `tools/call`, which can be resumed from any connection of its owner.
+    """The stream of one `tools/call`. Its owner can resume it from any connection.
 
-    `holder` is the session on whose connection its call can be cancelled and its questions answered; None while nobody
-    has come back for it, and once it is not `kept`. `address` is the client address whose share it takes, if any.
-    `call` is None when it is over, `told` whether the client has what answers it.
+    `holder` is the session in which the client can cancel the call and answer its questions; None before the client has
+    come back, and once the stream is not `kept`. `address` is the client address for shares, None without a share.
+    `call` is None once it is over. `told` is set once the client has the answer.
     """
 
     def __init__(
@@ -78,27 +78,27 @@ class ToolStream(Stream):
         self._changed = changed
 
     def sends_answer(self) -> None:
-        """The next message is the answer to its call."""
+        """The next message is the answer to the call."""
         self._answer_at = self.replay.last + 1
 
     @property
     def retry_ms(self) -> int:
-        """resumeInterval.min, so that a client which comes back as its event stream says does as the draft says."""
+        """resumeInterval.min of the draft: a client that obeys the event stream's `retry` obeys the draft too."""
         return self._retry_ms
 
     @property
     def one_by_one(self) -> bool:
-        """True: a client that keeps no count is not sent again what was taken."""
+        """True: a client without a count of its own does not get a message twice."""
         return True
 
     @property
     def questions(self) -> ClientRequests:
-        """Its own, as a question may be answered in another session than it was asked in."""
+        """The questions of this stream. An answer may come in another session than its question."""
         return self._questions
 
     @property
     def finished(self) -> bool:
-        """Whether its client has had everything, as far as sockets know."""
+        """True if sockets took all messages of an ended stream."""
         return self.replay.closed and not self.machine.untaken
 
     def marked(self, value: Json) -> Json:
@@ -106,19 +106,19 @@ class ToolStream(Stream):
         return wire.marked(value, self.stream_id, self.replay.last + 1)
 
     def attach(self, recorder: Recorder, ring: Callable[[], None] = lambda: None) -> Reader:
-        """Attach a reader, which also stops the resume timeout."""
+        """Attach a reader, and stop the resume timeout."""
         self.machine.connect(self._clock.now())
         return super().attach(recorder, ring)
 
     def detach(self, reader: Reader) -> None:
-        """Detach a reader, which also starts the resume timeout."""
+        """Detach a reader, and start the resume timeout."""
         if self.reader is reader:
             self.machine.disconnect(self._clock.now())
         super().detach(reader)
         self._changed(self)
 
     def dismissed(self, reader: Reader) -> str | None:
-        """Why a reader must leave: also when the stream was lost or forgotten."""
+        """The reason for which a reader must leave, which may be the loss of the stream."""
         lost = self.machine.lost
         own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
         return super().dismissed(reader) or own
@@ -131,18 +131,18 @@ class ToolStream(Stream):
         self._changed(self)
 
     def acknowledge(self, position: int) -> None:
-        """Count messages as taken because the client says that it has them."""
+        """Count messages as taken on the client's own account."""
         self.machine.taken(position, self._clock.now())
         self._changed(self)
 
     def end(self, now: float) -> None:
-        """End the stream. It is kept for as long as the draft says."""
+        """End the stream. It is kept for the draft's resume timeout."""
         super().end(now)
         self.machine.end(now)
         self._changed(self)
 
     def resume(self, received: int | None) -> int:
-        """The position from which a resumption reads on. Raises what the machine raises."""
+        """The position after which a resumption reads. Raises the errors of the machine."""
         try:
             return self.machine.resume(received, self._clock.now())
         finally:
@@ -156,7 +156,7 @@ class ToolStream(Stream):
             self._changed(self)
 
     def forget(self) -> None:
-        """Note that the service has dropped the stream, and wake its reader, which finds out why."""
+        """The service has dropped the stream: wake its reader, which then leaves."""
         self.kept = False
         self._home.drop(self)
         self._wake()
@@ -169,7 +169,7 @@ class ToolStream(Stream):
             raise StreamLostError(WHY[error.lost]) from None
         finally:
             self._changed(self)
-        # All streams together may keep too much with this message, and then this stream made room.
+        # With this message, all streams together may exceed their bound, and this stream was lost for it.
         if self.machine.lost is not None:
             raise StreamLostError(WHY[self.machine.lost])
         return position
@@ -177,7 +177,7 @@ class ToolStream(Stream):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of a stream: `secret` is the digest of what proves it, None where only the session does."""
+    """The owner of a stream: `secret` is the digest of its secret, None where the session is the owner."""
 
     session: str
     secret: bytes | None
