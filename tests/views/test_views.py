@@ -17,6 +17,7 @@ from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.log.header import End, Header
 from probe.views.fold import Views
+from probe.views.naming import exchange_key
 from probe.views.retention import ForgottenError, Retention
 from probe.views.values import Message
 
@@ -198,7 +199,8 @@ def test_the_exchange_of_an_entry_has_a_key_for_people() -> None:
     question = log.add(emitted({"id": "q1", "method": "ping"}), session="s1")
     log.add(received({"id": "q1", "result": {}}), question, session="s1")
     log.add(events.ServerState("ready"))
-    assert [log.views.exchange_key(entry) for entry in log.entries] == [1, 1, 1, -question, -question, -6]
+    entry_of = {entry.seq: entry for entry in log.entries}.get
+    assert [exchange_key(entry, entry_of) for entry in log.entries] == [1, 1, 1, -question, -question, -6]
 
 
 class Unknown(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -12,6 +12,7 @@ from ..log import events
 from ..log.event_log import Entry
 from ..wire.jsonrpc import clip
 from .contents import members
+from .naming import EntryOf
 from .records import CallRecord
 from .values import Exchange, Message
 from .work import Call
@@ -36,7 +37,6 @@ State: TypeAlias = Literal[
     "unanswered",
     "done",
 ]
-EntryOf: TypeAlias = Callable[[int], Entry | None]
 
 # A line of a page can show so much of a text, and a longer result is not parsed for it: 64 KiB take 0.1 ms.
 _LONGEST: Final = 300

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias, cast
 
 from ..log import events
 from ..log.event_filter import direction_of
 from ..log.event_log import Entry
 from ..wire.jsonrpc import encode
-from .call_row import ANSWERS
-from .ending import EntryOf
 from .exchange_row import ExchangeRow, Moment, lone_row, moment, row_of
 from .fold import Views
+from .naming import EntryOf, exchange_key, method
 from .tables.groups import Group, group_of, is_on_wire
 from .tables.problems import Problem, problem_of
 from .values import Message
-
-_MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
 
 Touched: TypeAlias = dict[int, int]
 """Exchanges by the key of `EntryView.exchange`, each with the newest entry that it changed with."""
@@ -75,12 +72,12 @@ class EntryViews:
         fact, views = entry.fact, self._views()
         message = views.messages.get(entry.seq)
         return EntryView(
-            self.key(entry),
+            exchange_key(entry, self._entry_of),
             is_on_wire(fact),
             group_of(fact),
             problem_of(fact),
             cast("Literal['in', 'out'] | None", direction_of(fact)),
-            self._method(entry),
+            method(entry, self._entry_of),
             None if message is None else moment(message.delivered),
             [message.seq for message in _delivered(views, entry)],
             None if passing is None else passing.entry(entry),
@@ -90,17 +87,10 @@ class EntryViews:
         """An entry in JSON with its `view` behind its own members; `row` is its JSON without, where that is at hand."""
         return b'%b,"view":%b}' % ((row or entry.encoded())[:-1], encode(self.of(entry, passing)))
 
-    def key(self, entry: Entry) -> int:
-        """What names its exchange: see `EntryView`."""
-        if entry.context.exchange is not None:
-            return entry.context.exchange
-        asked = self._question(entry)
-        return -(entry.seq if asked is None else asked.seq)
-
     def touch(self, entry: Entry, touched: Touched) -> None:
         """Note the exchanges that change with an entry: its own, that of its call, those of what it delivers."""
         views = self._views()
-        key = self.key(entry)
+        key = exchange_key(entry, self._entry_of)
         touched[key] = max(touched.get(key, 0), entry.seq)
         call = None if entry.context.call is None else views.call(entry.context.call)
         if call is not None and call.exchange is not None:
@@ -129,20 +119,6 @@ class EntryViews:
         head = self._entry_of(-key)
         answer = None if newest == -key else self._entry_of(newest)
         return None if head is None else lone_row(key, head, answer)
-
-    def _question(self, entry: Entry) -> Entry | None:
-        """The request that an entry answers, where the log has it."""
-        fact, cause = entry.fact, entry.cause
-        if cause is None or not isinstance(fact, _MESSAGES) or fact.rpc not in ANSWERS:
-            return None
-        asked = self._entry_of(cause)
-        return asked if asked is not None and isinstance(asked.fact, _MESSAGES) else None
-
-    def _method(self, entry: Entry) -> str | None:
-        if isinstance(entry.fact, events.CallStarted):
-            return entry.fact.method
-        said = self._question(entry) or entry
-        return said.fact.method if isinstance(said.fact, _MESSAGES) else None
 
 
 def _delivered(views: Views, entry: Entry) -> list[Message]:

@@ -13,7 +13,8 @@ from ..log.context import Context
 from ..log.event_log import Entry
 from ..wire.jsonrpc import encode
 from .call_row import ANSWERS
-from .ending import Ending, EntryOf, Parts, asks, ending_of, lone_ending, streams
+from .ending import Ending, Parts, asks, ending_of, lone_ending, streams
+from .naming import EntryOf
 from .tables.groups import is_on_wire
 from .values import Exchange
 from .work import Call

@@ -17,7 +17,6 @@ from typing import Any, Final, TypeAlias
 from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
-from .call_row import ANSWERS
 from .calls import Calls, row_of
 from .clients import Client, Connection, Session
 from .evidence import NO_ROLE, ROLES, Evidence
@@ -30,7 +29,6 @@ from .values import EVENT_STREAM, Exchange, Message
 from .work import Call, Host, Stream, Task
 
 _DISCONNECT: Final = "disconnect"
-_MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
 
 _UNKNOWN: Final = (None, NO_ROLE)
 
@@ -163,14 +161,6 @@ class Views:
     def call(self, name: str) -> Call | None:
         """A call that is kept, listed or not."""
         return self.calls.named.get(name)
-
-    def exchange_key(self, entry: Entry) -> int:
-        """What names the exchange of an entry to people: its number, else below 0 the message that it answers."""
-        if entry.context.exchange is not None:
-            return entry.context.exchange
-        fact, cause = entry.fact, entry.cause
-        answers = cause is not None and isinstance(fact, _MESSAGES) and fact.rpc in ANSWERS
-        return -cause if answers and cause and (cause in self.messages or cause in self._hosts.messages) else -entry.seq
 
     # -- clients, exchanges and connections
 

@@ -22,11 +22,10 @@ STOPPED: Final = frozenset({"cancelled", "disconnected"})
 
 
 class Hosts:
-    """`hosts` are found by the labels of their connections, `messages` are the numbers of theirs that can be named."""
+    """`hosts` are found by the labels of their connections."""
 
     def __init__(self, retention: Retention) -> None:
         self.hosts: Newest[str, Host] = Newest(retention.connections)
-        self.messages: Newest[int, None] = Newest(retention.messages)
         # By name: the connection that has it, or had it last.
         self._named: dict[str, Host] = {}
         self._dispatches: Newest[str, Dispatch] = Newest(retention.dispatches)
@@ -86,7 +85,6 @@ class Hosts:
             host.misuse += 1
 
     def _message(self, entry: Entry, fact: events.HostMessage, exchange: Any, call: Call | None) -> None:
-        self.messages.store(entry.seq, None)
         host = self._host(entry)
         if call is None:
             return

@@ -7,17 +7,13 @@ message that belongs to neither, with its answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
 
-from ...log import events
 from ...log.event_log import Entry
-from ..call_row import ANSWERS
 from ..fold import Views
+from ..naming import EntryOf, exchange_key, method
 from ..values import Exchange
 from ..work import Call
 from .words import Key
-
-_MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
 
 
 class LoggedExchanges:
@@ -26,30 +22,17 @@ class LoggedExchanges:
     `entry_of` finds an entry by its number, None where the log has it no more.
     """
 
-    def __init__(self, views: Callable[[], Views], entry_of: Callable[[int], Entry | None]) -> None:
+    def __init__(self, views: Callable[[], Views], entry_of: EntryOf) -> None:
         self._views = views
         self._entry_of = entry_of
 
     def key(self, entry: Entry) -> int:
-        """The exchange of an entry: its number, else below 0 the message that it answers, or the entry itself."""
-        if entry.context.exchange is not None:
-            return entry.context.exchange
-        asked = self.question(entry)
-        return -(entry.seq if asked is None else asked.seq)
-
-    def question(self, entry: Entry) -> Entry | None:
-        """The request that an entry answers, where the log has it."""
-        if entry.cause is None or not isinstance(entry.fact, _MESSAGES) or entry.fact.rpc not in ANSWERS:
-            return None
-        asked = self._entry_of(entry.cause)
-        return asked if asked is not None and isinstance(asked.fact, _MESSAGES) else None
+        """The key of an entry's exchange: `naming.exchange_key`."""
+        return exchange_key(entry, self._entry_of)
 
     def method(self, entry: Entry) -> str | None:
-        """The method of a message, of an answer that of its request, and of a call."""
-        if isinstance(entry.fact, events.CallStarted):
-            return entry.fact.method
-        said = self.question(entry) or entry
-        return said.fact.method if isinstance(said.fact, _MESSAGES) else None
+        """The method of an entry: `naming.method`."""
+        return method(entry, self._entry_of)
 
     def named(self, key: int, word: Key) -> Iterator[str]:
         """The values of an exchange that a word of this key is compared with."""
