@@ -23,7 +23,7 @@ test.each([
   ["/live", "Live"],
   ["/calls", "Calls"],
   ["/calls/tasks", "Tasks · Calls"],
-  ["/calls/tasks/some-task", "Task some-task"],
+  ["/calls/tasks/some-task", "Task"],
   ["/clients/acme", "acme"],
   ["/timeline", "Timeline"],
   ["/server", "Overview · Server"],

@@ -61,10 +61,10 @@ function RowFacts({ task }: { task: TaskRow }) {
       <Fact name={isOver(task) ? "Last change" : "Updated"}>
         <Time at={task.updated_at} look="both" />
       </Fact>
-      <Fact name="TTL">
+      <Fact name="Time to live">
         <Duration ms={task.ttl_ms} />
       </Fact>
-      <Fact name="TTL left">
+      <Fact name="Kept for">
         <Ttl task={task} />
       </Fact>
     </>

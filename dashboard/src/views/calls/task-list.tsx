@@ -11,6 +11,7 @@ import { SearchField } from "~/ui/search-field";
 import { ShownOf } from "~/ui/shown-of";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
+import { useNarrow } from "~/ui/use-narrow";
 import { StatusBadge } from "~/widgets/badges";
 import { NothingYet } from "~/widgets/nothing-yet";
 import { ProgressBar } from "~/widgets/progress-bar";
@@ -22,8 +23,7 @@ import styles from "./tasks.module.css";
 
 function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
   return [
-    { key: "id", head: "Task", width: "minmax(6rem, 9rem)", cell: (task) => <code title={task.id}>{task.id}</code> },
-    { key: "tool", head: "Tool", width: "9rem", cell: (task) => task.tool },
+    { key: "tool", head: "Tool", width: "minmax(8.5rem, 10rem)", cell: (task) => <span title={task.id}>{task.tool}</span> },
     {
       key: "status",
       head: "Status",
@@ -33,18 +33,22 @@ function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
     {
       key: "progress",
       head: "Progress",
-      width: "minmax(8rem, 10rem)",
+      width: "minmax(7rem, 10rem)",
       cell: (task) => (
         <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={task.status} />
       ),
     },
     { key: "message", head: "Status message", width: "minmax(8rem, 1fr)", cell: (task) => <Message task={task} /> },
-    { key: "client", head: "Client", width: "minmax(6rem, 9.5rem)", cell: (task) => <Client name={clientName(task.session, sessions)} /> },
+    { key: "client", head: "Client", width: "minmax(8rem, 1fr)", cell: (task) => <Client name={clientName(task.session, sessions)} /> },
     { key: "created", head: "Created", width: "5.9rem", cell: (task) => <Time at={task.created_at} /> },
     { key: "updated", head: "Updated", width: "5rem", cell: (task) => <Time at={task.updated_at} look="ago" /> },
-    { key: "ttl", head: "TTL left", width: "6rem", align: "end", cell: (task) => <Ttl task={task} /> },
+    { key: "ttl", head: "Kept for", width: "7rem", align: "end", cell: (task) => <Ttl task={task} /> },
+    { key: "id", head: "Task", width: "7rem", cell: (task) => <code title={task.id}>{task.id}</code> },
   ];
 }
+
+// a phone has no room for more, and the page of a task has all
+const NARROW = new Set(["tool", "status", "progress"]);
 
 function Client({ name }: { name: string }) {
   return <span title={name}>{name}</span>;
@@ -64,7 +68,8 @@ export function TaskList() {
   const [session, setSession] = useUrlState("session");
   const [text, setText] = useUrlState("text");
   const rows = useMemo(() => wantedTasks(tasks, { status, session, text }), [tasks, status, session, text]);
-  const columns = useMemo(() => columnsFor(sessions), [sessions]);
+  const narrow = useNarrow();
+  const columns = useMemo(() => columnsFor(sessions).filter(({ key }) => !narrow || NARROW.has(key)), [sessions, narrow]);
   const labels = [...new Set(tasks.map((task) => task.session ?? ""))].filter((label) => label !== "");
   const tools = (
     <>

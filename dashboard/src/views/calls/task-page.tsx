@@ -7,6 +7,7 @@ import { useFeed } from "~/trace/use-feed";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { Panels, Stack } from "~/ui/panel";
+import { stateOf } from "~/words/states";
 import { Stopped, TaskFacts } from "./task-facts";
 import { Story } from "./task-story";
 import styles from "./tasks.module.css";
@@ -23,7 +24,7 @@ export function TaskPage({ id }: { id: string }) {
   const detail = useCallDetail(call, row ?? task);
   const record = detail.data?.call;
   return (
-    <Page title={`Task ${id}`} up={["/calls/tasks", "Tasks"]} tools={<Links id={id} call={call} />} scroll>
+    <Page title={titleOf(task ?? record)} up={["/calls/tasks", "Tasks"]} tools={<Links id={id} call={call} />} scroll>
       {task === undefined && record === undefined ? (
         <Missing id={id} looking={run === undefined || audited.isLoading || detail.isLoading} />
       ) : (
@@ -37,6 +38,13 @@ export function TaskPage({ id }: { id: string }) {
       )}
     </Page>
   );
+}
+
+/** `cancellable_task, cancelled`: what it is and how it stands; the id is among the facts. */
+function titleOf(of: { tool: string; status: string } | { tool: string; outcome: string | null } | undefined): string {
+  if (of === undefined) return "Task";
+  const state = "status" in of ? of.status : of.outcome;
+  return state === null ? of.tool : `${of.tool}, ${stateOf(state).label}`;
 }
 
 /** The id of the call that became a task which the tables no longer have. */

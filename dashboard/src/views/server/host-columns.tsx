@@ -17,9 +17,9 @@ export function Bad({ count, what }: { count: number; what: string }) {
 }
 
 export const COLUMNS: readonly Column<HostRow>[] = [
+  { key: "name", head: "Host", width: "minmax(7rem, 16rem)", cell: (row) => (row.name === null ? "not registered" : `${row.name} ${row.version ?? ""}`) },
+  { key: "state", head: "State", width: "minmax(8rem, 1fr)", cell: (row) => <HostState row={row} /> },
   { key: "id", head: "Label", width: "4rem", cell: (row) => <code>{row.id}</code> },
-  { key: "name", head: "Host", width: "minmax(7rem, 1fr)", cell: (row) => (row.name === null ? "not registered" : `${row.name} ${row.version ?? ""}`) },
-  { key: "state", head: "State", width: "minmax(8rem, 12rem)", cell: (row) => <HostState row={row} /> },
   { key: "tools", head: "Tools", width: "3.6rem", align: "end", cell: (row) => row.tools.length },
   { key: "opened", head: "Connected", width: "6rem", cell: (row) => <Time at={row.opened_at} /> },
   { key: "last", head: "Last message", width: "6rem", cell: (row) => <Time at={row.last_at} look="ago" /> },
