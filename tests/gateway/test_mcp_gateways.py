@@ -162,7 +162,7 @@ async def test_a_gateway_that_answers_all_but_calls_by_itself_is_checked_by_its_
     made = await tried(Answering(), ["results", "sessions"])
     (called,) = made.of("reach.call", "through")
     assert len(called.behind.all_calls(called.mark)) == 2
-    assert not any(trial.behind.requests() for trial in made.of("reach.legacy", "through"))
+    assert not any(trial.behind.of("http.request") for trial in made.of("reach.legacy", "through"))
     # One session for each call, and lists of its own.
     assert {30, 34} <= set(found(made))
 

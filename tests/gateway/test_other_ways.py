@@ -102,7 +102,7 @@ async def test_a_call_that_a_gateway_sends_again_is_told_with_both_exchanges_and
         assert trial.behind.of("client.misuse") == []
         repeated = trial.behind.of("request.repeated", method="tools/call")
         assert len(repeated) == (way == "through")
-    calls = trial.behind.received("tools/call")
+    calls = trial.behind.of("message.received", method="tools/call")
     assert [(entry["first"], entry["first_exchange"]) for entry in repeated] == [
         (calls[0]["seq"], calls[0]["exchange"])
     ]

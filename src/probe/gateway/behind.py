@@ -91,10 +91,6 @@ class Behind:
             if row["call"] == call or (exchange is not None and row["exchange"] == exchange and row["call"] is None)
         )
 
-    def requests(self) -> list[Row]:
-        """The heads of HTTP requests."""
-        return [row for row in self.entries if row["kind"] == "http.request"]
-
     def is_found(self, mark: int) -> bool:
         """True if any entry has a mark of the trial."""
         numbers = (_argument(row) or _named(row) for row in self.entries)
@@ -102,25 +98,15 @@ class Behind:
 
     def own_requests(self, mark: int) -> list[Row]:
         """The heads of HTTP requests assigned to the trial by a mark."""
-        return joined(self.entries, mark, strict=True).requests()
+        return joined(self.entries, mark, strict=True).of("http.request")
 
     def request_of(self, call: ProbeCall) -> Row | None:
         """The head of a call's request."""
         exchange = call.started["exchange"]
-        return next((row for row in self.requests() if row["exchange"] == exchange), None)
-
-    def received(self, method: str, session: str | None = None) -> list[Row]:
-        """The received messages of this method, of all sessions or of one."""
-        return [
-            row
-            for row in self.entries
-            if row["kind"] == "message.received"
-            and row["method"] == method
-            and (session is None or row["session"] == session)
-        ]
+        return next((row for row in self.of("http.request", exchange=exchange)), None)
 
     def of(self, kind: str, **fields: Any) -> list[Row]:
-        """The entries of one kind with these values."""
+        """The entries of one kind with these values, such as `of("message.received", method="ping")`."""
         return [
             row
             for row in self.entries

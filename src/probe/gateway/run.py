@@ -135,10 +135,7 @@ class _Runner:
             sides[way].offers = reach.offers(session, found) | _more(sides[way])
             if not sides[way].offers & {"legacy", "modern"}:
                 raise UnreachableError(refusal.why(sides[way].mcp.url, session.exchanges[0]))
-        ours, theirs = (
-            taken["reach.legacy", way].facts["lists"]["tools"] or taken["reach.modern", way].facts["tools"]
-            for way in WAYS
-        )
+        ours, theirs = (reach.tools(taken["reach.legacy", way], taken["reach.modern", way]) for way in WAYS)
         through = sides["through"]
         through.names = self._recorded.options.naming.of(ours, theirs)
         # A tool of another server may have the name of one of ours.
@@ -286,7 +283,7 @@ def _check_came_through(recorded: Recorded) -> None:
     if called:
         came = called[0].status or called[0].problem or called[0].end
         raise BehindError(f"a call through the gateway got {came} and is not in the log: it leads to another probe")
-    if not any(trial.behind.requests() for trial in trials):
+    if not any(trial.behind.of("http.request") for trial in trials):
         raise BehindError("no request that went through the gateway is in the log: it leads to another probe")
 
 

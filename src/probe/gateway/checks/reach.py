@@ -43,7 +43,7 @@ def _versions(case: Case, way: Any) -> list[str]:
     trials = [trial for trial in case.run.trials if trial.way == way]
     heads = [row for trial in trials for row in trial.behind.own_requests(trial.mark)]
     if not heads and not case.run.others:
-        heads = [row for trial in trials for row in trial.behind.requests()]
+        heads = [row for trial in trials for row in trial.behind.of("http.request")]
     # Steps beside each other share the requests without a mark.
     return [row["http_version"] for row in {row["seq"]: row for row in heads}.values()]
 
@@ -118,8 +118,9 @@ def capabilities(case: Case) -> Seen:
 def initialized(case: Case) -> Seen:
     """Found if the session of a client gets no `notifications/initialized` at the probe."""
     opened = _opened(case, 0)
-    came = case.of("reach.call", "through")[0].behind.received("notifications/initialized", opened["session"])
-    return compared("1", str(len(came)), found=not came, evidence=f"session {opened['session']}")
+    behind, session = case.of("reach.call", "through")[0].behind, opened["session"]
+    came = behind.of("message.received", method="notifications/initialized", session=session)
+    return compared("1", str(len(came)), found=not came, evidence=f"session {session}")
 
 
 def _opened(case: Case, client: int) -> Row:

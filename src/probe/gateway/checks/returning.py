@@ -130,7 +130,7 @@ def twice(case: Case) -> Seen:
 def refused(case: Case) -> Seen:
     """Found if a broken call is sent again while the first one runs, and the probe refuses the second one."""
     trial = _broken_trials(case, "break.before.legacy")[0]
-    sent = len(trial.behind.received("tools/call"))
+    sent = len(trial.behind.of("message.received", method="tools/call"))
     found = sent > 1 and len(trial.behind.calls(trial.mark)) == 1
     how = "sent once" if sent == 1 else f"sent {sent} times"
     return compared("sent once", how, found=found, evidence=f"the client got {trial['call'].status}")

@@ -12,10 +12,10 @@ something else. The end of the block closes the connection.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 import h2.config
 import h2.connection
@@ -57,13 +57,6 @@ class Sending:
     authority: str | None = None
 
 
-class _Wire(Protocol):
-    @property
-    def over(self) -> bool: ...
-    def receive(self, data: bytes) -> Iterator[Seen]: ...
-    def receive_eof(self) -> Iterator[Seen]: ...
-
-
 class Live:
     """A running exchange, made by `exchanging`."""
 
@@ -72,7 +65,7 @@ class Live:
         self._events: EventReader | None = None
         self._bell = trio.lowlevel.ParkingLot()
         self._stream: trio.abc.Stream | None = None
-        self._wire: _Wire | None = None
+        self._wire: ResponseReader | Response2 | None = None
         self._closing = False
 
     @property

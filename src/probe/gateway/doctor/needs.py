@@ -12,7 +12,7 @@ from http.client import HTTPException
 from statistics import median
 from typing import Any, Final, TypeAlias
 
-from .target import JSON_HEADERS, LEGACY, ProbeAddress, WrongError, events, expect, get, modern_call
+from .target import JSON_HEADERS, ProbeAddress, WrongError, events, expect, get, modern_call, open_session
 
 _RETRY_S: Final = 1.0
 _STEPS, _STEP_MS = 5, 1000
@@ -101,15 +101,7 @@ def check_body(target: ProbeAddress) -> None:
 
 def check_session(target: ProbeAddress) -> None:
     """A session begins, is found again, and ends: requests of one client reach the same process."""
-    hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "mcp-probe-doctor", "version": "1"}}
-    with target.response("POST", "/mcp", JSON_HEADERS, {"id": 1, "method": "initialize", "params": hello}) as response:
-        expect(response, 200)
-        session = response.getheader("Mcp-Session-Id")
-    if session is None:
-        raise WrongError("initialize was answered without a session")
-    headers = {**JSON_HEADERS, "Mcp-Session-Id": session, "MCP-Protocol-Version": LEGACY}
-    with target.response("POST", "/mcp", headers, {"method": "notifications/initialized"}) as response:
-        expect(response, 202)
+    headers = JSON_HEADERS | open_session(target, "/mcp")
     with target.response("POST", "/mcp", headers, {"id": 2, "method": "ping"}) as response:
         expect(response, 200)
     with target.response("DELETE", "/mcp", headers) as response:

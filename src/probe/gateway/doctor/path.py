@@ -17,7 +17,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
-from .target import JSON_HEADERS, LEGACY, TIMEOUT_S, ProbeAddress, WrongError, expect, get, modern_call
+from .target import TIMEOUT_S, ProbeAddress, WrongError, expect, get, modern_call, open_session
 
 Mark: TypeAlias = Literal["ok", "note", "bad"]
 
@@ -230,16 +230,7 @@ def leaving(visit: Visit) -> Iterator[Finding]:
 
 def holding(visit: Visit) -> Iterator[Finding]:
     """Find out whether an idle stream stays open, with keep-alive comments."""
-    hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "mcp-probe-doctor", "version": "1"}}
-    with visit.target.response(
-        "POST", visit.path, JSON_HEADERS, {"id": 1, "method": "initialize", "params": hello}
-    ) as response:
-        expect(response, 200)
-        session = {"Mcp-Session-Id": str(response.getheader("Mcp-Session-Id")), "MCP-Protocol-Version": LEGACY}
-    with visit.target.response(
-        "POST", visit.path, JSON_HEADERS | session, {"method": "notifications/initialized"}
-    ) as response:
-        expect(response, 202)
+    session = open_session(visit.target, visit.path)
     yield _held(visit, session)
     with visit.target.response("DELETE", visit.path, session) as response:
         response.read()

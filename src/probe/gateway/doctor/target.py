@@ -76,6 +76,20 @@ def modern_call(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, str], d
     return headers, {"id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": meta}}
 
 
+def open_session(target: ProbeAddress, path: str) -> dict[str, str]:
+    """Begin a session of 2025-11-25; returns the headers of its requests. Raises `WrongError`."""
+    hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "mcp-probe-doctor", "version": "1"}}
+    with target.response("POST", path, JSON_HEADERS, {"id": 1, "method": "initialize", "params": hello}) as response:
+        expect(response, 200)
+        session = response.getheader("Mcp-Session-Id")
+    if session is None:
+        raise WrongError("initialize was answered without a session")
+    headers = {"Mcp-Session-Id": session, "MCP-Protocol-Version": LEGACY}
+    with target.response("POST", path, JSON_HEADERS | headers, {"method": "notifications/initialized"}) as response:
+        expect(response, 202)
+    return headers
+
+
 def events(response: HTTPResponse) -> Iterator[dict[str, Any]]:
     """The messages of an event stream, as they arrive."""
     for line in response:

@@ -127,9 +127,10 @@ def offers(session: Taken, found: Taken) -> set[str]:
         offered |= {f"modern.{name}" for name in capabilities}
         if TASKS_EXTENSION in (capabilities.get("extensions") or {}):
             offered.add("modern.tasks")
-    offered |= {f"tool:{name}" for name in _listed(session, found)}
+    offered |= {f"tool:{name}" for name in tools(session, found)}
     return offered
 
 
-def _listed(session: Taken, found: Taken) -> list[str]:
-    return list(session.facts["lists"].get("tools") or []) or list(found.facts["tools"])
+def tools(session: Taken, found: Taken) -> list[str]:
+    """The names of the tools in the lists of either step."""
+    return list(session.facts["lists"]["tools"] or found.facts["tools"])

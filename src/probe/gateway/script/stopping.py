@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,7 +12,10 @@ import trio
 
 from ...wire.jsonrpc import notification
 from ..side import Side, call, conversation, in_session, modern_call, session
-from .step import Step, Taken
+from .step import Profile, Step, Taken
+
+# For the probe to learn of a close or a cancellation late.
+_LATE: Final = 8.0
 
 SILENT_MS: Final = 6000
 """The length of a call if the client's end of it is lost on the way."""
@@ -92,25 +96,20 @@ async def busy_stream(side: Side, mark: int, seconds: int) -> Taken:
     return Taken((*client.opened, got), facts={"seconds": seconds})
 
 
-def quiet(seconds: int, *profiles: str) -> tuple[Step, ...]:
+def quiet(seconds: int, profile: Profile) -> tuple[Step, ...]:
     """The steps of phase 7 for one length of silence."""
-    legacy = frozenset({"legacy", "tool:silent_call"})
-    late = 8.0
+    legacy, silent = frozenset({"legacy", "tool:silent_call"}), frozenset({"tool:silent_call"})
     steps = (
         Step("quiet.stream", "quiet", partial(quiet_stream, seconds=seconds), legacy),
         Step("quiet.comments", "quiet", partial(quiet_stream, seconds=seconds, comments=True), legacy),
-        Step("quiet.call", "quiet", partial(quiet_call, seconds=seconds), frozenset({"tool:silent_call"})),
+        Step("quiet.call", "quiet", partial(quiet_call, seconds=seconds), silent),
         Step("busy", "quiet", partial(busy_stream, seconds=seconds), frozenset({"tool:progress"})),
     )
-    return tuple(
-        Step(each.name, each.phase, each.run, each.needs, beside=True, settles_s=late, profiles=profiles)  # type: ignore[arg-type]  # the names are checked by the callers below
-        for each in steps
-    )
+    return tuple(replace(step, beside=True, settles_s=_LATE, profiles=(profile,)) for step in steps)
 
 
 _MODERN_SILENT: Final = frozenset({"modern", "tool:silent_call"})
 _MODERN_PROGRESS: Final = frozenset({"modern", "tool:progress"})
-_LATE: Final = 8.0
 STEPS: Final = (
     Step("cancel", "stopping", cancelled, frozenset({"legacy", "tool:silent_call"}), settles_s=_LATE, beside=True),
     Step("close.stream", "stopping", close_stream, _MODERN_PROGRESS, settles_s=_LATE),
