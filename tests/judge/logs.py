@@ -651,6 +651,7 @@ BETTER: Mapping[str, str] = {
     "cache.fresh-kept": "no answer is kept for longer than 24 hours, whatever its ttl says",
     "listen.relists": "a list that is asked for again counts, also where entries were missing before it",
     "stdio.only-messages": "a bare value behind a gap at the beginning of the log may be a part of a message",
+    "refused.by-server": "what need not be a fault is INCONCLUSIVE at once, also where another rule decides later",
     "session.not-churned": "a gap leaves nothing open where there are fewer than five sessions",
 }
 """Rules that as functions do not always say what their classes did, each with the reason."""

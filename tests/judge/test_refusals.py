@@ -21,7 +21,8 @@ from ..support.legacy import HEADERS, Legacy
 from ..support.modern import Modern
 from ..support.pipes import pipe
 from ..support.probe import Probe, running
-from .logs import Log, judged, recorded
+from ..support.rows import each
+from .logs import Http, Log, judged, recorded
 
 Story = Callable[[Probe], Awaitable[None]]
 TARGET = "/mcp?tools=all&client=acme"
@@ -299,6 +300,57 @@ async def test_on_a_pipe(probe: Probe) -> None:
         await client.hear()
     (found,) = verdicts(probe).values()
     assert found.faults == {"refused.by-server": Verdict.WARN}
+
+
+HAMMERED, GENERAL = "polite.refused-not-hammered", "refused.by-server"
+
+
+@each(
+    "way, times, every, different, faults, verdict",
+    [
+        # A method that 2026-07-28 does not have is a 404 over HTTP: the rule about these finds it, and no other does.
+        ("modern", 24, 0.01, False, {HAMMERED}, Verdict.INCONCLUSIVE),
+        ("modern", 24, 2.0, False, {HAMMERED}, Verdict.INCONCLUSIVE),
+        # Fewer than 21 a minute, a person may have pressed retry; that the method was tried before stays a fault.
+        ("modern", 20, 2.0, False, {GENERAL}, Verdict.WARN),
+        ("modern", 24, 4.0, False, {GENERAL}, Verdict.WARN),
+        ("modern", 2, 1.0, False, {GENERAL}, Verdict.WARN),
+        ("modern", 1, 1.0, False, set(), Verdict.INCONCLUSIVE),
+        ("modern", 24, 0.01, True, set(), Verdict.INCONCLUSIVE),
+        ("legacy", 24, 0.01, False, {GENERAL}, Verdict.WARN),
+        ("legacy", 24, 0.01, True, set(), Verdict.INCONCLUSIVE),
+        ("pipe", 24, 0.01, False, {GENERAL}, Verdict.WARN),
+        ("pipe", 24, 0.01, True, set(), Verdict.INCONCLUSIVE),
+    ],
+)
+@each("idle_s", [0.0, 70.0])
+def test_a_method_that_is_tried_again_and_again_is_one_finding(
+    way: str, times: int, every: float, different: bool, faults: set[str], verdict: Verdict, idle_s: float
+) -> None:
+    log = Log()
+    client = log.http() if way == "modern" else log.http().session() if way == "legacy" else log.stdio().session()
+    for number in range(times):
+        method = f"vendor/{number if different else 'x'}"
+        if isinstance(client, Http):
+            client.refuse(client.modern(method), 404, "METHOD_NOT_FOUND", f"no {method}", -32601)
+        else:
+            client.answer(client.request(method), error={"code": -32601, "message": f"no {method}"})
+        log.after(every)
+    log.idle(idle_s)
+    found = judged(log)["acme"]
+    assert set(found.faults) == faults, found.faults
+    assert found[GENERAL] is verdict
+
+
+@pytest.mark.parametrize("different", [False, True])
+async def test_a_modern_client_that_hammers_a_real_server(different: bool, probe: Probe) -> None:
+    client = Modern(probe.app, TARGET, {})
+    for number in range(24):
+        request = client.request(f"vendor/{number}" if different else "vendor/x")
+        assert await send(probe, Modern.headers(request), request) == 404
+    found = verdicts(probe)["acme"]
+    assert set(found.faults) == (set() if different else {HAMMERED})
+    assert found[GENERAL] is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("method", "verdict"), [("ping", Verdict.INCONCLUSIVE), ("vendor/x", Verdict.WARN)])
