@@ -1,1 +1,1 @@
-"""Connections that carry everything both ways, in both eras; the transport under them is an endpoint's."""
+"""Connections that carry everything both ways, in both eras; an endpoint owns the transport under them."""

@@ -1,27 +1,30 @@
 """One connection that carries everything both ways, in both eras: a WebSocket, or standard input and output.
 
-    run             ends when the peer has gone or the server has drained, and what belongs to the connection is over
+    run             ends when the peer has gone or the server has drained, and the connection's work is over
       _write        the one writer (`pipe_writer`)
-      _stop         the server has drained
-      _read         one message after the other; what has to be answered may be held back
-      a call        of the modern era (`pipe_modern`); legacy ones belong to the session and to `DraftStreams`
+      _stop         waits for the drain of the server
+      _read         takes one message after the other; messages that need an answer may be held back
+      a call        of the modern era (`pipe_modern`); legacy calls belong to the session and to `DraftStreams`
 
-The legacy session and the modern requests of a connection live as long as it does. Draft streams do not: they can be
-read on from another connection (product contract, section 3).
+The legacy session and the modern requests of a connection end with it. Draft streams do not: a client can read them
+from another connection (product contract, section 3).
 
-One task reads, one writes, and neither waits for the other but in one case. A peer that sends requests and does not
-read the answers would fill the memory of this server. So a message that has to be answered is held back while more
-waits to be written than a socket takes at once, and the reader stops when as much is held back as one message may have.
-A message that nothing answers is taken at once however much waits: a cancellation, or the answer to a question, may be
-what lets the peer read on. A cancellation also brings forward the request that it names.
+**Backpressure.** One task reads and one writes. They do not wait for each other, with one exception. A peer that sends
+requests and does not read the answers would fill the memory of this server. So a message that needs an answer is held
+back while more bytes wait for the writer than a socket takes at once, and the reader stops when the held messages have
+the size of one largest message (`max_body_bytes`). A message without an answer is taken at once: a cancellation, or the
+answer to a question, may be what lets the peer read on. A cancellation also brings forward the request that it names.
 
-Messages of both eras may come in turn. `era_of_piped` decides for each message by itself, with two additions: without a
-session nothing is legacy but `initialize` and `notifications/initialized`, and a cancellation belongs to the era of the
-request that it names. An id in flight is in flight for both eras, because the answers on one connection could not be
-told apart.
+For example, a peer sends `tools/list` 1,000 times without reading. After about 64 KiB of answers, further requests are
+held. `notifications/cancelled` for one of them takes that request out of the queue first, and then cancels it.
 
-The connection ends by the first of five: the peer has closed, it was idle, it reads too slowly, it broke the framing,
-the server has drained. Messages that came before the peer closed are still answered, as it may read on.
+**Both eras** may mix. `era_of_piped` decides for each message alone, with two additions. Without a session, only
+`initialize` and `notifications/initialized` are legacy. A cancellation belongs to the era of the request that it names.
+An id in flight is in flight for both eras, since the client matches answers on one connection by id only.
+
+**The end.** The first of five causes ends the connection: the peer closed it, it was idle, it reads too slowly, it
+broke the framing, or the server has drained. Messages from before a close by the peer are still answered, since the
+peer may still read.
 """
 
 from __future__ import annotations
@@ -63,15 +66,15 @@ from .pipe_writer import PipeWriter
 from .wires import Closed, Ending, Peer, TooLargeError, Wire, WireBrokenError
 
 NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
-# RFC 6455 section 7.4.1: these say that there was none.
+# RFC 6455 section 7.4.1: these codes stand for a close without a code.
 _NO_CODE = (1005, 1006)
 
-# Answers from before the peer went may still be read, as with a shell's pipe; a dead peer delays nobody.
+# The time for answers after the peer has closed: with a shell's pipe it may still read; a dead peer delays no one else.
 _FLUSH_S = 2.0
-# Held messages count so much beside their bytes: empty ones are bounded, too.
+# The cost of each held message beside its bytes, so that empty messages are bounded too.
 _MESSAGE_COST = 1024
-# How long the reader may take to tell of a disconnect that a failed write has shown.
-_WHO_S = 1.0
+# The time for the reader to find the reason of a disconnect after a write has failed.
+_REASON_S = 1.0
 
 
 async def serve_pipe(
@@ -79,25 +82,22 @@ async def serve_pipe(
 ) -> Ending:
     """Serve one connection until its peer has gone, or the server has drained. The caller closes `wire`.
 
-    `on_end` is called when it is clear that the connection ends: its work is told so, and may take its time. No
-    misbehaviour of a peer raises. Cancelled, everything that belongs to the connection ends with it.
+    `on_end` is called once the end of the connection is certain; its work may then still take time to stop. No
+    misbehaviour of a peer raises. If this is cancelled, everything of the connection ends with it.
     """
     return await _Pipe(engine, wire, peer, on_end).run()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WaitingMessage:
-    """A message that may have to wait until the peer has read more of what was answered; `value` is its JSON.
-
-    Or the `MalformedError` of what is none.
-    """
+    """A message that may wait until the peer has read more answers. `value` is its JSON, or the `MalformedError`."""
 
     value: Any
     message: bytes
 
 
 class _Pipe:
-    """One connection: its session, its modern requests in flight, and what of its messages is held back."""
+    """One connection: its session, its modern requests in flight, and its held messages."""
 
     def __init__(self, engine: ServedEngine, wire: Wire, peer: Peer, on_end: Callable[[], None]) -> None:
         self._engine = engine
@@ -107,21 +107,20 @@ class _Pipe:
         self._peer = peer
         recorder = peer.request or Recorder(engine.log).bind(exchange=next(engine.services.exchanges), label=peer.label)
         label = f"{'i' if peer.transport == 'stdio' else 'w'}{recorder.context.exchange}"
-        # Its cause is the entry of the connection's beginning, once `run` has recorded that.
+        # Its cause becomes the entry of the connection's beginning, in `run`.
         self._recorder = recorder.bind(connection=label)
         self._session: Session | None = None
-        self._heard = False
+        self._received_any = False
         self._held: deque[_WaitingMessage] = deque()
         self._held_bytes = 0
         self._ending: Ending | None = None
         self._listening = trio.CancelScope()
-        # Each job is a modern request in flight, of which there are so many at most.
+        # Each job is a modern request in flight, so there are at most this many.
         self._inbox, self._jobs = trio.open_memory_channel[Job](self._settings.limits.max_in_flight)
         self._writer = PipeWriter(engine.services, wire, self._recorder, peer.holder, self._too_slow, self._admit)
         self._modern = PipeModern(engine, peer, self._writer, self._inbox.send_nowait)
 
     async def run(self) -> Ending:
-        """Serve until the end."""
         peer = self._peer
         opened = self._recorder.append(ConnectionOpened(peer.transport, peer.client, peer.peer))
         self._recorder = self._recorder.caused_by(opened)
@@ -138,7 +137,7 @@ class _Pipe:
             self._writer.release()
             ending = self._ending or Ending(GOING_AWAY, "the server stopped")
             code = None if peer.transport == "stdio" or ending.code in _NO_CODE else ending.code
-            self._recorder.bind(session=self._whose).append(ConnectionClosed(code, ending.why, self._writer.sent))
+            self._recorder.bind(session=self._label).append(ConnectionClosed(code, ending.why, self._writer.sent))
         return ending
 
     async def _serve(self) -> None:
@@ -150,7 +149,7 @@ class _Pipe:
             with trio.move_on_after(_FLUSH_S):
                 while not self._writer.broken and (self._modern or not self._writer.finished):
                     await self._writer.wait_progress()
-            # A modern request waits until its answer is written, and a draft stream until nobody reads it any more.
+            # This ends modern requests with unwritten answers, and the reading of draft streams.
             self._writer.close()
 
     async def _stop(self) -> None:
@@ -161,12 +160,12 @@ class _Pipe:
         try:
             await self._writer.run()
         except OSError:
-            # The task that reads from the peer may be told the same with a reason; without one, this is the reason.
-            await trio.sleep(_WHO_S)
+            # The reader may find the end too, with a reason. If it finds none, this is the reason.
+            await trio.sleep(_REASON_S)
             self._end(NORMAL, "client")
 
     def _end(self, code: int, why: str) -> None:
-        """The first to say so decides why the connection ends."""
+        """End the connection; the first call has the reason."""
         if self._ending is None:
             self._ending = Ending(code, why)
             self._listening.cancel()
@@ -175,7 +174,7 @@ class _Pipe:
     def _too_slow(self, limit: str | None) -> None:
         if self._ending is None and limit is not None:
             value = getattr(self._settings.limits, limit)
-            self._recorder.bind(session=self._whose).caused_by(None).append(LimitReached(limit, value))
+            self._recorder.bind(session=self._label).caused_by(None).append(LimitReached(limit, value))
         self._end(POLICY, "the client reads too slowly")
 
     def _let_go(self, why: str) -> None:
@@ -191,11 +190,11 @@ class _Pipe:
                 while self._ending is None:
                     await self._read_one()
             if self._ending == Ending(NORMAL, "client"):
-                # Messages from before the end were sent to be answered, as the peer may still read.
+                # Messages from before the end are answered, since the peer may still read.
                 with trio.move_on_after(_FLUSH_S):
                     await self._wait_held(0)
         finally:
-            # Messages that are still held back are not begun: the connection has no place for them any more.
+            # Held messages do not begin any more: the connection has no place for them.
             self._held.clear()
             self._held_bytes = 0
             self._let_go("the connection ended")
@@ -215,16 +214,16 @@ class _Pipe:
                 self._accept(message)
                 await self._wait_held(self._settings.limits.max_body_bytes)
         except TooLargeError as large:
-            recorder = self._next_recorder().bind(session=self._whose)
+            recorder = self._next_recorder().bind(session=self._label)
             recorder.append(unreadable("size", large.message, large.head, size=large.size))
-            self._say_refused(large, recorder, modern=self._session is None)
+            self._send_refused(large, recorder, modern=self._session is None)
         except WireBrokenError as broken:
             self._end(broken.code, broken.why)
 
     async def _next(self) -> bytes | None:
-        """The next message. A peer that says nothing for too long, and waits for nothing, is given up."""
+        """The next message. A peer without a message for too long, and without a running request, is disconnected."""
         settings = self._settings
-        patience_s = settings.session_idle_s if self._heard else settings.idle_connection_s
+        patience_s = settings.session_idle_s if self._received_any else settings.idle_connection_s
         while True:
             with trio.move_on_after(patience_s if self._peer.timed else inf):
                 return await self._wire.receive()
@@ -232,19 +231,18 @@ class _Pipe:
                 self._end(GOING_AWAY, "idle")
 
     def _next_recorder(self) -> Recorder:
-        """The recorder of the next message of the client."""
         return self._recorder.bind(exchange=next(self._engine.services.exchanges))
 
     @property
-    def _whose(self) -> str | None:
+    def _label(self) -> str | None:
         return self._session.label if self._session else None
 
     def _accept(self, message: bytes) -> None:
-        """Take a message at once if nothing answers it, else when the peer has read enough of what was answered.
+        """Take a message at once if it needs no answer, else when the peer has read enough of the answers.
 
-        So a cancellation, or the answer to a question, is heard also from a peer that reads nothing.
+        So a cancellation, or the answer to a question, also arrives from a peer that does not read.
         """
-        self._heard = True
+        self._received_any = True
         try:
             value = parse(message, max_depth=self._settings.limits.max_json_depth)
         except MalformedError as error:
@@ -259,7 +257,7 @@ class _Pipe:
             self._admit()
 
     def _admit(self) -> bool:
-        """Take what was held back, as far as there is room for answers; says whether there was any."""
+        """Take held messages while there is room for answers; returns whether there was one."""
         admitted = False
         while self._held and self._writer.has_room:
             self._release(self._held[0])
@@ -267,7 +265,7 @@ class _Pipe:
         return admitted
 
     def _admit_named(self, id: RequestId | None) -> None:
-        """A cancellation finds the request that it names, also where that had to wait."""
+        """Take the held request that a cancellation names, so that it is found."""
         for held in [held for held in self._held if id is not None and _id_of(held.value) == id]:
             self._release(held)
 
@@ -277,22 +275,22 @@ class _Pipe:
         self._take(held)
 
     def _take(self, held: _WaitingMessage) -> None:
-        """Judge, answer or start what one message holds; nothing for a peer that reads no more."""
+        """Judge, answer or start one message. A peer that no longer reads gets no answer."""
         if self._writer.broken:
             return
         session, value, recorder = self._session, held.value, self._next_recorder()
         if isinstance(value, MalformedError):
-            self._take_unreadable(value, held.message, recorder.bind(session=self._whose))
+            self._take_unreadable(value, held.message, recorder.bind(session=self._label))
         elif era_of_piped(value, initialized=session is not None) == "modern" or self._modern.is_meant(value):
             self._take_modern(held, recorder.bind(session=self._modern.client(value, recorder)))
         else:
-            self._take_legacy(held, recorder.bind(session=self._whose))
+            self._take_legacy(held, recorder.bind(session=self._label))
 
     def _take_unreadable(self, error: MalformedError, message: bytes, recorder: Recorder) -> None:
         recorder.append(unreadable_json(error, message))
         clause = "JSON-RPC 2.0, 5.1: -32700, invalid JSON was received"
         recorder.append(ClientMisuse("not JSON", clause, str(error)))
-        self._say_refused(Rejection(Refusal.PARSE_ERROR, str(error)), recorder, modern=self._session is None)
+        self._send_refused(Rejection(Refusal.PARSE_ERROR, str(error)), recorder, modern=self._session is None)
 
     def _take_modern(self, held: _WaitingMessage, recorder: Recorder) -> None:
         [own] = record_received(recorder, held.value, held.message, self._settings.limits)[:1]
@@ -332,11 +330,11 @@ class _Pipe:
                 raise self._modern.duplicate(message, context)
 
     def _refuse(self, rejection: Rejection, message: Recorder, *, modern: bool) -> None:
-        """A message is refused, whose recorder this is."""
+        """Record that a message is refused, and answer it."""
         message.append(MessageRefused(rejection.refusal.name, rejection.message))
-        self._say_refused(rejection, message, modern=modern)
+        self._send_refused(rejection, message, modern=modern)
 
-    def _say_refused(self, rejection: Rejection, recorder: Recorder, *, modern: bool) -> None:
+    def _send_refused(self, rejection: Rejection, recorder: Recorder, *, modern: bool) -> None:
         body = rejection.body()
         shaped = {**body, "error": modern_error(body["error"])} if modern else body
         self._writer.say([answer(recorder, shaped)])
@@ -384,14 +382,14 @@ class _Pipe:
 
     def _open(self, session: Session, context: RequestContext) -> None:
         self._session = session
-        # An open connection keeps its session: what is too silent is for this module to say.
+        # An open connection keeps its session; this module decides about silence.
         session.machine.hold()
         self._writer.reading.add(session.open_standalone(context.recorder), 0)
         self._engine.legacy.listening(session)
 
 
 def _is_silent(value: Any) -> bool:
-    """Whether nothing answers a message, however it is judged."""
+    """True if the message needs no answer, whatever its content."""
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         return False
     method = value.get("method")

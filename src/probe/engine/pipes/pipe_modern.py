@@ -1,4 +1,4 @@
-"""The modern era on a pipe: requests that run while the connection lasts, and `notifications/cancelled` that stop them.
+"""The modern era on a pipe: requests that run while the connection lasts, and their `notifications/cancelled`.
 
 2026-07-28 basic/transports/stdio: "There is no header layer", and "because stdio is a single shared bidirectional
 channel, there is no per-request stream to close".
@@ -29,7 +29,7 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class PipeModern:
-    """The modern requests of one connection, whose owner starts the jobs that it is given by `submit`."""
+    """The modern requests of one connection. Its owner starts the jobs of `submit`."""
 
     def __init__(self, engine: ServedEngine, peer: Peer, writer: PipeWriter, submit: Callable[[Job], None]) -> None:
         self._engine = engine
@@ -45,27 +45,27 @@ class PipeModern:
         return len(self._calls)
 
     def __contains__(self, id: RequestId) -> bool:
-        """Whether a request of this id is in flight."""
+        """True if a request with this id is in flight."""
         return id in self._calls
 
     def client(self, value: Any, recorder: Recorder) -> str | None:
-        """The label of the client that sent a message, whose recorder this is.
+        """The label of the client of a message; `recorder` is the message's.
 
-        Only a request says who sends it; other messages are from the client of the latest request, and from nobody
-        known where there was none.
+        Only a request names its client. Other messages count for the client of the latest request; None before the
+        first.
         """
         if isinstance(value, dict) and "id" in value and "method" in value:
             self._client = self._engine.clients.label(recorder, self._peer.address, value, self._peer.transport)
         return self._client
 
     def is_meant(self, value: Any) -> bool:
-        """Whether a message is a cancellation of one of these: it need not say of which era it is."""
+        """True if a message is a cancellation of one of these requests; it need not name its era."""
         about = subject(value) if essentials(value)[1] == "notifications/cancelled" else None
         return about is not None and about in self._calls
 
     def let_go(self, why: str) -> None:
-        """The connection is over, and so is what was in flight on it. Harmless when repeated."""
-        # The drain has told each request to end, and what it says then is still for the client.
+        """Cancel the requests in flight: the connection is over. Harmless when repeated."""
+        # The drain has ended each request already, and its answer is still for the client.
         in_flight = [] if self._engine.drained.is_set() else list(self._calls.values())
         for call in in_flight:
             if not call.machine.settled and call.machine.cause is None:
@@ -82,12 +82,12 @@ class PipeModern:
             case Notification() as notification:
                 self._engine.modern.notified(notification, context, self._in_flight)
             case Response() as response:
-                # Not refused: the error would itself look like an answer to a request of the client's.
+                # Not refused: the error would look like an answer to a request of the client.
                 clause = f"{V2026_07_28} basic/transports/stdio: the client MUST NOT write JSON-RPC responses"
                 context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
     def duplicate(self, request: Request, context: RequestContext) -> Rejection:
-        """The refusal of an id in flight, in either era: the answers on one connection could not be told apart."""
+        """The refusal of an id in flight, in either era: the client matches answers by id."""
         clause = f"{V2026_07_28} basic: a request id MUST NOT be that of another request in flight"
         context.misuse("duplicate id", clause, f"id {shown_id(request.id)}")
         why = f"Invalid Request: request id {shown_id(request.id)} is already in flight on this connection"
@@ -113,7 +113,6 @@ class PipeModern:
             self._submit(partial(self._run, request.id, answer, track))
 
     async def _run(self, id: RequestId, started: Started, track: Track) -> None:
-        """One request that runs, until its answer is written."""
         try:
             await started.running.run()
             await track.wait_ended()

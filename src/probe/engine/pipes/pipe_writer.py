@@ -1,7 +1,7 @@
-"""The one writer of a pipe: what answers in one piece, and the streams that the connection reads.
+"""The one writer of a pipe. It writes answers in one piece, and the streams that the connection reads.
 
-Nobody waits for it but the reader of the same connection, and that only with what it would have to answer. Bounded:
-`max_pipe_bytes` for one connection, `max_unsent_bytes` for all, of which one address has a share; beyond any of them
+Only the reader of the same connection waits for it, before messages that need an answer. The unsent bytes are bounded
+by `max_pipe_bytes` for one connection and `max_unsent_bytes` for all, with a share for each address. Beyond a bound,
 the connection ends.
 """
 
@@ -22,26 +22,26 @@ from ..streams.reading import Reading, Track
 from ..streams.tool_stream import ToolStream, lost_error
 from .wires import Wire
 
-# Enough to keep a socket busy; beyond it nothing is begun that has to be answered.
+# Enough to keep a socket busy; above it, no message that needs an answer is begun.
 _UNREAD_BYTES = 64 * 1024
-# A task's handle is answered before its first status is sent: few enough to be fair, enough not to turn those round.
+# A task's handle is sent before its first status. 16 keeps this order, and streams still get their turn.
 _SAID_PER_TURN = 16
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """One message that answers in one piece, and what to do when the peer's side has taken it."""
+    """One message in one piece, and the function to call when the peer's side has taken it."""
 
     body: bytes
     taken: Callable[[], None]
 
 
 class PipeWriter:
-    """Owned by its connection, which awaits `run` in a task of its own.
+    """The writer of one connection. The connection owns it and awaits `run` in a task of its own.
 
     `sent` counts the messages that the peer's side has taken; `broken` is set when it takes no more. `slow` is called
-    when the peer reads too slowly, with the limit that says so, and `admit` whenever there is room for more: it says
-    whether that made anything to write.
+    with the name of the exceeded limit when the peer reads too slowly. `admit` is called when there is room for more
+    answers; it returns whether it made any.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class PipeWriter:
 
     @property
     def has_room(self) -> bool:
-        """Whether the peer has read enough for more to be answered."""
+        """True if the peer has read enough for more answers."""
         return self._unread <= _UNREAD_BYTES
 
     @property
     def finished(self) -> bool:
-        """Whether everything is written, or nothing more can be."""
+        """True if everything is written, or the wire is broken."""
         return self.broken or not (self._said or self._writing or not self.reading.caught_up)
 
     def say(self, messages: Sequence[Emitted]) -> None:
@@ -88,19 +88,19 @@ class PipeWriter:
         self.reading.ring()
 
     async def wait_progress(self) -> None:
-        """Wait until something was taken, a request is over, or the wire broke."""
+        """Wait until a message was taken, a request is over, or the wire broke."""
         await self._taken.park()
 
     def note_progress(self) -> None:
-        """Wake who waits for progress."""
+        """Wake the tasks in `wait_progress`."""
         self._taken.unpark_all()
 
     def close(self) -> None:
-        """Nothing more is read. Harmless when repeated."""
+        """End the reading of all streams. Harmless when repeated."""
         self.reading.close("the connection is gone")
 
     def release(self) -> None:
-        """Stop counting the bytes that were never taken: the connection is over."""
+        """Stop counting the unsent bytes: the connection is over."""
         self._count(0)
 
     async def run(self) -> None:
@@ -110,7 +110,7 @@ class PipeWriter:
                 wrote = await self._write_said()
                 wrote = await self._write_streams() or wrote
                 self._check_backlog()
-                # Nothing may be awaited between this look and the wait, or its ring would be missed.
+                # No checkpoint may stand between this line and the wait: a ring in between would be lost.
                 if not (self._admit() or wrote or self._said):
                     await self.reading.wait_changed()
         except OSError:
@@ -121,13 +121,13 @@ class PipeWriter:
 
     @property
     def _unread(self) -> int:
-        """Bytes of messages that the peer has yet to take; draft streams have bounds of their own."""
+        """The bytes of messages before the peer takes them; draft streams have bounds of their own."""
         return self._said_bytes + self.reading.unread
 
     def _check_backlog(self) -> None:
         unread = self._unread
         self._count(unread)
-        # One answer may be larger than all of it.
+        # One answer alone may exceed the bound.
         first = len(self._said[0].body) if self._said else 0
         if unread - first > self._most:
             self._slow("max_pipe_bytes")
@@ -139,7 +139,7 @@ class PipeWriter:
         self._counted = unread
 
     def _answer_lost(self, track: Track) -> None:
-        """A call whose stream is lost under its reader is answered here: nothing else would ever tell of it."""
+        """Answer a call after the loss of its stream, since no message on the stream can do so."""
         stream = track.stream
         if isinstance(stream, ToolStream) and stream.machine.lost is not None and not stream.told:
             body = error_response(stream.request_id, lost_error(stream.machine.lost).body())
@@ -147,7 +147,7 @@ class PipeWriter:
             self.say([answer(stream.request.bind(connection=self._connection, call=call.call, task=call.task), body)])
 
     async def _write_said(self) -> bool:
-        """Answers in one piece, so many at a time that a flood of them stops no stream."""
+        """Write answers in one piece, at most 16, so that the streams get their turn."""
         wrote = bool(self._said)
         for _ in range(min(len(self._said), _SAID_PER_TURN)):
             said = self._said[0]
@@ -165,7 +165,7 @@ class PipeWriter:
             return False
         track, self._writing = piece.track, True
         for position, message in enumerate(piece.messages, piece.first):
-            # A stream that was taken over, or cancelled, meanwhile is not for this connection any more.
+            # A stream that was displaced or cancelled in between no longer belongs to this connection.
             if track.ended is None and track.stream.reader is track.reader:
                 await self._put(message)
                 track.stream.delivered(position, position, self.reading.recorder)

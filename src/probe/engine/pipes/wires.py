@@ -11,7 +11,7 @@ from ...wire.errors import Refusal, Rejection
 
 
 class WireBrokenError(Exception):
-    """The peer did what ends its connection; `code` is the close code of RFC 6455 section 7.4 that says so."""
+    """The peer broke the framing; `code` is the close code for this of RFC 6455 section 7.4."""
 
     def __init__(self, code: int, why: str) -> None:
         super().__init__(why)
@@ -20,7 +20,7 @@ class WireBrokenError(Exception):
 
 
 class TooLargeError(Rejection):
-    """A message is larger than `max_bytes`: it begins with `head`, and `size` bytes of it came before it was refused.
+    """A message is larger than `max_bytes`. It begins with `head`; `size` bytes of it arrived before the refusal.
 
     The connection goes on.
     """
@@ -33,11 +33,11 @@ class TooLargeError(Rejection):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other end of a connection. `client` is the address with its port.
+    """The other end of a connection. `client` is its address with the port.
 
-    `peer` is the address and port of a proxy that speaks for the client, None where there is none. `request` is the
-    recorder of the upgrade request, if there was one; `label` is the name that the client was given.
-    `origin` is where the peer reaches this server's pages, empty when it cannot; `selection` the tools it asks for.
+    `peer` is the address and port of a proxy in between, None without one. `request` is the recorder of the upgrade
+    request, if there was one. `label` is the label of the client. `origin` is this server's pages as the peer reaches
+    them, such as `http://127.0.0.1:8000`, and empty if it cannot. `selection` are the tools in the URL.
     """
 
     transport: str
@@ -51,27 +51,27 @@ class Peer:
 
     @property
     def holder(self) -> str | None:
-        """The key by which the peer's share of limits counts; None where it shares with nobody, on standard streams."""
+        """The key of the peer's share of limits; None on standard streams, which have no share."""
         return None if self.transport == "stdio" else client_key(self.address)
 
     @property
     def timed(self) -> bool:
-        """Whether a silent peer is given up. The client that started this process keeps it as long as it wants."""
+        """True if a silent peer is disconnected. A client that started this process keeps it as long as it likes."""
         return self.transport != "stdio"
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a connection is to end: the close code of RFC 6455, and `client` or why the server ends it."""
+    """The end of a connection: the close code of RFC 6455, and `client` or the server's reason."""
 
     code: int
     why: str
 
 
 class Closed(NamedTuple):
-    """How a connection has ended: its close code (None where it has none), and who ended it.
+    """The end of a connection as it happened: its close code (None without one), and its cause.
 
-    `by` is `client` when the peer went first, else why the server ended it.
+    `by` is `client` if the peer closed first, else the server's reason.
     """
 
     code: int | None
@@ -86,19 +86,19 @@ class Wire(Protocol):
 
     @property
     def closed(self) -> Closed | None:
-        """How the connection has ended, once `receive` has given None."""
+        """The end of the connection, once `receive` has returned None."""
 
     def opened(self, recorder: Recorder) -> None:
-        """The connection is in the log: facts about the wire itself go to this recorder. Called once, first of all."""
+        """Take the recorder for facts about the wire itself. Called once, before all other methods."""
 
     async def receive(self) -> bytes | None:
-        """The next message as it came, in UTF-8; None when nothing more will come.
+        """The next message as it came, in UTF-8; None after the last.
 
         Raises `TooLargeError` and `WireBrokenError`.
         """
 
     async def send(self, message: bytes) -> None:
-        """Send one message; returns when the peer's side of the system has taken it. Raises `OSError` when it will not.
+        """Send one message; returns when the peer's side of the system has taken it. Raises `OSError` if it will not.
 
-        Cancelled or not, a message is never sent in part while the connection goes on.
+        A message is never sent in part while the connection goes on, even if this is cancelled.
         """
