@@ -1,1 +1,1 @@
-"""The server's side of tool hosts (docs/tool-hosts.md): who is connected, their tools, their dispatches."""
+"""The server's side of tool hosts (docs/tool-hosts.md): connections, their tools, and their dispatches."""

@@ -1,12 +1,15 @@
-"""One connection of a tool host: its messages in, its messages out, and the calls that it works on.
+"""One connection of a tool host: its messages in, its messages out, and its dispatches.
 
     serve         ends when the host has gone, was replaced, broke the rules of the wire, or the server has drained
       _write      the one writer (`outgoing`)
-      _watch_…    registration has its time; `dispatcher.give_back`: so has a dispatch that was told to stop
-      _stop       the server has drained
-      _read       one message after the other
+      _watch_…    ends a connection without registration in time
+      give_back   frees the places of cancelled dispatches without an answer (`dispatcher`)
+      _stop       waits for the drain of the server
+      _read       takes one message after the other
 
-The calls themselves wait in scopes of their own (`dispatcher`); this connection only tells them what the host said.
+The calls wait in scopes of their own (`dispatcher`); the connection passes the host's messages to them. For example, a
+host answers `tool.dispatch` d7 with a result: `_read` takes the message, `Dispatcher.answer` sets the result of d7, and
+the task of the call wakes and returns it.
 """
 
 from __future__ import annotations
@@ -65,12 +68,12 @@ from .roster import NameTakenError, Roster
 
 GOING_AWAY, POLICY = 1001, 1008
 
-# Enough to see what a host does wrong; one that does nothing else must not fill the log.
+# Enough to see the faults of a host; a host with more does not fill the log.
 _MOST_MISUSE = 100
-_LONGEST_DETAIL = 500
-# The messages that are still to be sent when the server ends: `tool.cancel` for the calls that it has cancelled.
+_MAX_DETAIL = 500
+# The time for the last messages when the server ends: `tool.cancel` for each cancelled call.
 _FLUSH_S = 2.0
-# Neither is a fact about the work: one is counted, the other says nothing.
+# `tool.progress` is counted instead, and `ping` has no content.
 _UNRECORDED = frozenset({"tool.progress", "ping"})
 
 
@@ -78,14 +81,14 @@ class HostWire(Protocol):
     """One WebSocket, owned by the endpoint that accepted it. `receive` and `send` are each called by one task."""
 
     async def receive(self) -> bytes | None:
-        """The next message; None when nothing more will come."""
+        """The next message; None after the last."""
 
     async def send(self, message: bytes) -> None:
         """Send one message; returns when the socket has taken it. Raises `OSError` when it will not."""
 
 
 def _leniently(body: bytes) -> Any:
-    """Read a message that is refused as it was meant: with numbers that JSON has not, broken text, too many levels."""
+    """Read a refused message as far as possible: with numbers such as NaN, broken text, too many levels."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -101,7 +104,7 @@ class RefusedMessageError(Exception):
 
 
 class HostConnection:
-    """One connection. `ending` is the close code and why the server ends it; None as long as it does not."""
+    """One connection. `ending` is the close code and the reason if the server ends it, None before."""
 
     def __init__(
         self, engine: ServedEngine, roster: Roster, request: Recorder, client: str, peer: str | None = None
@@ -111,9 +114,9 @@ class HostConnection:
         self.ending: tuple[int, str] | None = None
         self._engine = engine
         self._roster = roster
-        # Its cause is the `host.connected`, once `serve` has recorded that.
+        # Its cause becomes the `host.connected`, in `serve`.
         self._recorder = request.bind(connection=self.label)
-        # The recorder of what the latest message of the host brings about.
+        # The recorder with the host's latest message as cause.
         self._message = self._recorder
         self._client = client
         self._peer = peer
@@ -128,7 +131,7 @@ class HostConnection:
         self._reading = trio.CancelScope()
 
     async def serve(self, wire: HostWire) -> None:
-        """Serve the connection until it is over, or is to be closed for the reason in `ending`."""
+        """Serve the connection until it is over, or until the server closes it for the reason in `ending`."""
         connected = self._recorder.append(HostConnected(self._client, self._peer))
         self._recorder = self._message = self._recorder.caused_by(connected)
         async with trio.open_nursery() as nursery:
@@ -147,12 +150,12 @@ class HostConnection:
             nursery.cancel_scope.cancel()
 
     def closed(self, code: int | None, by: str) -> None:
-        """Record how the connection has ended. To be called once, by the endpoint, which knows."""
+        """Record the end of the connection. Called once, by the endpoint."""
         dispatcher = self._dispatcher
         self._recorder.append(HostClosed(self._name, code, by, dispatcher.failed, dispatcher.late))
 
     def replace(self) -> None:
-        """End: a newer connection of the same process takes over."""
+        """End the connection: a newer one of the same process takes over."""
         self._end(POLICY, "replaced by a newer connection of this host")
 
     def _end(self, code: int, why: str) -> None:
@@ -162,7 +165,7 @@ class HostConnection:
             self._reading.cancel()
 
     def _let_go(self) -> None:
-        """Every call fails and the tools are gone. Harmless when repeated."""
+        """Fail each call and remove the tools. Harmless when repeated."""
         if self._machine.state is HostState.CLOSED:
             return
         self._dispatcher.lose(self.ending[1] if self.ending else "its connection ended")
@@ -182,11 +185,11 @@ class HostConnection:
         try:
             await self._outgoing.write(wire.send)
         except OSError:
-            # The reader is told of the same, with the reason.
+            # The reader finds the end too, with its reason.
             await trio.sleep_forever()
 
     async def _read(self, wire: HostWire) -> None:
-        # A message that came in the very moment in which the connection was ended is for nobody.
+        # A message after the end is dropped.
         while (message := await wire.receive()) is not None and self.ending is None:
             self._take(message)
             await self._outgoing.wait_room()
@@ -209,7 +212,7 @@ class HostConnection:
             self._misuse(error.what, str(error))
 
     def _refuse(self, value: Any, why: str, code: Code) -> None:
-        """Answer what is no message, or let it be the answer of the dispatch that it names."""
+        """Answer a malformed message, or take it as the answer to the dispatch with its id."""
         id = value.get("id") if isinstance(value, dict) else None
         if not is_id(id) or ("method" not in value and self._dispatcher.unreadable(id, why)):
             return
@@ -288,7 +291,7 @@ class HostConnection:
             self._message.append(HostMessage("sent", *essentials(message), stored(message, body)))
 
     def _record(self, value: Any, body: bytes) -> Recorder:
-        """The recorder of what this message brings about."""
+        """Record a message; returns the recorder with it as cause."""
         shown = _without_instance(value)
         rpc, method, id = essentials(value)
         dispatch = self._dispatcher.find(id) if rpc in ("response", "error") else None
@@ -301,13 +304,13 @@ class HostConnection:
     def _misuse(self, what: str, detail: str) -> None:
         self._misused += 1
         if self._misused <= _MOST_MISUSE:
-            self._message.append(HostMisuse(what, clip(detail, _LONGEST_DETAIL)))
+            self._message.append(HostMisuse(what, clip(detail, _MAX_DETAIL)))
 
 
 def _without_instance(value: Any) -> Any:
-    """A message for the log, without the `instance`: with it anybody could take the name of the host over.
+    """A message for the log without the `instance`: a reader of the log could take over the host's name with it.
 
-    A message that is malformed may have one in any place.
+    A malformed message may have one in any place.
     """
     if isinstance(value, list):
         return [_without_instance(item) for item in value]

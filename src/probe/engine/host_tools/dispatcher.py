@@ -1,7 +1,9 @@
-"""The calls that one tool host works on: what it is told of them, and what it says of them.
+"""The calls that one tool host works on: its messages about them, and the server's messages to it.
 
-A call waits in `run`, in its own scope. So its deadlines and its cancellation are those of every
-other call; here they only become a `tool.cancel`.
+A call waits in `run`, in its own scope. So it has the deadlines and the cancellation of every other call; here they
+become a `tool.cancel`. For example, the client cancels a call of tool `db__query`: the scope cancels `run`, which takes
+the `tool.dispatch` back if it is unsent, and sends `tool.cancel` otherwise. The place of the dispatch is free again
+once the host answers, at the latest after `linger_s`.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from .outgoing import Outgoing, QueueFullError
 
 
 class MisuseError(Exception):
-    """The host said what docs/tool-hosts.md does not allow: `what` in a word or two, the message how."""
+    """The host violated docs/tool-hosts.md: `what` is the rule in a word or two, the message has the details."""
 
     def __init__(self, what: str, detail: str) -> None:
         super().__init__(detail)
@@ -61,7 +63,7 @@ class _Stop(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class DispatchedCall:
-    """A call as its host's connection knows it: the recorder of its facts there, whose cause is the `call.started`.
+    """A call for its host's connection: the recorder of its facts there, with the `call.started` as cause.
 
     `sent` is the entry of its `tool.dispatch`.
     """
@@ -75,20 +77,20 @@ HostDispatch: TypeAlias = Dispatch[DispatchedCall]
 
 @dataclass(slots=True, eq=False)
 class _PendingDispatch:
-    """A call that waits for its host. `result` is what it came to, `told` the last valid report's numbers."""
+    """A call that waits for its host. `reported` has the numbers of the last valid report."""
 
     dispatch: HostDispatch
     tool: HostedTool
     context: ToolContext
     result: ToolResult | None = None
-    told: Json = field(default_factory=dict)
+    reported: Json = field(default_factory=dict)
     answered: trio.Event = field(default_factory=trio.Event)
 
 
 class Dispatcher:
-    """The dispatches of one connection, whose label is `connection`; `host` is its name once it has one.
+    """The dispatches of one connection with the label `connection`; `host` is its name after registration.
 
-    `failed` counts the calls that its end has failed, `late` what came too late, over all dispatches.
+    `failed` counts the calls that failed at its end. `late` counts the host's messages after the end of a dispatch.
     """
 
     def __init__(
@@ -110,7 +112,7 @@ class Dispatcher:
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self, tool: HostedTool, context: ToolContext) -> ToolResult:
-        """Have the host run a tool; a `ToolResult`, whatever the host does. Cancelled, the host is told to stop."""
+        """Have the host run a tool; a cancellation sends `tool.cancel`. Any behaviour of the host gives a `ToolResult`."""
         try:
             pending = self._begin(tool, context)
         except (HostViolationError, TooManyDispatchesError, QueueFullError) as error:
@@ -119,7 +121,7 @@ class Dispatcher:
             await pending.answered.wait()
         finally:
             self._end(pending)
-        assert pending.result is not None, "who sets the event sets the result"
+        assert pending.result is not None, "the event is set together with the result"
         return pending.result
 
     def _begin(self, tool: HostedTool, context: ToolContext) -> _PendingDispatch:
@@ -146,7 +148,7 @@ class Dispatcher:
             self._cancel(pending.dispatch, _Stop(*(pending.context.ended_by or (Cause.SHUTDOWN.value, None))))
 
     def _stop_ended(self, dispatch: HostDispatch) -> None:
-        """A call that has been cancelled is not answered any more, though its task may not have run since."""
+        """Cancel a dispatch if its call has been cancelled, though the call's task may not have run since."""
         pending = self._pending.get(dispatch.id)
         if pending is not None and dispatch.state is DispatchState.RUNNING and pending.context.ended_by is not None:
             self._cancel(dispatch, _Stop(*pending.context.ended_by))
@@ -165,14 +167,14 @@ class Dispatcher:
         self._note_sent(message, body, dispatch)
         self._changed.unpark_all()
 
-    # -- what the host says
+    # -- messages of the host
 
     def find(self, id: object) -> HostDispatch | None:
-        """The dispatch of this id, as far as it is still known."""
+        """The dispatch with this id; None if it is unknown or forgotten."""
         return self._machine.find(id)
 
     def progress(self, params: Mapping[str, Any] | None) -> None:
-        """`tool.progress`. Raises `MisuseError` for one that is no report of a dispatch."""
+        """Take a `tool.progress`. Raises `MisuseError` for a malformed one, or one for an unknown dispatch."""
         dispatch = self._known((params or {}).get("dispatch"), "progress")
         if dispatch is None:
             return
@@ -181,7 +183,7 @@ class Dispatcher:
         except InvalidMessageError as error:
             pending = self._pending.get(dispatch.id)
             if pending is not None:
-                # It counts with the others that are not valid.
+                # Counted with the other invalid reports.
                 pending.context.report_progress(nan)
             raise MisuseError("invalid progress", str(error)) from None
         self._stop_ended(dispatch)
@@ -192,17 +194,17 @@ class Dispatcher:
         message = None if report.message is None else clip(report.message, LONGEST_ERROR)
         if pending.context.report_progress(report.progress, report.total, message):
             total = {} if report.total is None else {"total": report.total}
-            pending.told = {"progress": report.progress, **total}
+            pending.reported = {"progress": report.progress, **total}
 
     def answer(self, answer: Response) -> None:
-        """The answer to a `tool.dispatch`. Raises `MisuseError` for one that answers nothing, or is none."""
+        """Take the answer to a `tool.dispatch`. Raises `MisuseError` for an unknown dispatch or an invalid answer."""
         what = "result" if answer.error is None else "error"
         dispatch = self._known(answer.id, what)
         if dispatch is not None and self._awaited(dispatch, what, stopped=_acknowledges(answer)):
             self._settle(self._pending[dispatch.id], answer)
 
     def unreadable(self, id: object, why: str) -> bool:
-        """Take a malformed message that may be meant as an answer. Returns whether there is a dispatch of this id."""
+        """Take a malformed message as an answer. Returns True if there is a dispatch with this id."""
         dispatch = self._machine.find(id)
         if dispatch is not None and self._awaited(dispatch, "result", stopped=False):
             pending = self._pending[dispatch.id]
@@ -211,7 +213,7 @@ class Dispatcher:
         return dispatch is not None
 
     def _awaited(self, dispatch: HostDispatch, what: str, *, stopped: bool) -> bool:
-        """An answer arrived, which says that cancelled work has `stopped`, or not. Whether a call waits for it."""
+        """Note an answer; `stopped` if it confirms a cancellation. Returns True if a call waits for it."""
         self._stop_ended(dispatch)
         runs = dispatch.in_flight
         if self._machine.answer(dispatch):
@@ -225,7 +227,7 @@ class Dispatcher:
         return False
 
     def _known(self, id: object, what: str) -> HostDispatch | None:
-        """The dispatch that something is about; None for one that has been over for long."""
+        """The dispatch with this id; None if it was forgotten after its end. Raises `MisuseError` for an unknown id."""
         dispatch = self._machine.find(id)
         if dispatch is None and self._machine.had(id):
             self.late += 1
@@ -273,10 +275,10 @@ class Dispatcher:
             return self._failure(message, pending, code="host_error", retryable=False), str(invalid)
         return self._failure(message, pending, **data.dump()), None
 
-    # -- what time and the end bring
+    # -- time and the end
 
     async def give_back(self) -> None:
-        """Give back the places of dispatches that were told to stop and are never answered, until cancelled."""
+        """Free the places of cancelled dispatches that the host never answers, until cancelled."""
         while True:
             due = self._machine.deadline
             if due is None:
@@ -287,7 +289,7 @@ class Dispatcher:
                 self._note_stopped(dispatch, "unanswered")
 
     def lose(self, why: str) -> None:
-        """The connection is over: every call fails at once."""
+        """The connection is over: each call fails at once."""
         for dispatch in self._machine.close():
             pending = self._pending.get(dispatch.id)
             if dispatch.state is DispatchState.LOST and pending is not None:
@@ -303,9 +305,9 @@ class Dispatcher:
     def _failure(
         self, message: str, pending: _PendingDispatch, *, code: str, retryable: bool, **data: Any
     ) -> ToolResult:
-        """A tool error that says what happened, and how far the work got."""
+        """A tool error with the reason, the place, and the numbers of the last report."""
         where = {"host": self.host, "dispatch": pending.dispatch.id}
-        return structured_failure(message, {"code": code, "retryable": retryable, **pending.told, **data, **where})
+        return structured_failure(message, {"code": code, "retryable": retryable, **pending.reported, **data, **where})
 
     def _refused(self, error: Exception, context: ToolContext) -> ToolResult:
         code = "host_busy"

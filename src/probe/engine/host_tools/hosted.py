@@ -1,7 +1,7 @@
-"""The tools of tool hosts: they come and go while the server runs, and clients are told.
+"""The tools of tool hosts: hosts come and go while the server runs, and clients are notified.
 
-`dispatcher.py` and `connection.py` know the connections, and the host behind each tool; here are only the tools, as
-every offer sees them.
+`dispatcher.py` and `connection.py` have the connections and the host of each tool. This module has the tools, as each
+offer sees them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import trio
 
 from ..catalogue.tool import Tool
 
-# The first change is told at once; of a host that changes its mind all the time clients hear ten times a second.
+# The first change is announced at once; further ones at most ten times a second, such as from an unstable host.
 _QUIET_S = 0.1
 
 
 class HostedTools:
-    """The tools of all connected hosts by their full names, `host__tool`: hosts by name, tools as registered.
+    """The tools of all connected hosts by full name, `host__tool`: hosts by name, tools in order of registration.
 
-    `enabled`: whether there can be any. `announce` is called by `serve` when the list has changed.
+    `enabled`: True if hosts may connect. `serve` calls `announce` when the list has changed.
     """
 
     def __init__(self, announce: Callable[[], None], *, enabled: bool) -> None:
@@ -30,12 +30,12 @@ class HostedTools:
         self._changed = trio.Event()
 
     def put(self, host: str, tools: Mapping[str, Tool]) -> None:
-        """These are all the tools of a host from now on."""
+        """Replace all tools of a host."""
         self._by_host[host] = tools
         self._rebuild()
 
     def remove(self, host: str) -> None:
-        """A host has gone."""
+        """Remove the tools of a host."""
         del self._by_host[host]
         self._rebuild()
 
@@ -45,14 +45,14 @@ class HostedTools:
         self._changed.set()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Announce changes until cancelled. A host that is back with the same tools in time has changed nothing."""
+        """Announce changes until cancelled. A host that comes back in time with the same tools changes nothing."""
         task_status.started()
-        told: list[object] = []
+        shown_last: list[object] = []
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
             shown: list[object] = [tool.describe() for tool in self.tools.values()]
-            if shown != told:
-                told = shown
+            if shown != shown_last:
+                shown_last = shown
                 self._announce()
                 await trio.sleep(_QUIET_S)

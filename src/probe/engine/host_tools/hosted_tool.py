@@ -1,4 +1,4 @@
-"""A tool of a tool host as the engine sees it: one `Tool` like any other, whose work is done elsewhere."""
+"""A tool of a tool host in the engine: an ordinary `Tool`, with its work at the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .schemas import Schema, SchemaError
 
 
 class ToolsError(ValueError):
-    """A host's tools cannot be taken; the message says which and why. `limit` is the setting that they exceed."""
+    """A host's tools cannot be taken; the message has the tool and the reason. `limit` is the exceeded setting."""
 
     def __init__(self, message: str, limit: str | None = None) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class ToolsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class HostedTool:
-    """The tool at its host: its name at the host, its deadlines in seconds, and the judge of what it gives."""
+    """The tool at its host: its name there, its deadlines in seconds, and the schema of its output."""
 
     name: str
     idle_s: float

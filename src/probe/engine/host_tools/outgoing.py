@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import trio
 
-# Answers to the host's own requests: while so much waits, no more of its messages are read.
+# The bound for answers to the host's own requests. Above it, no more of its messages are read.
 _REPLY_BYTES = 64 * 1024
 
 
@@ -26,8 +26,8 @@ class _Frame:
 class Outgoing:
     """The queue of one connection and its one writer.
 
-    Dispatches have room for `most_bytes`. A `tool.cancel` is always taken: there is at most one for each dispatch in
-    flight. Replies are bounded by `wait_room`, which the connection's reader awaits.
+    Dispatches have room for `most_bytes`. A `tool.cancel` always has room: there is at most one for each dispatch in
+    flight. Replies are bounded by `wait_room`, since the connection's reader awaits it.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -42,19 +42,19 @@ class Outgoing:
 
     @property
     def unsent(self) -> int:
-        """Bytes that no socket has taken yet."""
+        """The bytes that wait for the socket."""
         return self._bytes
 
     def dispatch(self, body: bytes, dispatch: str) -> None:
         """Send a `tool.dispatch`. Raises `QueueFullError`."""
-        # One that is larger than the bound may wait alone: arguments have a bound of their own.
+        # A larger one may wait alone: arguments have a bound of their own.
         if self._frames and self._bytes + len(body) > self._most:
             raise QueueFullError
         self._append(_Frame(body, dispatch, reply=False))
 
     def take_back(self, dispatch: str) -> bool:
-        """Do not send this `tool.dispatch`; whether that was still possible."""
-        # The first frame may be on its way already.
+        """Remove an unsent `tool.dispatch`; returns False if it was sent."""
+        # The writer may be sending the first message already.
         for frame in [*self._frames][self._writing :]:
             if frame.dispatch == dispatch:
                 self._frames.remove(frame)
@@ -78,17 +78,17 @@ class Outgoing:
         self._left.unpark_all()
 
     async def wait_room(self) -> None:
-        """Wait until the host has read enough of what answers it."""
+        """Wait until the host has read enough of its answers."""
         while self._reply_bytes > _REPLY_BYTES and not self._broken:
             await self._left.park()
 
     async def wait_empty(self) -> None:
-        """Wait until everything was sent, or nothing more can be."""
+        """Wait until the queue is empty, or the socket takes no more."""
         while self._frames and not self._broken:
             await self._left.park()
 
     async def write(self, send: Callable[[bytes], Awaitable[None]]) -> None:
-        """Send one after the other until cancelled. Raises `OSError` when the host's side takes no more."""
+        """Send one message after the other until cancelled. Raises `OSError` when the host's side takes no more."""
         while True:
             while not self._frames:
                 await self._came.park()

@@ -1,4 +1,4 @@
-"""The tool hosts that are there, and the host of each name."""
+"""The connected tool hosts, by name."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class NameTakenError(Exception):
 
 
 class Registrant(Protocol):
-    """A connection that has a name, or wants one."""
+    """A connection that has a name, or requests one."""
 
     @property
     def label(self) -> str:
         """Its label in the event log."""
 
     def replace(self) -> None:
-        """End: a newer connection of the same process takes over."""
+        """End the connection: a newer one of the same process takes over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Roster:
         self._entries: dict[str, _Entry] = {}
 
     def claim(self, name: str, instance: str, holder: Registrant, tools: Mapping[str, Tool]) -> str | None:
-        """Give a name and offer the tools. Returns the label of the older connection that had to go, if any.
+        """Register a name and offer the tools. Returns the label of the older connection that was replaced, or None.
 
-        Raises `NameTakenError` where another process has the name; one that knows its `instance` is the same process.
+        Raises `NameTakenError` if another process has the name. A process is the same if it has the same `instance`.
         """
         entry = self._entries.get(name)
         if entry is not None and not hmac.compare_digest(entry.instance.encode(), instance.encode()):
@@ -55,11 +55,11 @@ class Roster:
         return entry.holder.label
 
     def update(self, name: str, tools: Mapping[str, Tool]) -> None:
-        """The host of this name offers these tools now."""
+        """Replace the tools of the host with this name."""
         self._hosted.put(name, tools)
 
     def release(self, name: str, holder: Registrant) -> None:
-        """A connection is over. The name is free, and the tools are gone, unless a newer connection has them."""
+        """A connection is over: free its name and remove its tools, unless a newer connection has them."""
         entry = self._entries.get(name)
         if entry is not None and entry.holder is holder:
             del self._entries[name]

@@ -1,7 +1,7 @@
-"""The JSON Schemas of a host's tools: which can be used, and whether a value fits.
+"""The JSON Schemas of a host's tools: checks of the schemas, and of values against them.
 
-jsonschema-rs because its patterns cannot backtrack: a pattern and an argument from two strangers must not stop the
-server.
+jsonschema-rs is used because its patterns cannot backtrack: a host's pattern together with a client's argument must not
+block the server.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..catalogue.params import shown
 
 _LONGEST_WHY = 300
 _MOST_NAMES = 5
-# Stands for a value in the library's sentences, which quote it whole, however long it is.
+# Stands for a value in the library's messages, which would quote it whole.
 _VALUE = "the value"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class SchemaError(ValueError):
-    """A schema that cannot be used; the message says why. `limit` is the setting that it exceeds."""
+    """A schema cannot be used; the message has the reason. `limit` is the exceeded setting."""
 
     def __init__(self, message: str, limit: str | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class SchemaError(ValueError):
 
 
 class Schema:
-    """One schema, ready to judge values. Raises `SchemaError` for one that cannot be used."""
+    """One schema for checks of values. Raises `SchemaError` if it cannot be used."""
 
     def __init__(self, schema: Json, limits: Limits) -> None:
         _check_shape(schema, limits)
@@ -47,7 +47,7 @@ class Schema:
             raise SchemaError(f"no usable JSON Schema 2020-12: {_first_line(error)}") from None
 
     def fault(self, value: Any) -> str | None:
-        """The fault of a value in one sentence; None when it fits."""
+        """The fault of a value in one sentence; None for a valid value."""
         error = next(self._validator.iter_errors(value), None)
         if error is None:
             return None
@@ -60,7 +60,7 @@ class Schema:
 
 
 def _in_our_words(kind: Any) -> str | None:
-    """The words that the tools of this server have for the same mistake; None for any other."""
+    """The message of this server's own tools for the same fault; None for other faults."""
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
         return f"{clip(kind.property)} is required"
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
