@@ -13,16 +13,16 @@ from .skills import SKILLS, Skill, SkillSet
 from .tool import Ask, Tool
 
 Answers: TypeAlias = Mapping[str, Json]
-"""The client's results for the `inputs` of a resource or a prompt, by key; empty for one without."""
+"""The client's results for the `inputs` of a resource or a prompt, by key; empty without `inputs`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One readable resource.
 
-    `read` gives its contents without uri at a moment (seconds since the epoch). One with `ticks_s` changes at every
-    multiple of so many seconds. One with `inputs` asks the client first, so only revisions with multi-round-trip
-    requests offer it.
+    `read` returns its contents without uri, for a time in seconds since the epoch. A resource with `ticks_s` changes at
+    every multiple of that many seconds. One with `inputs` sends the client questions first, so only revisions with
+    multi-round-trip requests offer it.
     """
 
     uri: str
@@ -47,7 +47,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A family of resources. `match` gives the contents without uri, or None for a uri that is not of the family."""
+    """A family of resources. `match` returns the contents without uri, None for a uri outside the family."""
 
     uri_template: str
     name: str
@@ -70,7 +70,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One prompt argument and the values that `completion/complete` offers for it."""
+    """One prompt argument and its values for `completion/complete`."""
 
     name: str
     description: str
@@ -82,8 +82,8 @@ class Argument:
 class Prompt:
     """One prompt.
 
-    `render` gives the messages for its arguments, every required one being there. One with `inputs` asks the client
-    first, so only revisions with multi-round-trip requests offer it.
+    `render` returns the messages for its arguments; every required one is present. A prompt with `inputs` sends the
+    client questions first, so only revisions with multi-round-trip requests offer it.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """A named group with its resources, prompts and skills."""
+    """A named group of tools, with its resources, prompts and skills."""
 
     name: str
     tools: tuple[Tool, ...]
@@ -117,17 +117,17 @@ class Toolset:
 
 
 HOSTS: Final = "hosts"
-"""The toolset of all tool hosts: its tools are not known beforehand."""
+"""The toolset of all tool hosts. Its tools are known only while hosts are connected."""
 
-# each costs a comparison with every name, and a URL has room for thousands
+# Each hint costs a comparison with every name, and a URL has room for thousands of names.
 _HINTS: Final = 3
 _HOSTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,31}__[A-Za-z0-9_.-]{1,90}")
 
 
 class UnknownSelectionError(ValueError):
-    """A selection names something that does not exist; the message lists what does.
+    """A selection has a name that does not exist; the message lists the names that do.
 
-    `brief` is for a line on a terminal: it names the toolsets alone.
+    `brief` is for a line on a terminal: it lists the toolsets only.
     """
 
     def __init__(self, what: str, toolsets: Sequence[str], tools: Sequence[str]) -> None:
@@ -137,10 +137,10 @@ class UnknownSelectionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The offer of one selection; `toolset_of` tells where a tool comes from.
+    """The offer of one selection; `toolset_of` has the toolset of each tool.
 
-    `hosts`: whether it has the tools of all tool hosts, whichever are connected; `hosted` are the names of single ones.
-    `declared_skills` are for clients that declare the skills extension, where the selection has no skills.
+    `hosts`: True if it has the tools of all connected tool hosts; `hosted` are the names of single ones.
+    `declared_skills` are for clients that declare the skills extension, if the selection has no skills.
     """
 
     tools: Mapping[str, Tool]
@@ -155,9 +155,9 @@ class Catalogue:
 
 
 def select(toolsets: Sequence[Toolset], selection: str, *, hosted: bool = False) -> Catalogue:
-    """The catalogue for a comma-separated list of toolset and tool names, or `all`; the order is the toolsets' own.
+    """The catalogue for a comma-separated list of tool and toolset names, or `all`, in the order of the toolsets.
 
-    With `hosted`, tool hosts may connect, so that a name such as `demo__export` may come to exist. Raises
+    With `hosted`, tool hosts may connect, and a name such as `demo__export` is accepted before its tool exists. Raises
     `UnknownSelectionError`.
     """
     names = {name.strip() for name in selection.split(",")} - {""}

@@ -1,7 +1,7 @@
-"""The offer of one selection to clients of one revision: every answer that needs no session and never waits.
+"""The offer of one selection to clients of one revision: all answers without a session and without waiting.
 
-Both eras ask here; results have their 2025-11-25 shape, which the codec of each era makes its own. A method raises
-`McpError`: -32601 where the selection has nothing of the kind, -32602 for what does not exist in it.
+Both eras use it. Results have the form of 2025-11-25, and the codec of each era adapts them. A method raises
+`McpError`: -32601 if the selection has nothing of the kind, such as no prompts, and -32602 for an unknown name or uri.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from .tool import Ask, ListKind, Tool
 _MAX_COMPLETIONS = 100
 """2025-11-25 and 2026-07-28 server/utilities/completion: "Maximum 100 items per response"."""
 
-# An entry of a skill is a whole manifest; and a small set of skills then has a second page.
+# An entry of a skill is a whole manifest. With this bound a small set of skills has a second page too.
 _MOST_SKILLS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A catalogue through the eyes of one revision; `selection` is the text it was selected by.
+    """A catalogue for one revision; `selection` is the text of the selection.
 
-    Of the tools of tool hosts it always has those that are connected. `skills_declared` says that this client declares
-    the skills extension.
+    It has the tools of the tool hosts that are connected at each moment. `skills_declared`: the client declares the
+    skills extension.
     """
 
     catalogue: Catalogue
@@ -46,23 +46,23 @@ class Offer:
 
     @property
     def legacy(self) -> bool:
-        """Whether the revision has sessions, requests of the server, and no multi-round-trip requests."""
+        """True for a revision with sessions and requests of the server, and without multi-round-trip requests."""
         return self.revision in LEGACY
 
     @property
     def announced(self) -> frozenset[ListKind]:
-        """The lists whose change may be announced."""
+        """The lists with announced changes."""
         on_demand = frozenset(kind for tool in self._tools() for kind in tool.announces)
         return on_demand | {"tools"} if self.has_hosts else on_demand
 
     @property
     def has_hosts(self) -> bool:
-        """Whether tools of tool hosts can be among its own."""
+        """True if it may have tools of tool hosts."""
         return self.hosted.enabled and (self.catalogue.hosts or bool(self.catalogue.hosted))
 
     @property
     def skills_by_declaration(self) -> bool:
-        """True if this client has skills that another client of the same URL has not."""
+        """True if this client has skills that another client with the same URL lacks."""
         return self.skills_declared and not self.catalogue.skills
 
     def declaring_skills(self) -> Offer:
@@ -70,11 +70,11 @@ class Offer:
         return replace(self, skills_declared=True)
 
     def extensions(self) -> Json:
-        """The extensions of the selection with their settings, for the revisions that have extensions."""
+        """The extensions of the selection with their settings, for revisions with extensions."""
         return {SKILLS_EXTENSION: {"directoryRead": True}} if self._skills else {}
 
     def capabilities(self) -> Json:
-        """The server capabilities: what the selection offers is declared, what it does not offer is not."""
+        """The server capabilities: `logging`, and those that the selection offers."""
         catalogue, announced = self.catalogue, self.announced
         declared: Json = {"logging": {}}
         if catalogue.tools or self.has_hosts:
@@ -88,22 +88,22 @@ class Offer:
         return declared
 
     def find(self, name: str) -> Tool | None:
-        """The tool of this name, whatever its revisions; None where there is none."""
+        """The tool with this name, of any revision; None if there is none."""
         return self.catalogue.tools.get(name) or self._hosted().get(name)
 
     def toolset(self, name: str) -> str:
-        """The toolset of a tool; empty for a tool that does not exist."""
+        """The toolset of a tool; empty for an unknown tool."""
         return HOSTS if name in self._hosted() else self.catalogue.toolset_of.get(name, "")
 
     def tool(self, name: str) -> Tool:
-        """The tool of this name, whatever its revisions."""
+        """The tool with this name, of any revision. Raises `McpError` if there is none."""
         tool = self.find(name)
         if tool is None:
             raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(name)}")
         return tool
 
     def header_params(self, name: str) -> Sequence[HeaderParam]:
-        """The arguments of a tool that requests repeat in headers; none where there is no tool of this name."""
+        """The arguments of a tool that requests repeat in headers; empty for an unknown tool."""
         tool = self.find(name)
         return () if tool is None else tool.header_params
 
@@ -114,7 +114,7 @@ class Offer:
     def list_resources(self, after: str | None) -> Json:
         """`resources/list`."""
         self.require("resources")
-        # The list is the same for all clients of a URL, so it has no files of skills that only a declaration asks for.
+        # The list is the same for all clients of a URL, so files of declared skills are not in it.
         items = [*(item.describe() for item in self._resources()), *self.catalogue.skills.resources]
         return self._page("resources", "resources", items, after)
 
@@ -130,26 +130,26 @@ class Offer:
         return self._page("prompts", "prompts", [prompt.describe() for prompt in self._prompts()], after)
 
     def resource(self, uri: str) -> Resource | None:
-        """The listed resource of this uri; None for any other, which a template may still know."""
+        """The listed resource with this uri, or None. A template may match such a uri."""
         return next((item for item in self._resources() if item.uri == uri), None)
 
     def read(self, uri: str, now: float, answers: Answers) -> Json:
-        """`resources/read` at a moment (seconds since the epoch), with the answers to the resource's `inputs`."""
+        """`resources/read` at a time in seconds since the epoch, with the answers to the resource's `inputs`."""
         self.require("resources")
         return {"contents": [{"uri": uri, **self._contents(uri, now, answers)}]}
 
     def has_resource(self, uri: str) -> bool:
-        """Whether there is something to read under this uri."""
+        """True if this uri can be read."""
         return any(found is not None for found in (self.resource(uri), self._templated(uri), self._skills.file(uri)))
 
     def check_resource(self, uri: str) -> None:
-        """Raise unless there is something to read under this uri."""
+        """Raise `McpError` unless this uri can be read."""
         self.require("resources")
         if not self.has_resource(uri):
             raise self._not_found(uri)
 
     def prompt(self, name: str, arguments: Mapping[str, str]) -> Prompt:
-        """The prompt of this name; raises also where a required argument is missing."""
+        """The prompt with this name. Raises `McpError` for an unknown name and for a missing required argument."""
         self.require("prompts")
         prompt = next((item for item in self._prompts() if item.name == name), None)
         if prompt is None:
@@ -194,7 +194,7 @@ class Offer:
         return {"completion": {"values": shown, "total": len(fitting), "hasMore": len(shown) < len(fitting)}}
 
     def require(self, capability: str) -> None:
-        """Raise unless the selection offers this."""
+        """Raise `McpError` unless the selection offers this capability."""
         if capability not in self.capabilities():
             why = f"Method not found: the selection {self.selection!r} offers no {capability}"
             raise McpError(Code.METHOD_NOT_FOUND, why)
@@ -213,7 +213,7 @@ class Offer:
         return [tool for tool in tools if tool.offered_since <= self.revision and tool.is_defined(self.revision)]
 
     def _hosted(self) -> Mapping[str, Tool]:
-        """The tools of tool hosts that the selection has at this moment."""
+        """The tools of the selection from tool hosts at this moment."""
         tools, catalogue = self.hosted.tools, self.catalogue
         if catalogue.hosts:
             return tools
@@ -229,7 +229,7 @@ class Offer:
         return [item for item in self.catalogue.prompts.values() if self._asks(item.inputs)]
 
     def _page(self, kind: str, member: str, items: Sequence[Json], after: str | None, most: int | None = None) -> Json:
-        """A page of `page_size` items, or of `most` where that is less."""
+        """A page of `page_size` items, or of `most` if that is less."""
         start, size = position(kind, after), min(self.page_size, most or self.page_size)
         if start >= len(items) and start:
             raise McpError(Code.INVALID_PARAMS, f"Invalid params: params.cursor is beyond the end of this {kind} list")
@@ -290,4 +290,4 @@ SIMPLE: Mapping[str, Callable[[Offer, Any], Json]] = {
     "skills/get": lambda offer, params: offer.get_skill(params.uri),
     "resources/directory/read": lambda offer, params: offer.read_directory(params.uri, params.cursor),
 }
-"""The methods whose checked parameters and offer are all they need, in the eras that have them."""
+"""The methods of both eras that need only checked parameters and the offer."""

@@ -9,12 +9,12 @@ from ...wire.errors import Code, McpError
 
 
 def cursor(kind: str, after: int) -> str:
-    """An opaque cursor: the position after which the next page of a `kind` of list begins."""
+    """An opaque cursor for the position after which the next page of a `kind` of list begins."""
     return base64.urlsafe_b64encode(f"{kind}:{after}".encode()).decode().rstrip("=")
 
 
 def position(kind: str, given: str | None) -> int:
-    """The position of a cursor; 0 without one. Raises `McpError` -32602 for a cursor this list never gave."""
+    """The position of a cursor; 0 without one. Raises `McpError` -32602 for one that this list never gave."""
     if given is None:
         return 0
     try:

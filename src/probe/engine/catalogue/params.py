@@ -1,9 +1,9 @@
-"""Tool parameters: bounded numbers and closed choices, each of which is its own schema and its own judge.
+"""Tool parameters: bounded numbers and closed choices. Each has its schema and checks its values.
 
-An input outside its bounds gets one sentence that names the parameter, the bounds and what was sent; never a silent
-clamp. `Text` exists for the official suite's fixtures, which need it.
+An input outside its bounds gets one sentence with the parameter, the bounds and the input; it is never changed
+silently. For example, a parameter `steps` from 1 to 100 refuses 500. `Text` exists for the official suite's fixtures.
 
-One with a `header` must be mirrored in `Mcp-Param-{header}` by clients of 2026-07-28 (streamable-http, Custom Headers).
+Clients of 2026-07-28 repeat a parameter with a `header` in `Mcp-Param-{header}` (streamable-http, Custom Headers).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...wire.v2026.header_params import header_params
 
 
 class ArgumentsError(ValueError):
-    """The arguments of a tool call do not fit; the message is the one sentence for the client."""
+    """The arguments of a tool call are invalid; the message is the one sentence for the client."""
 
 
 class Param(Protocol):
@@ -25,25 +25,25 @@ class Param(Protocol):
 
     @property
     def name(self) -> str:
-        """The wire name."""
+        """The name on the wire."""
 
     @property
     def required(self) -> bool:
-        """Whether a call must carry it; otherwise `default` is used."""
+        """True if a call must have it; otherwise `default` is used."""
 
     @property
     def default(self) -> Any:
-        """The value of a call that leaves it out."""
+        """The value for a call without it."""
 
     @property
     def header(self) -> str | None:
-        """The header that mirrors it, without `Mcp-Param-`: a token, unlike any other of its tool; None for none."""
+        """The header that repeats it, without `Mcp-Param-`: a token, different from all others of its tool; or None."""
 
     def schema(self) -> Json:
         """Its JSON Schema."""
 
     def read(self, value: Any) -> Any:
-        """The value a tool sees. Raises `ArgumentsError`."""
+        """The value for the tool. Raises `ArgumentsError`."""
 
 
 def shown(value: Any) -> str:
@@ -112,7 +112,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """Yes or no."""
+    """True or false."""
 
     name: str
     default: bool
@@ -126,7 +126,7 @@ class Boolean:
         return {"type": "boolean", **described, **_mirrored(self.header)}
 
     def read(self, value: Any) -> bool:
-        """The answer. Raises `ArgumentsError`."""
+        """The value. Raises `ArgumentsError`."""
         if not isinstance(value, bool):
             raise ArgumentsError(f"{self.name} must be true or false, got {shown(value)}")
         return value
@@ -162,9 +162,9 @@ def _mirrored(header: str | None) -> Json:
 
 
 def input_schema(params: Sequence[Param]) -> Json:
-    """The JSON Schema of a tool's arguments. Raises `ValueError` for headers that would make clients reject it."""
+    """The JSON Schema of a tool's arguments. Raises `ValueError` for headers that make clients reject the tool."""
     schema: Json = {"type": "object", "properties": {param.name: param.schema() for param in params}}
-    # Read as the inbound ladder reads it, so that what it would overlook is never offered.
+    # Read as the checks of requests read it, so that each offered header is one they see.
     if len(header_params(schema)) < sum(param.header is not None for param in params):
         raise ValueError("each header must be an RFC 9110 token that differs from the others in more than its case")
     required = [param.name for param in params if param.required]
@@ -174,7 +174,7 @@ def input_schema(params: Sequence[Param]) -> Json:
 
 
 def read_arguments(params: Sequence[Param], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments a tool sees, defaults filled in. Raises `ArgumentsError` about the first that does not fit."""
+    """The arguments for the tool, with defaults filled in. Raises `ArgumentsError` for the first invalid one."""
     known = {param.name for param in params}
     for name in sent:
         if name not in known:

@@ -1,7 +1,7 @@
-"""Skills as the skills extension (`io.modelcontextprotocol/skills`, SEP-2640) serves them: directories of files.
+"""The skills of the skills extension (`io.modelcontextprotocol/skills`, SEP-2640): directories of files.
 
-A file is a resource; its bytes come by `resources/read`. A skill is known by the URI of its `SKILL.md`. Its entry,
-which `skills/list` and `skills/get` return, lists every file with digest and size, so that a host can verify them.
+A file is a resource, and `resources/read` returns its bytes. The URI of a skill is that of its `SKILL.md`. The entry of
+a skill, in `skills/list` and `skills/get`, lists every file with digest and size, so that a host can verify them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from ...wire.jsonrpc import Json
 
 SKILLS: Final = "skills"
-"""The toolset whose skills a client gets that declares the extension and names no skills in its URL."""
+"""The toolset of skills for a client that declares the extension and has no skills in its URL."""
 
 DIRECTORY: Final = "inode/directory"
 """The type of a directory resource."""
@@ -22,7 +22,7 @@ DIRECTORY: Final = "inode/directory"
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """A file of a skill. `read` gives its bytes at a moment (seconds since the epoch)."""
+    """A file of a skill. `read` returns its bytes for a time in seconds since the epoch."""
 
     uri: str
     name: str
@@ -36,7 +36,7 @@ class SkillFile:
         return {**described, "description": self.description} if self.description else described
 
     def contents(self, now: float) -> Json:
-        """What `resources/read` gives, without uri."""
+        """The contents for `resources/read`, without uri."""
         content = self.read(now)
         if self.mime_type.startswith("text/"):
             return {"mimeType": self.mime_type, "text": content.decode()}
@@ -45,10 +45,10 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill: its entry, and its files with those of the skills that are nested in it.
+    """A skill: its entry, and its files with those of nested skills.
 
-    One that is not `listed` is served, and absent from the lists of skills and resources. One that does not `conform`
-    has an entry that deliberately differs from its files: only a selection that names it offers it.
+    A skill that is not `listed` can be read, and is absent from the lists of skills and resources. A skill that does
+    not `conform` has an entry that differs from its files on purpose; only a selection with its name offers it.
     """
 
     entry: Json
@@ -59,7 +59,7 @@ class Skill:
 
     @property
     def uri(self) -> str:
-        """That of its `SKILL.md`."""
+        """The URI of its `SKILL.md`."""
         uri: str = self.entry["uri"]
         return uri
 
@@ -71,9 +71,9 @@ class SkillSet:
         self._skills = {skill.uri: skill for skill in skills}
         listed = [skill for skill in self._skills.values() if skill.listed]
         self.entries = [skill.entry for skill in listed]
-        """Those that `skills/list` has."""
+        """The entries of `skills/list`."""
         self.resources = list({file.uri: file.describe() for skill in listed for file in skill.files}.values())
-        """The files that `resources/list` has."""
+        """The files of skills in `resources/list`."""
         self._files = {file.uri: file for skill in self._skills.values() for file in skill.files}
         empty = (uri for skill in self._skills.values() for uri in skill.empty_directories)
         self._directories = _directories(self._files.values(), empty)
@@ -83,16 +83,16 @@ class SkillSet:
         return bool(self._skills)
 
     def entry(self, uri: str) -> Json | None:
-        """The entry of a skill, listed or not; None where there is no such skill."""
+        """The entry of a skill, listed or not; None for an unknown one."""
         skill = self._skills.get(uri)
         return None if skill is None else skill.entry
 
     def file(self, uri: str) -> SkillFile | None:
-        """The file of this URI, of a skill that is listed or not."""
+        """The file with this URI, of any skill, listed or not; None for an unknown one."""
         return self._files.get(uri)
 
     def directory(self, uri: str) -> list[Json] | None:
-        """The direct children of a directory; None for what is no directory."""
+        """The direct children of a directory; None if it is not a directory."""
         children = self._directories.get(uri)
         return None if children is None else list(children.values())
 

@@ -1,4 +1,4 @@
-"""The definition of a tool. It may use its `ToolContext`, and nothing of sessions, streams or transports."""
+"""The definition of a tool. It uses its `ToolContext` only, and no session, stream or transport."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ...wire.v2026.header_params import HeaderParam, header_params
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json
-"""A `CallToolResult` in its 2025-11-25 shape."""
+"""A `CallToolResult` in the form of 2025-11-25."""
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
 ListKind: TypeAlias = Literal["tools", "prompts", "resources"]
-"""A list whose change can be announced."""
+"""A list with changes that can be announced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A request to the client: `elicitation/create`, `sampling/createMessage` or `roots/list`, with its params.
 
-    `progress` asks for progress notifications about it, which a client can send until 2025-11-25.
+    `progress` requests progress notifications about it; clients can send these until 2025-11-25.
     """
 
     method: str
@@ -37,19 +37,19 @@ class Ask:
 
 
 class ToolFailureError(Exception):
-    """The tool failed in a way the model should read: a result with `isError: true`."""
+    """The tool failed, and the model should read why: a result with `isError: true`."""
 
 
 class WorkCancelledError(Exception):
-    """The work gave up because the person said so: a task ends `cancelled`, a call in a tool error."""
+    """The person stopped the work: a task ends `cancelled`, a call with a tool error."""
 
 
 class ClientRequestError(Exception):
-    """A request to the client brought no result: it refused, could not, or did not answer in time."""
+    """A request to the client has no result: the client refused, could not, or did not answer in time."""
 
 
 class InputRequiredError(Exception):
-    """The work cannot go on in this request: `result` asks the client to send it again with the answers."""
+    """The work cannot go on in this request: `result` has the questions, and the client repeats it with answers."""
 
     def __init__(self, result: Json) -> None:
         super().__init__("input is required")
@@ -57,19 +57,19 @@ class InputRequiredError(Exception):
 
 
 class ToolContext(Protocol):
-    """Everything a running tool can do.
+    """The interface of a running tool to its call.
 
-    Async methods are checkpoints and end with `trio.Cancelled` on cancellation; the others never wait.
+    Async methods are checkpoints and raise `trio.Cancelled` on cancellation; the others never wait.
 
-    Where the revision has multi-round-trip requests, a call that asks its client ends there, and the client sends it
-    again with the answers: the tool then runs from its beginning, and each question that has its answer returns at
-    once. So what precedes a question in a tool that is no task must bear being done twice. `key` names a question in
-    what the client sees, and must be new within the run; a question without one is given one.
+    In revisions with multi-round-trip requests, a call with a question ends there, and the client repeats it with the
+    answer. The tool then runs again from its beginning, and each answered question returns at once. So the steps of a
+    tool before a question must be safe to repeat, except in a task. `key` names a question for the client, and is
+    unique within the run; without one, the question gets `question_1`, `question_2` and so on.
     """
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """Checked arguments, defaults filled in."""
+        """The checked arguments, with defaults filled in."""
 
     @property
     def answers(self) -> Mapping[str, Json]:
@@ -77,10 +77,10 @@ class ToolContext(Protocol):
 
     @property
     def resumed(self) -> bool:
-        """Whether the client sent back the state that an earlier round of this call had given it."""
+        """True if the client returned the state of an earlier round of this call."""
 
     def declares(self, method: str) -> bool:
-        """Whether the client declared that it answers a request of this method."""
+        """True if the client declared that it answers requests of this method."""
 
     @property
     def recorder(self) -> Recorder:
@@ -88,64 +88,64 @@ class ToolContext(Protocol):
 
     @property
     def ended_by(self) -> tuple[str, str | None] | None:
-        """The cause (a `core.call.Cause`) and the reason of the work's cancellation; None while there is none."""
+        """The cause (a `core.call.Cause`) and the reason of the work's cancellation; None before."""
 
     @property
     def notified(self) -> bool:
-        """Whether the client sent a progress token, so that progress reaches it."""
+        """True if the client sent a progress token and so gets progress notifications."""
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass. Consecutive sleeps do not drift: each ends at the sum of them."""
 
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
-        """Step `progress` of `total` is done. Never waits, never raises; must increase.
+        """Report that step `progress` of `total` is done. Never waits, never raises; must increase.
 
-        Returns whether it is a valid report: one in time, of finite numbers, and more than the one before.
+        Returns True for a valid report: before the end, with finite numbers, and larger than the one before.
         """
 
     def set_status(self, message: str) -> None:
-        """The task's `statusMessage`; nothing outside a task."""
+        """Set the task's `statusMessage`. Without effect outside a task."""
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """A `notifications/message`, if the client's level lets it through."""
+        """Send a `notifications/message`, if it reaches the client's level."""
 
     async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
-        """Ask the person by a form: an `ElicitResult`. Raises `ClientRequestError`."""
+        """Show the person a form; returns an `ElicitResult`. Raises `ClientRequestError`."""
 
     async def elicit_url(self, message: str, key: str | None = None) -> Json:
-        """Ask the person to open and confirm a page of this server: an `ElicitResult`.
+        """Have the person open and confirm a page of this server; returns an `ElicitResult`.
 
-        After `accept` it returns once the page has been confirmed. Raises `ClientRequestError`, also when it was not
-        confirmed within the time that a person is given.
+        After `accept` it returns once the page is confirmed. Raises `ClientRequestError`, also if the page was not
+        confirmed within the time for a person.
         """
 
     async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
-        """Ask the client's model: a `CreateMessageResult`. Raises `ClientRequestError`.
+        """Send a request to the client's model; returns a `CreateMessageResult`. Raises `ClientRequestError`.
 
-        `progress` asks for progress notifications about it as well; they stand in the event log.
+        With `progress`, the client may send progress notifications about it; they are in the event log.
         """
 
     async def list_roots(self, key: str | None = None) -> Json:
-        """Ask for the client's roots: a `ListRootsResult`. Raises `ClientRequestError`."""
+        """Request the client's roots; returns a `ListRootsResult`. Raises `ClientRequestError`."""
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Ask several things, together where the revision can; the results by key. Raises `ClientRequestError`."""
+        """Send several questions, together if the revision can; returns results by key. Raises `ClientRequestError`."""
 
     async def ping(self) -> None:
-        """Ask the client whether it is there. Raises `ClientRequestError`."""
+        """Send a ping and wait for its answer. Raises `ClientRequestError`."""
 
     def announce(self, changed: ListKind) -> None:
-        """Tell that a list has changed: to this client's session, or to every subscription that asked for it."""
+        """Announce a changed list: to this client's session, or to every subscription with that list."""
 
     def stop_comments(self) -> None:
-        """Send no keep-alive comments on the response of this call, where it has a stream of its own."""
+        """Send no keep-alive comments on the response of this call, if it has its own stream."""
 
     def hang_up(self) -> None:
         """Close the connection of the response without ending its stream, so that the client must resume it."""
 
 
 Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float | None]
-"""A number of seconds, or how the checked arguments of a call say it: None for the server's own."""
+"""A number of seconds, or a function of a call's checked arguments; None for the server's default."""
 
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
 Run: TypeAlias = Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
@@ -155,21 +155,21 @@ Run: TypeAlias = Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapp
 class Tool:
     """One tool, complete: schema, documentation and catalogue derive from this value.
 
-    `run` is a coroutine function of the context, or, for a tool that never waits and so cannot be cancelled, a plain
-    function of the arguments. `requires` names client capabilities without which a call is refused, `since` and `until`
-    the first and the last revision that define what the tool does, where one is known to be the last. `idle_s` and
-    `ceiling_s` replace the server's dispatch deadlines; `asks_client` makes both longer by what a request to the client
-    may take. Where the arguments say them, the bounds of the parameters are what the tool may ask for. `check` judges
-    arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`. `inputs` are asked before
-    the work begins, and so before there is a task; only multi-round-trip requests can. `host` is the tool host that
-    does the work. `steps` tells, of a tool that counts steps, how many a call has by its checked arguments, None for an
-    open number. `icons` are each an `Icon` of 2025-11-25. `announces` names the lists whose change the tool announces.
-    The description is for models; `exercises` tells people what of the protocol the tool is about, and `shows` what a
-    good client shows of it, both in Markdown.
+    `run` is a coroutine function of the context. For a tool that never waits, and so cannot be cancelled, it is a plain
+    function of the arguments. A call is refused without the client capabilities in `requires`. `since` and `until` are
+    the first and the last revision with the feature that it shows, `until` only if there is a last one. `idle_s` and
+    `ceiling_s` replace the server's dispatch deadlines; if they are functions of the arguments, the bounds of the
+    parameters bound them. `asks_client` makes both longer by the time-out of a request to the client. `check` checks
+    arguments together, or those of a tool with its own `input_schema`, and raises `ArgumentsError`. `inputs` are
+    questions before the work, and so before a task; they need multi-round-trip requests. `host` is the tool host with
+    the work. `steps` returns the number of steps for a call's checked arguments, None for an open number. Each of
+    `icons` is an `Icon` of 2025-11-25. `announces` are the lists whose changes the tool announces. The description is
+    for models. `exercises` (the tool's part of the protocol) and `shows` (the signs of a good client) are for people,
+    in Markdown.
 
-    `waits`: `run` is a coroutine function, so that its call can be cancelled and is answered by a stream. `schema` is
-    that of the arguments, and `header_params` are those of them that modern requests repeat in headers. Raises
-    `ValueError` for `params` whose headers would make clients reject the tool.
+    `waits`: `run` is a coroutine function, so the call can be cancelled and is answered by a stream. `schema` is the
+    schema of the arguments; `header_params` are the arguments that modern requests repeat in headers. Raises
+    `ValueError` for `params` with headers that make clients reject the tool.
     """
 
     name: str
@@ -200,29 +200,29 @@ class Tool:
     header_params: tuple[HeaderParam, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute what each call asks for."""
+        """Compute the values that each call needs."""
         object.__setattr__(self, "waits", inspect.iscoroutinefunction(self.run))
         object.__setattr__(self, "schema", self.input_schema or input_schema(self.params))
         object.__setattr__(self, "header_params", tuple(header_params(self.schema).values()))
 
     @property
     def offered_since(self) -> str:
-        """The first revision in which it can be called: a tool that only runs as a task needs one that has tasks."""
+        """The first revision with calls of it: a tool that only runs as a task needs a revision with tasks."""
         return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
 
     def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments `run` sees. Raises `ArgumentsError`."""
+        """The arguments for `run`. Raises `ArgumentsError`."""
         arguments = dict(sent) if self.input_schema is not None else read_arguments(self.params, sent)
         if self.check is not None:
             self.check(arguments)
         return arguments
 
     def is_defined(self, revision: str) -> bool:
-        """Whether a revision defines what the tool does."""
+        """True if a revision has the feature that the tool shows."""
         return self.since <= revision and (self.until is None or revision <= self.until)
 
     def check_revision(self, revision: str) -> None:
-        """Raise `McpError` -32602 where a revision does not define what the tool does."""
+        """Raise `McpError` -32602 if a revision does not have the feature that the tool shows."""
         if not self.is_defined(revision):
             needs = f"revision {self.since}" if revision < self.since else f"a revision up to {self.until}"
             raise McpError(Code.INVALID_PARAMS, f"Tool {self.name} needs {needs}; this request speaks {revision}")
@@ -252,15 +252,15 @@ def text(value: str) -> Json:
 
 
 def content(blocks: Sequence[Json]) -> ToolResult:
-    """A result of content blocks alone."""
+    """A result of content blocks only."""
     return {"content": list(blocks)}
 
 
 def structured(value: Json) -> ToolResult:
-    """A structured result with the same JSON as text beside it, as 2025-11-25 server/tools asks for."""
+    """A structured result, and the same JSON as text, as in 2025-11-25 server/tools."""
     return {"content": [text(encode(value).decode())], "structuredContent": value}
 
 
 def failure(message: str) -> ToolResult:
-    """A tool error that a model can read."""
+    """A tool error for the model."""
     return {"content": [text(message)], "isError": True}

@@ -112,7 +112,7 @@ class Dispatcher:
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self, tool: HostedTool, context: ToolContext) -> ToolResult:
-        """Have the host run a tool; a cancellation sends `tool.cancel`. Any behaviour of the host gives a `ToolResult`."""
+        """Have the host run a tool. Any behaviour of the host gives a result; a cancellation sends `tool.cancel`."""
         try:
             pending = self._begin(tool, context)
         except (HostViolationError, TooManyDispatchesError, QueueFullError) as error:
