@@ -1,1 +1,1 @@
-"""MCP over HTTP, WebSocket and standard streams, and tool hosts, as ASGI. It does not know its listener."""
+"""MCP over HTTP, WebSocket and standard streams, and tool hosts, as ASGI applications of any listener."""

@@ -1,4 +1,4 @@
-"""The little of ASGI that the endpoints need: read a bounded body, respond, notice that the client has gone."""
+"""ASGI for the endpoints: read a bounded body, respond, wait for the disconnect."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 NO_CONTENT = 204
 
 WHOLE_BODY: Final = "probe.whole_body"
-"""The ASGI extension of a request whose body has come: the first `receive` gives all of it, and does not wait."""
+"""The ASGI extension of a request with a complete body: the first `receive` returns all of it at once."""
 
 
 class ClientGoneError(Exception):
-    """The client closed before its request was complete: there is nobody to answer."""
+    """The client closed before its request was complete, so no answer can be sent."""
 
 
 def http_head(scope: Scope) -> HttpHead:
@@ -34,24 +34,25 @@ def http_head(scope: Scope) -> HttpHead:
 
 
 def host_policy(settings: Settings) -> HostPolicy:
-    """The names that Host and Origin may have by the settings; `public_url` names its host, too."""
+    """The names allowed in Host and Origin: those of the settings, and the host of `public_url`."""
     public = urlsplit(settings.public_url).hostname or ""
     hosts = [*settings.allowed_hosts.split(","), f"[{public}]" if ":" in public else public]
     return HostPolicy.of(settings.host, hosts, settings.allowed_origins.split(","))
 
 
 def before_upgrade(send: Send) -> Send:
-    """The `send` of a WebSocket as that of a plain response: how a handshake is refused with an HTTP status."""
+    """Make a `send` that refuses a WebSocket handshake with a plain HTTP response."""
 
     async def answer(message: MutableMapping[str, Any]) -> None:
-        # The ASGI extension "Websocket Denial Response", whose events have names of their own.
+        # The ASGI extension "Websocket Denial Response" has its own event types, such as
+        # "websocket.http.response.start".
         await send({**message, "type": f"websocket.{message['type']}"})
 
     return answer
 
 
 class Body:
-    """A request body: as much of it as came and is kept, and how many bytes came."""
+    """A request body: the bytes kept so far, and the number of bytes received."""
 
     def __init__(self, max_bytes: int) -> None:
         self.size = 0
@@ -60,15 +61,14 @@ class Body:
 
     @property
     def kept(self) -> bytes:
-        """The beginning of it, all of it unless it is too large."""
+        """The first bytes of the body; all of it unless it is too large."""
         return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
     async def read(self, receive: Receive, *, timeout_s: float | None, count: Callable[[int], None]) -> bytes:
         """Read the whole body, once.
 
-        `count` hears of the size of each part that is kept. `timeout_s` is None for a body that has come already.
-        Raises what `count` raises, `Rejection` 413 beyond `max_bytes` and 408 when it takes longer than `timeout_s`,
-        and `ClientGoneError`.
+        `count` is called with the size of each kept part. `timeout_s` is None for a body that is already here. Raises
+        what `count` raises, `Rejection` 413 beyond `max_bytes` and 408 after `timeout_s`, and `ClientGoneError`.
         """
         if timeout_s is None:
             await self._read(receive, count)
@@ -88,7 +88,7 @@ class Body:
 
     async def _read(self, receive: Receive, count: Callable[[int], None]) -> None:
         more = True
-        # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
+        # Most clients finish sending, and so read the answer, if as much again is read before the refusal.
         while more and self.size <= 2 * self._max_bytes:
             event = await receive()
             if event["type"] == "http.disconnect":
@@ -101,16 +101,16 @@ class Body:
 
 
 def disconnected_by(event: Mapping[str, Any]) -> str:
-    """Who ended the connection, by its `http.disconnect`: `client`, or why the server did."""
-    # ASGI has no reason here; our listener gives one where it was not the client.
+    """The side that ended the connection, from its `http.disconnect`: `client`, or the server's reason."""
+    # ASGI has no reason here; our listener adds one if the server ended the connection.
     return str(event.get("reason") or "client")
 
 
 async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] | None = None) -> str:
-    """Wait until the connection is over; what the client sends before that is not read as a request.
+    """Wait until the connection is over; later bytes of the client are not read as a request.
 
-    A client that has ended its own direction only counts as gone, unless there is `on_half_closed`: that is called, and
-    the wait goes on. Returns who ended the connection: `client`, or why the server did.
+    A client that ended only its own direction counts as gone. With `on_half_closed`, that function is called instead
+    and the wait goes on. Returns `client`, or the server's reason.
     """
     while True:
         event = await receive()
@@ -122,7 +122,10 @@ async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] |
 
 
 def despite_half_close(receive: Receive) -> Receive:
-    """A `receive` that does not tell of a client that has ended its own direction only, and may wait for the answer."""
+    """Make a `receive` that skips the disconnect of a client that ended only its own direction.
+
+    Such a client may still wait for the answer.
+    """
 
     async def received() -> MutableMapping[str, Any]:
         while (event := await receive()).get("half_closed"):
@@ -133,15 +136,15 @@ def despite_half_close(receive: Receive) -> Receive:
 
 
 async def watch(receive: Receive, disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
-    """Give `disconnected` each `http.disconnect`; return when the connection is over.
+    """Call `disconnected` with each `http.disconnect`; return when the connection is over.
 
-    `look` is called at the beginning, and whenever the time has come that it last returned, in seconds of trio's clock;
-    `inf` is never. Neither of the two waits or raises.
+    `look` is called at the start, and again at each time that it returned, in seconds of trio's clock (`inf` for
+    never). Neither function waits or raises.
     """
     over = False
     while not over:
         event = None
-        # Not a timer of the writer's, which would have to be set and cleared for each message.
+        # The writer has no timer of its own, since it would set and clear one for each message.
         with trio.CancelScope(deadline=look()):
             while event is None or event["type"] != "http.disconnect":
                 event = await receive()
@@ -150,15 +153,12 @@ async def watch(receive: Receive, disconnected: Callable[[Mapping[str, Any]], No
 
 
 async def start(send: Send, status: int, headers: Headers) -> None:
-    """Send the head of a response whose body follows in parts."""
+    """Send the head of a response; its body follows in parts."""
     await send({"type": "http.response.start", "status": status, "headers": [*headers]})
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-    """Send a whole response; returns when the socket has taken its body.
-
-    Raises `OSError` when the client has gone before.
-    """
+    """Send a whole response; returns when the socket has taken the body. Raises `OSError` if the client has gone."""
     # RFC 9110 section 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of
     # 1xx (Informational) or 204 (No Content)".
     length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]

@@ -1,11 +1,11 @@
-"""Security headers and CORS for web browsers, and the requests that pages of other sites may not make.
+"""Security headers and CORS for web browsers, and the refusal of requests that pages of other sites may not make.
 
-A browser sends requests for any page that a person looks at, so what keeps the pages of strangers away from a server is
-what it tells the browser (SECURITY.md). It stands here once, around all endpoints, so that none can forget it:
+A browser sends requests for any page that a person visits. Only the response headers keep foreign pages from this
+server (SECURITY.md), so they are set here once, around all endpoints:
 
-    everywhere    nothing is taken for another type than it says, a page over TLS is never asked for without it
-    pages         no script, no frame, no embedding, no referrer; a page may say more for itself
-    /mcp          CORS, for the origins that may call it, which are those that `HostPolicy` trusts
+    everywhere    no MIME sniffing; over TLS also Strict-Transport-Security
+    pages         no script, frame, embedding or referrer; a page may set its own header instead
+    /mcp          CORS, for the origins that `HostPolicy` trusts
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from .read_head import NOTES
 
 _NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
-# Data and refusals, also where a browser shows them as documents.
+# For data and refusals, since a browser may show these as documents too.
 _PAGES: Final[Headers] = (
     (b"content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
-    # Without it a page of another site could load an answer as its image or script, and learn from its size or time.
+    # Otherwise a page of another site could load an answer as an image or script, and learn from its size or time.
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 
-# A year, as preload lists ask for. Neither subdomains nor preloading: those are for their owner to decide.
+# One year, as preload lists require. The owner of the domain decides about subdomains and preloading.
 _STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
 
-# Fetch standard, section 3.2.5: where requests have no credentials, `*` stands for all names but Authorization. Named
-# headers would have to know each Mcp-Param-NAME of revision 2026-07-28. There are no credentials: nothing here knows
-# a cookie, so Access-Control-Allow-Credentials is never sent.
+# Fetch standard, section 3.2.5: for requests without credentials, `*` stands for all names but Authorization. A list of
+# names could not contain each Mcp-Param-NAME of revision 2026-07-28. This server uses no cookies, so it never sends
+# Access-Control-Allow-Credentials.
 _PREFLIGHT: Final[Headers] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
     (b"access-control-allow-headers", b"*, Authorization"),
-    # Two hours is the most that Chromium keeps.
+    # Chromium keeps an answer for two hours at most.
     (b"access-control-max-age", b"7200"),
 )
 _EXPOSED: Final = (b"access-control-expose-headers", b"Mcp-Session-Id, Retry-After")
 
 
 class Browsers:
-    """The rules of one server."""
+    """The header rules of one server."""
 
     def __init__(self, settings: Settings) -> None:
         self._policy = host_policy(settings)
@@ -54,7 +54,7 @@ class Browsers:
         self._secure_name = _alone(public.netloc) if public.scheme == "https" else ""
 
     def instruct(self, scope: Scope, send: Send) -> Send:
-        """A `send` that adds to each response what a browser has to know; a header that is there already stays."""
+        """Make a `send` that adds the headers for browsers to each response; it keeps headers that are already set."""
         asked: Scope | None = scope
 
         async def instructed(message: MutableMapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Browsers:
                 names = dict(given)
                 more = [pair for pair in self._headers(asked) if pair[0] not in names]
                 message = {**message, "headers": [*given, *more]}
-                # A response that lasts does not hold its request, which takes a kilobyte.
+                # An open stream must not hold its request, which takes a kilobyte.
                 asked = None
             await send(message)
 
@@ -86,10 +86,10 @@ class Browsers:
         return [_NOSNIFF, *strict, *rest]
 
     def _is_strict(self, scope: Scope) -> bool:
-        """Whether the name of this server, on all its ports, is to be used over TLS only.
+        """Whether this server's name, on all ports, is to be used over TLS only.
 
-        RFC 6797, section 7.2: never over a connection that is not secure, so it takes TLS of our own, or a proxy's
-        under the name that `public_url` says. A name with a port is shared with other servers, which may have no TLS.
+        RFC 6797, section 7.2: never over an insecure connection. So the request must come over our TLS, or over a
+        proxy's under the name of `public_url`. Other servers may share a name with a port, and may have no TLS.
         """
         tls = scope["scheme"] in ("https", "wss")
         if not (tls or self._secure_name):
@@ -99,9 +99,9 @@ class Browsers:
         return bool(name) and (name == self._secure_name or (tls and name != "localhost"))
 
     def _sharing(self, scope: Scope) -> Headers:
-        """The headers of CORS. A page that may not call gets none, and its browser keeps the refusal from it.
+        """The headers of CORS; none for a page that may not call, so its browser hides the refusal from it.
 
-        `Vary` is sent only here, too: no cache keeps the answer to a POST, or an event stream.
+        `Vary` is sent only here, since no cache keeps the answer to a POST or an event stream.
         """
         origin = _trusted_origin(self._policy, scope)
         if origin is None:
@@ -122,22 +122,22 @@ def _trusted_origin(policy: HostPolicy, scope: Scope) -> bytes | None:
 
 
 def _alone(authority: str) -> str:
-    """The name in an authority without a port, or with that of https; empty for any other."""
+    """The name in an authority without a port or with port 443; empty for any other authority."""
     name = authority.lower().removesuffix(":443")
     return "" if ":" in name else name
 
 
 def is_preflight(head: HttpHead) -> bool:
-    """Whether a browser asks what a page of another origin may send. Raises `Rejection` for a header given twice."""
+    """Whether this is a CORS preflight request. Raises `Rejection` for a header given twice."""
     wanted = head.get("access-control-request-method")
     return head.method == "OPTIONS" and wanted is not None and head.get("origin") is not None
 
 
 def check_purpose(head: HttpHead) -> None:
-    """Refuse what a page of another site wants to embed, for which browsers send no Origin. Raises `Rejection`.
+    """Refuse what a page of another site wants to embed; browsers send no Origin then. Raises `Rejection`.
 
-    W3C Fetch Metadata: images, scripts and frames of any site would else take the places of the feed's readers, and
-    have whole tables made for them. A link to a page is another thing. A trusted site that says its Origin passes.
+    W3C Fetch Metadata: otherwise images, scripts and frames of any site could use up the feed's readers or have whole
+    tables made. Links to a page pass, and so do trusted sites that send their Origin.
     """
     foreign = head.all("sec-fetch-site") == "cross-site" and head.get("origin") is None
     followed = head.all("sec-fetch-mode") == "navigate" and head.all("sec-fetch-dest") == "document"

@@ -1,6 +1,6 @@
-"""The address of each client, and its rate limit: the first step of each request of any kind.
+"""The address of each client and its rate limit: the first step of every request.
 
-Behind a trusted proxy a client is known by the address that the proxy passes on; everything after this sees that one.
+Behind a trusted proxy the client's address is the one that the proxy passes on; all later steps use it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .exchange import JSON_HEADERS
 from .problem_details import RefusedError, refuse
 from .reached import FORWARDED, forwarded
 
-# A megabyte of them; more addresses at a time are an attack that no table by address can tell apart.
+# They take a megabyte. More addresses at a time are an attack, and a table by address cannot stop it.
 _MOST_CLIENTS = 10_000
-# A platform asks for these on behalf of all clients, and always from the same addresses.
+# Platforms ask for these on behalf of all clients, from the same few addresses.
 _EXEMPT = ("/health", "/ready")
-# The cost of parsing a request grows with it: without this 50 of 4 MiB in a second would be in order.
+# Parsing costs grow with the size: otherwise a client could send 50 requests of 4 MiB in a second.
 _PIECE_BYTES = 64 * 1024
 _WHY = "Too many requests from this address (requests_per_second)"
 
 
 class Doorman:
-    """The rate limiter of one engine. Raises `NetworksError` for `trusted_proxies` that are none."""
+    """The rate limiter of one engine. Raises `NetworksError` if `trusted_proxies` has an item that is no network."""
 
     def __init__(self, services: Services) -> None:
         limits = services.limits
@@ -44,10 +44,10 @@ class Doorman:
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
 
     def _introduced(self, scope: Scope) -> Scope:
-        """The scope with the address of the client, for whom a trusted proxy may speak.
+        """The scope with the client's address, as a trusted proxy passes it on.
 
-        Beyond ASGI, the client's port is None where a proxy speaks for it; then `peer` is the proxy's address and port.
-        The scheme and the path prefix that a trusted proxy names are beside it (`reached.py`).
+        Beyond ASGI: behind a proxy the client's port is None, and `peer` is the proxy's address and port. Scheme and
+        path prefix from a trusted proxy are added too (`reached.py`).
         """
         peer = scope.get("client") or ("", None)
         client = client_of(peer[0], scope["headers"], self._trusted)
@@ -56,9 +56,9 @@ class Doorman:
         return scope if client == peer[0] else {**scope, "client": (client, None), "peer": peer}
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive] | None:
-        """The scope of a request that may go on, with its client's own address, and a `receive` that weighs its body.
+        """Check the rate limit: the scope with the client's own address, and a `receive` that charges for the body.
 
-        None where the request is answered with 429.
+        Returns None if the request was answered with 429.
         """
         if self._trusted:
             scope = self._introduced(scope)
@@ -72,12 +72,12 @@ class Doorman:
         return scope, _WeighedBody(self, key, receive) if scope["type"] == "http" else receive
 
     def pace(self, scope: Scope, size: int) -> float:
-        """Count a message of so many bytes on a connection: the seconds until its client may have sent it."""
+        """Count a message of `size` bytes on a connection; returns how many seconds its client has to wait."""
         key = _key(scope)
         return 0.0 if key is None else self.charge(key, 1 + size // _PIECE_BYTES)
 
     def charge(self, key: str, requests: int) -> float:
-        """Count so many requests more of a client that is here already; the seconds until it may have sent them."""
+        """Count `requests` more of a client that is already known; returns how many seconds it has to wait."""
         return self._noted(self._rates.charge(key, requests, self._clock.now())).wait_s
 
     def _noted(self, verdict: Admission) -> Admission:
@@ -88,7 +88,7 @@ class Doorman:
 
 
 async def turn_away(scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
-    """Refuse a request of any kind before it is read, in the form that its path answers in."""
+    """Refuse a request before it is read, in the form of answers of its path."""
     status, headers = rejection.refusal.status, rejection.headers
     if scope["type"] == "websocket":
         await receive()
@@ -103,7 +103,7 @@ async def turn_away(scope: Scope, receive: Receive, send: Send, rejection: Rejec
 
 
 class _WeighedBody:
-    """A request body: it has been paid for up to one piece."""
+    """A request body; one piece of it (`_PIECE_BYTES`) is already paid for."""
 
     def __init__(self, doorman: Doorman, key: str, receive: Receive) -> None:
         self._doorman = doorman
@@ -117,14 +117,14 @@ class _WeighedBody:
         self._bytes += len(event.get("body", b""))
         more = self._bytes // _PIECE_BYTES - before
         if more:
-            # Bytes that are not taken stay with the client, whose window runs out.
+            # Bytes that are not read stay with the client: its flow-control window runs out.
             await trio.sleep(self._doorman.charge(self._key, more))
         return event
 
 
 def _error(scope: Scope, rejection: Rejection) -> Json:
     body = rejection.body()
-    # A handshake belongs to no era.
+    # A WebSocket handshake belongs to no era.
     modern = scope["type"] == "http" and era_of_unread(http_head(scope)) == "modern"
     return {**body, "error": modern_error(body["error"])} if modern else body
 

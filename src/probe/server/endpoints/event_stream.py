@@ -1,13 +1,13 @@
-"""Writes streams as server-sent events: the one writer of one response.
+"""Writes streams as server-sent events: one writer for one response.
 
     priming event (id, empty data, retry) -> messages from the cursor on, replayed or live -> the end
 
-The priming event, and its like before a hang-up, are of revision 2025-11-25. Clients of older ones take the empty data
-for a message and fail on it, and some of their parsers dispatch an event for `id` or `retry` alone, so they are sent
-nothing but messages. A stream that cannot be resumed has neither ids nor a priming event.
+The priming event, and its repetition before the server closes, belong to revision 2025-11-25. Clients of older
+revisions parse the empty data as a message and fail, and some dispatch an event for `id` or `retry` alone, so they get
+only messages. A stream that cannot be resumed has neither ids nor a priming event.
 
-It ends when every stream has ended and everything is written, has hung up or was taken over by another connection, and
-when the client goes. The work behind the streams notices none of this.
+The response ends when each stream is written to its end, is closed for a reconnect, or was taken over by another
+connection; or when the client goes. The work behind the streams goes on in any case.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ...log.events import Control
 from ...wire import sse
 from .asgi import Receive, Send, disconnected_by, watch
 
-# Enough to keep a socket busy; a reader that resumes a full log is not handed megabytes at once.
+# Enough to keep a socket busy. It bounds the bytes for a client that resumes a full log.
 _CHUNK_BYTES = 64 * 1024
 
 
 Rest: TypeAlias = Callable[[], Awaitable[None]]
 """The rest of a response that may last. The code that began the exchange awaits it, once.
 
-The functions in between return it and end, so an open stream does not hold their frames.
+The functions between them return it and end, so an open stream does not hold their frames.
 """
 
 
@@ -38,12 +38,12 @@ def _nobody(_by: str) -> None:
 
 
 class EventStream:
-    """One response that carries what its exchange reads.
+    """One response that carries the streams of its exchange.
 
-    `ended_by` says why it is over, `written` how many messages it carried. With `primes` it begins with a priming
-    event. A comment is sent after each `keep_alive_s` seconds without anything else, unless a stream forbids it.
-    `on_gone` is told when the client has gone: `client`, or why the server cut it off. With `outlasts_half_close`
-    a client that has ended only its own direction still counts as present.
+    `ended_by` is the reason of its end, `written` the number of messages sent. With `primes` it begins with a priming
+    event. After `keep_alive_s` seconds without output it sends a comment, unless a stream forbids comments. `on_gone`
+    is called when the client has gone, with `client` or the reason why the server cut it off. With
+    `outlasts_half_close` a client that ended only its own direction still counts as present.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class EventStream:
         self.ended_by = "server"
 
     async def run(self, send: Send, receive: Receive) -> None:
-        """Write until the end, or until the client has gone. The head of the response has been sent."""
+        """Write until the end, or until the client has gone. The head of the response must have been sent."""
         reading = self._reading
         async with trio.open_nursery() as nursery:
             self._writing = nursery.cancel_scope
@@ -93,21 +93,21 @@ class EventStream:
             self._writing.cancel()
 
     def _disconnected(self, event: Mapping[str, Any]) -> None:
-        """Stop writing when the client has gone; one that may only have ended its own direction is asked."""
+        """Stop writing if the client has gone; probe a client that may have ended only its own direction."""
         if self._outlasts_half_close and event.get("half_closed"):
             self._ask_whether_it_reads()
         elif not self._writing.cancel_called:
             by = disconnected_by(event)
-            # A disconnect is told after each complete response, too: whoever went first ended it.
+            # ASGI sends a disconnect after a complete response too; the side that ended first counts.
             if self.ended_by == "server":
                 self.ended_by = by
             self._writing.cancel()
             self._on_gone(by)
 
     def _keep_alive(self) -> float:
-        """Break the silence, if there was nothing but that for long enough; returns when to look again.
+        """Send a comment if there was no output for `keep_alive_s`; returns when to call this again.
 
-        Each stream that is open is looked at so, in place of a timer that would have to be set for each message.
+        Each open stream is checked like this, since a timer would have to be set for each message.
         """
         now = trio.current_time()
         due = self._sent_at + self._keep_alive_s
@@ -118,7 +118,7 @@ class EventStream:
         return now + self._keep_alive_s
 
     def _ask_whether_it_reads(self) -> None:
-        """A client that has closed answers the next bytes with a reset; one that still reads skips a comment."""
+        """Send a comment: a client that has closed answers with a reset, one that still reads skips it."""
         self._silent = True
         self._reading.ring()
 
@@ -147,18 +147,18 @@ class EventStream:
         await self._part(send, b"", more=False)
 
     async def _part(self, send: Send, body: bytes, *, more: bool = True) -> None:
-        """Returns when the socket has taken it."""
+        """Send a part; returns when the socket has taken it."""
         try:
             await send({"type": "http.response.body", "body": body, "more_body": more})
         except OSError:
-            # The client has gone. Whoever watches for that is told so too, with the reason, and cancels this.
+            # The client has gone. The task that watches for this gets the reason, and cancels this one.
             await trio.sleep_forever()
         self._sent_at = trio.current_time()
         self._silent = False
 
 
 def event_position(id: str) -> tuple[str, int] | None:
-    """The stream and the cursor of a `Last-Event-ID`; None for one that this server cannot have sent."""
+    """The stream and the cursor of a `Last-Event-ID`; None for an id that this server cannot have sent."""
     stream, _, number = id.rpartition("-")
     if not stream or not number.isascii() or not number.isdecimal() or len(number) > 12:
         return None

@@ -1,4 +1,4 @@
-"""One HTTP request on its way to its response, and what the event log learns of it."""
+"""One HTTP request and its response, with their entries in the event log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .read_head import read_head
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
 # 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse
-# proxies to disable response buffering"; it helps the legacy era as much.
+# proxies to disable response buffering". It helps in the legacy era too.
 EVENT_HEADERS: Headers = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -35,8 +35,8 @@ _SWITCHING_PROTOCOLS = 101
 CONNECTION: Final = "probe.connection"
 """The ASGI extension of a listener that numbers its connections.
 
-`scope["extensions"]["probe.connection"]` is `{"number": 7, "stream_id": 3}`: which connection of the listener carries
-the request, counted from 1, and the HTTP/2 stream in it, None with HTTP/1.
+`scope["extensions"]["probe.connection"]` is, for example, `{"number": 7, "stream_id": 3}`: the connection's number,
+counted from 1, and the HTTP/2 stream of the request, None with HTTP/1.
 """
 
 _UNKNOWN: Final[Mapping[str, int | None]] = {"number": None, "stream_id": None}
@@ -44,15 +44,18 @@ _RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-sess
 
 
 class Exchange:
-    """One HTTP request with its response. To make it records the request.
+    """One HTTP request with its response. The constructor records the request.
 
-    `read` is what its head says. `recorder` is that of the exchange, bound to the session or modern client once that is
-    known; its cause is the `http.request`. `message` is the recorder of the message that it brought, once there is one.
-    `address` is the client's, without its port, and `holder` by what its share of limits counts, if it does. `client`
-    is the address with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client,
-    None where there is none. `origin` is what the addresses of this server's pages begin with: as `public_url` says, or
-    else as the request was addressed, with the scheme and the path prefix that a trusted proxy passes on. `has_body`:
-    the whole body has come, so that to read it takes no time.
+    read        the parsed head
+    recorder    of the exchange, caused by the `http.request`; later bound to the session or modern client
+    message     the recorder of the JSON-RPC message in the body, once it is known
+    address     the client's address without the port
+    holder      the key of the client's share of limits; None if it has none
+    client      the client's address with the port, as far as it is known
+    peer        the address and port of the proxy in front of the client; None without a proxy
+    origin      the beginning of this server's page URLs: `public_url`, or else the request's own authority with the
+                scheme and path prefix from a trusted proxy, such as `https://probe.example/mcp-probe`
+    has_body    the whole body has come, so reading it does not wait
     """
 
     def __init__(self, exchanges: EndpointExchanges, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,12 +87,12 @@ class Exchange:
         self.message: Recorder | None = None
 
     def check_label(self) -> None:
-        """Raise `Rejection` for a `?client=` that is no label."""
+        """Raise `Rejection` for a `?client=` that is not a valid label."""
         if self.read.label is not None and not is_client_label(self.read.label):
             raise Rejection(Refusal.CLIENT_LABEL, f"Bad Request: client must be {LABEL_RULE}")
 
     def belong_to(self, session: str | None) -> None:
-        """The session, or the modern client, that the request turns out to be of. Harmless when repeated."""
+        """Note the session or modern client of the request. May be called again."""
         if session == self.recorder.context.session:
             return
         self.recorder = self.recorder.bind(session=session)
@@ -97,7 +100,7 @@ class Exchange:
             self.message = self.message.bind(session=session)
 
     def context(self, message: Recorder | None = None) -> RequestContext:
-        """The context of the message that the request brought, or of one of them."""
+        """The context of the request's message, or of one `message` in a batch."""
         last = self.head.get("last-event-id")
         seen = None if last is None else event_position(last)
         return RequestContext(message or self.message or self.recorder, "http", self.origin, self.holder, seen)
@@ -105,10 +108,10 @@ class Exchange:
     async def respond(
         self, status: int, headers: Headers = (), body: bytes = b"", stream: Stream | None = None
     ) -> None:
-        """Send a whole response; `stream` is the one whose only message it carries.
+        """Send a whole response; `stream` is the stream of its only message.
 
-        Returns when the socket has taken all of it, and raises `OSError` when it will not, `Rejection` when too much
-        else waits to be taken.
+        Returns when the socket has taken all of it. Raises `OSError` if it cannot, and `Rejection` if too many bytes
+        wait to be sent.
         """
         size = len(body)
         self._unsent.take(self.holder, self.recorder, size)
@@ -122,15 +125,15 @@ class Exchange:
     async def answer(
         self, status: int, messages: Sequence[Emitted], headers: Headers = JSON_HEADERS, body: bytes | None = None
     ) -> None:
-        """Send JSON-RPC messages as a whole response; they are delivered then.
+        """Send JSON-RPC messages as a whole response and record them as delivered.
 
-        `body` is what holds them together, where that is not the first alone.
+        `body` is the JSON around several messages, such as a batch.
         """
         await self.respond(status, headers, messages[0].body if body is None else body)
         note_delivered(messages)
 
     async def reject(self, rejection: Rejection, body: Json | None = None) -> None:
-        """Send the response that says why the request is refused; `body` stands in for the rejection's own."""
+        """Send the response for a rejection; `body` replaces the rejection's own."""
         refusal = rejection.refusal
         if self.message is not None:
             self.message.append(MessageRefused(refusal.name, rejection.message))
@@ -143,27 +146,27 @@ class Exchange:
         self._over = True
 
     async def refuse(self, refused: RefusedError) -> None:
-        """Send the problem that says why the request is refused."""
+        """Send a refusal as problem details."""
         self._head(refused.status, MEDIA, refused.headers, problem=str(refused))
         await refuse(self.send, self.head, refused)
         self._over = True
 
     async def start_events(self, stream: Stream) -> None:
-        """Send the head of an event stream; `close` is to be called at its end."""
+        """Send the head of an event stream. The caller calls `close` at its end."""
         self._head(200, "text/event-stream", (), stream)
         await start(self.send, 200, EVENT_HEADERS)
 
     def close(self, by: str, messages: int = 0) -> None:
-        """Record an end without a whole response, or of an event stream that carried so many messages.
+        """Record the end of an exchange without a whole response, or of an event stream after `messages` messages.
 
-        `by` says who ended it. Harmless when repeated, and after a whole response.
+        `by` is the side that ended it. May be called again, and after a whole response.
         """
         if not self._over:
             (self._response or self.recorder).append(HttpClosed(by, messages))
             self._over = True
 
     async def passing(self, message: MutableMapping[str, Any]) -> None:
-        """The `send` for another application that responds, of whose response the head is recorded."""
+        """The `send` for another application that responds; it records the head of the response."""
         if message["type"].endswith("http.response.start"):
             headers = message.get("headers", ())
             content_type = next((value for name, value in headers if name == b"content-type"), b"")
@@ -172,7 +175,7 @@ class Exchange:
         await self.send(message)
 
     async def accept(self, send: Send, subprotocol: str) -> bool:
-        """Go on as a WebSocket, by the `send` of that; False when the client has gone meanwhile."""
+        """Continue as a WebSocket, with its `send`; False if the client has gone meanwhile."""
         try:
             await send({"type": "websocket.accept", "subprotocol": subprotocol})
         except OSError:
@@ -220,7 +223,7 @@ class Exchange:
 class EndpointExchanges:
     """The state that the exchanges of one endpoint share.
 
-    `label` gives the label of the session with an id, None for an id that no session has had.
+    `label` maps a session id to the session's label, or to None if no session has had the id.
     """
 
     def __init__(self, services: Services, label: Callable[[str], str | None]) -> None:
@@ -228,15 +231,15 @@ class EndpointExchanges:
         self.label = label
 
     def upgrade(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
-        """Record a handshake of a WebSocket as an HTTP request; its response is sent in place of the upgrade."""
+        """Record a WebSocket handshake as an HTTP request. Its response is sent in place of the upgrade."""
         request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
         return Exchange(self, request, receive, before_upgrade(send))
 
 
 def asked_selection(query: str, select: Callable[[str | None], str], id: RequestId | None = None) -> str:
-    """The selection that the `?tools=` of a URL asks for; `select` knows that of the server, where it asks for none.
+    """The selection of tools that `?tools=` asks for; without it `select(None)`, the server's own.
 
-    Raises `Rejection` for a name that does not exist; `id` is that of the message that asks.
+    Raises `Rejection` for an unknown name; `id` is the id of the request.
     """
     asked = parse_qs(query, keep_blank_values=True).get("tools") if query else None
     try:
@@ -246,5 +249,5 @@ def asked_selection(query: str, select: Callable[[str | None], str], id: Request
 
 
 def not_allowed(what: str, allow: bytes) -> Rejection:
-    """405."""
+    """Refuse a method with 405; `allow` lists the methods that exist."""
     return Rejection(Refusal.METHOD_NOT_ALLOWED, f"Method Not Allowed: {what}", headers=((b"allow", allow),))

@@ -41,7 +41,7 @@ class LegacyHttp:
         self._settings = engine.settings
 
     async def post(self, exchange: Exchange, value: Any, body: bytes) -> Rest | None:
-        """Serve one POST, whose `body` is `value`; what is given back is to be awaited. Raises `Rejection`."""
+        """Serve one POST; `body` was parsed to `value`. The caller awaits the result. Raises `Rejection`."""
         engine, limits, selection = self._engine, self._settings.limits, self._settings.tools
         found = self._find(exchange)
         question = None if found is None else partial(engine.legacy.question, found)
@@ -60,7 +60,7 @@ class LegacyHttp:
             messages = single or read_batch(value, session.machine.revision, limits, recorders[0])
         except Rejection as rejection:
             if found is not None:
-                # They were to answer questions of this server, and their client believes that they have.
+                # They may be answers to this server's requests, and their client believes that they were delivered.
                 contexts = [exchange.context(recorder) for recorder in recorders]
                 engine.legacy.refused(found, value, rejection.reason, contexts)
             raise
@@ -71,7 +71,7 @@ class LegacyHttp:
         return await self._answer(exchange, session, received, batch=single is None)
 
     def get(self, exchange: Exchange) -> Rest:
-        """Begin to serve one GET: a standalone stream, or the rest of another. Raises `Rejection`."""
+        """Begin to serve one GET: a standalone stream, or the rest of another stream. Raises `Rejection`."""
         check_get(exchange.head)
         if exchange.head.get(SESSION_HEADER) is None:
             raise not_allowed("GET without a session", b"POST")
@@ -86,7 +86,7 @@ class LegacyHttp:
         return self._reads(exchange, session, *self._resumed(session, last))
 
     async def delete(self, exchange: Exchange) -> None:
-        """Serve one DELETE: the end of the session. Raises `Rejection`."""
+        """Serve one DELETE, which ends the session. Raises `Rejection`."""
         if exchange.head.get(SESSION_HEADER) is None:
             raise not_allowed("DELETE without a session", b"POST")
         check_version(exchange.head)
@@ -106,7 +106,7 @@ class LegacyHttp:
         if isinstance(outcome, Accepted):
             await exchange.respond(202)
         elif isinstance(outcome, Answered):
-            # "If the server cannot accept the input, it MUST return an HTTP error status code": of a notification.
+            # For a notification: "If the server cannot accept the input, it MUST return an HTTP error status code".
             refused = not batch and not isinstance(received[0].message, Request)
             joined = b"[" + b",".join(message.body for message in outcome.messages) + b"]" if batch else None
             await exchange.answer(400 if refused else 200, outcome.messages, body=joined)
@@ -129,7 +129,7 @@ class LegacyHttp:
         await exchange.answer(200, [answer(context.recorder, value)], headers)
 
     def _find(self, exchange: Exchange) -> Session | None:
-        """The session that the request names, if there is one: the exchange is known to be of that from now on."""
+        """The session that the request names, if it exists. The exchange is recorded for this session from now on."""
         given = exchange.head.get(SESSION_HEADER)
         session = None if given is None else self._engine.sessions.find(given)
         if session is not None:
@@ -137,9 +137,9 @@ class LegacyHttp:
         return session
 
     def _checked(self, exchange: Exchange, session: Session | None, value: Any = None) -> Session:
-        """The session that was found for the request, whose body is `value`.
+        """Require the session of the request; `value` is its parsed body.
 
-        Raises `Rejection` 400 without a header and 404 for one that does not exist.
+        Raises `Rejection` 400 without a session header and 404 for an unknown session.
         """
         if session is None:
             why = "Session not found: it has ended or never existed; initialize again"
@@ -155,7 +155,7 @@ class LegacyHttp:
         return session
 
     def _resumed(self, session: Session, last_event_id: str) -> tuple[Stream, int]:
-        """The stream and the cursor to go on from. Raises `Rejection`: silence about a loss would be worse."""
+        """The stream and the cursor to resume from. Raises `Rejection`, so that lost messages are never hidden."""
         place = event_position(last_event_id)
         stream = None if place is None else session.find_stream(place[0])
         if place is None or (stream is None and not session.had_stream(place[0])):
@@ -169,8 +169,8 @@ class LegacyHttp:
         except EvictedError as error:
             raise Rejection(Refusal.EVENTS_GONE, f"Cannot resume without loss: {error}") from None
         if stream.unanswered and stream.replay.closed and place[1] == stream.replay.last:
-            # Official SDKs take the end of a stream without its response for a lost connection, also after they have
-            # cancelled the request. An empty stream would be taken so again: they would come back for ever.
+            # Official SDKs reconnect after a stream that ends without its response, even if they have cancelled the
+            # request. With an empty stream here they would reconnect for ever.
             raise Rejection(Refusal.NOTHING_FOLLOWS, "Nothing follows Last-Event-ID: its request was cancelled")
         stream.acknowledge(place[1])
         return stream, place[1]

@@ -1,7 +1,7 @@
 """`/mcp`: Streamable HTTP of both eras, as a plain ASGI callable.
 
-The checks that do not depend on the era are made here, in the order of `core.inbound`; then the request goes to the era
-that it belongs to. Each request is one exchange in the event log.
+The checks common to both eras are made here, in the order of `core.inbound`; then the era of the request serves it.
+Each request is one exchange in the event log.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ _UNREAD: Mapping[Refusal, UnreadableFault] = {
 }
 
 _WHO_S = 1.0
-"""How long a server may take to tell of a disconnect that a failed write has shown; ours tells at once."""
+"""The time in seconds that an ASGI server gets to report the disconnect after a failed write.
+
+Ours reports it at once.
+"""
 
 
 class McpHttp:
-    """The endpoint of one engine. `wait_idle` tells when no response is being written any more."""
+    """The endpoint of one engine. `wait_idle` returns when no response is being written."""
 
     def __init__(self, engine: ServedEngine) -> None:
         settings = engine.settings
@@ -59,12 +62,12 @@ class McpHttp:
             rest = await self._begin(exchange)
             if rest is not None:
                 await rest()
-            # An era that returns without a response found nobody left to respond to.
+            # The era returned without a response because the client has gone.
             by = "client"
         except ClientGoneError:
             by = "client"
         except OSError:
-            # The rest of the response cannot be delivered; the disconnect that follows says whose doing that was.
+            # The rest of the response cannot be delivered. The disconnect that follows contains the reason.
             with trio.move_on_after(_WHO_S):
                 by = await wait_disconnect(exchange.receive)
         finally:
@@ -105,7 +108,7 @@ class McpHttp:
         return None
 
     def _judge(self, exchange: Exchange) -> None:
-        """The rungs of a request that its head alone decides. Raises `Rejection`."""
+        """Check the rungs that need only the head. Raises `Rejection`."""
         read = exchange.read
         self._policy.check(read.head)
         exchange.check_label()
@@ -126,13 +129,13 @@ class McpHttp:
         return await self._legacy.post(exchange, value, body)
 
     async def _body(self, exchange: Exchange) -> bytes:
-        """Raises `Rejection` and `ClientGoneError`."""
+        """Read the body. Raises `Rejection` and `ClientGoneError`."""
         most, declared = self._settings.limits.max_body_bytes, exchange.read.length
         if exchange.has_body and declared is not None and declared <= most:
             whole: bytes = (await exchange.receive())["body"]
             self._arriving.look(exchange.holder, exchange.recorder, len(whole))
             return whole
-        # A body that is only a little too large is read and then refused, so that its sender is there for the answer.
+        # A body that is only a little too large is read before the refusal, so that its sender reads the answer.
         if declared is not None and declared > 2 * most:
             why = f"The request body is larger than {most} bytes (max_body_bytes)"
             exchange.recorder.append(unreadable("size", why, b"", declared=declared))
@@ -140,7 +143,7 @@ class McpHttp:
         return await self._read_body(exchange, Body(most), declared)
 
     async def _read_body(self, exchange: Exchange, body: Body, declared: int | None) -> bytes:
-        """Read a body that is still on its way, has no declared length, or is a little too large."""
+        """Read a body that is incomplete, has no declared length, or is a little too large."""
         try:
             if exchange.has_body:
                 look = partial(self._arriving.look, exchange.holder, exchange.recorder)
@@ -160,6 +163,6 @@ class McpHttp:
 
 
 def _length(head: HttpHead) -> int | None:
-    """The Content-Length; None without one that is a number."""
+    """The Content-Length; None if it is missing or not a number."""
     declared = head.get("content-length") or ""
     return int(declared) if declared.isascii() and declared.isdecimal() and len(declared) < 20 else None

@@ -1,11 +1,11 @@
-"""Streamable HTTP of revisions without sessions: each POST is one request, and its connection is its life.
+"""Streamable HTTP of revisions without sessions: each POST is one request, which lives as long as its connection.
 
-    the client closes before the answer    the call is cancelled, nothing more is sent
-    the answer comes first                 JSON when it is the only message, else the last event of the stream
+    the client closes before the answer    the call is cancelled, no more is sent
+    the answer comes first                 JSON if it is the only message, else the last event of the stream
 
 2026-07-28 basic/transports/streamable-http: the server "MUST return either `Content-Type: application/json` … or
-`Content-Type: text/event-stream`". A stream begins with the first message before the answer, or, so that nobody takes a
-silent connection for a dead one, after one keep-alive interval.
+`Content-Type: text/event-stream`". A stream begins with the first message before the answer, or after one keep-alive
+interval, so that a proxy or client does not close a silent connection.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class ModernHttp:
         self._settings = engine.settings
 
     async def post(self, exchange: Exchange, value: Any, body: bytes) -> Rest | None:
-        """Serve one POST, whose `body` is `value`; what is given back is to be awaited.
+        """Serve one POST; `body` was parsed to `value`. The caller awaits the result.
 
-        Raises `Rejection` for a `?tools=` that does not exist.
+        Raises `Rejection` for unknown `?tools=`.
         """
         engine, limits, selection = self._engine, self._settings.limits, self._settings.tools
         exchange.belong_to(engine.clients.label(exchange.recorder, exchange.address, value))
@@ -68,7 +68,7 @@ class ModernHttp:
                 await exchange.respond(202)
                 return None
             case Response():
-                # "The client MUST NOT send JSON-RPC responses": nothing here ever asks for one.
+                # "The client MUST NOT send JSON-RPC responses": this server sends no requests in this era.
                 raise Rejection(Refusal.INVALID_REQUEST, "Invalid Request: this server sent no request to answer")
 
     async def _request(self, exchange: Exchange, request: Request, selection: str) -> Rest | None:
@@ -86,7 +86,7 @@ async def _reject(exchange: Exchange, rejection: Rejection) -> None:
 
 
 def _headers(status: int) -> Headers:
-    """The headers of an answer in one piece, with `Retry-After` where the client is turned away."""
+    """The headers of a JSON answer, with `Retry-After` if the client is to come back later."""
     return (*JSON_HEADERS, RETRY_AFTER) if status in (429, 503) else JSON_HEADERS
 
 
@@ -95,12 +95,12 @@ def _never() -> float:
 
 
 class _RunningResponse:
-    """The response to a request that runs.
+    """The response to a running request.
 
     run               the exchange's own task: the writer
       running.run     the call, in its own nursery and scope
-    _wait_first       until it shows whether there is a stream: the client's going cancels the call
-    EventStream       the same, as long as there is one
+    _wait_first       until the first message, or until silence begins a stream; a disconnect cancels the call
+    EventStream       the same for the length of the stream
     """
 
     def __init__(self, exchange: Exchange, started: Started, keep_alive_s: float) -> None:
@@ -110,7 +110,10 @@ class _RunningResponse:
         self._gone: str | None = None
 
     async def run(self) -> None:
-        """Serve until the answer is written, or until the client has gone and the work has ended."""
+        """Write the answer or the stream; return when it is written.
+
+        If the client goes first, return when the call has ended.
+        """
         lone = False
         try:
             async with trio.open_nursery() as nursery:
@@ -126,7 +129,7 @@ class _RunningResponse:
             self._started.release()
 
     async def _wait_first(self) -> bool:
-        """Wait until it shows whether the answer comes alone, or until the client has gone."""
+        """Wait for the first message or the disconnect; whether the answer is sent alone, as JSON."""
         lone = False
         async with trio.open_nursery() as nursery:
             waiting = nursery.cancel_scope
@@ -142,7 +145,7 @@ class _RunningResponse:
         return lone
 
     def _note_gone(self, by: str) -> None:
-        """The client has gone, which cancels the call. Only the first word of it counts: it may be told twice."""
+        """Cancel the call since the client has gone. Only the first reason counts; the disconnect may come twice."""
         if self._gone is not None:
             return
         self._gone = by
@@ -150,24 +153,24 @@ class _RunningResponse:
         self._cancel("the client closed the response stream" if client else f"the connection ended: {self._gone}")
 
     def _cancel(self, why: str) -> None:
-        # ASGI servers tell of a disconnect after each complete response, too; there is nothing to cancel then.
+        # ASGI servers send a disconnect after a complete response too; then the call has ended.
         call = self._started.running.call
         if not call.machine.settled:
             call.cancel(Cause.DISCONNECT, why)
 
     async def _is_lone_answer(self) -> bool:
-        """Wait until it shows whether the answer comes alone: it does when it is the first message, and in time."""
+        """Wait until the form of the response is known: JSON if the answer is the first message, and comes in time."""
         stream = self._started.stream
         with trio.move_on_after(self._keep_alive_s):
             while not stream.replay.last:
                 await stream.wait_changed()
-        # Nothing is to break the silence of this one, and the head of a stream would.
+        # This stream forbids comments, and the head of an event stream would break its silence too.
         while not stream.replay.last and not stream.comments:
             await stream.wait_changed()
         return stream.replay.closed and stream.replay.last == 1
 
     async def _write_answer(self) -> None:
-        """Write the answer. What is told of the connection stops nothing: that could only lose the fact of delivery."""
+        """Write the answer. A disconnect does not stop it, since that could only lose the record of a delivery."""
         exchange, stream, status = self._exchange, self._started.stream, self._started.status
         try:
             await exchange.respond(status, _headers(status), stream.replay.after(0)[0], stream)
@@ -180,7 +183,7 @@ class _RunningResponse:
         try:
             await self._exchange.start_events(stream)
         except OSError:
-            # Only where a server's head can fail: our listener tells of it by the disconnect alone.
+            # Our listener reports this by the disconnect only; other servers may raise here.
             self._gone = "client"
             self._cancel("the connection ended before the response began")
 

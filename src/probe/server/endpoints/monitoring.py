@@ -1,7 +1,7 @@
-"""Pages for programs that watch the server: `/health` (liveness), `/ready` (readiness) and `/metrics`.
+"""Pages for monitoring: `/health` (liveness), `/ready` (readiness) and `/metrics`.
 
-The first two are for probes of an orchestrator, which know no Host name of ours; `/metrics` is for Prometheus, and is
-there only if it is wanted.
+Orchestrators probe the first two, without a Host name of this server. `/metrics` is for Prometheus and exists only if
+the settings ask for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-stor
 
 
 class Health:
-    """`ready` tells whether new work is taken."""
+    """`/health` and `/ready`; `ready` returns whether the server takes new work."""
 
     def __init__(self, ready: Callable[[], bool]) -> None:
         self._ready = ready
@@ -32,7 +32,7 @@ class Health:
 
 
 class Metrics:
-    """Serves the page of one engine's telemetry: what `text` gives, of the type `content_type`."""
+    """The metrics page of one engine: `text` returns it, with the media type `content_type`."""
 
     def __init__(self, content_type: str, text: Callable[[], bytes]) -> None:
         self._content_type = content_type.encode()

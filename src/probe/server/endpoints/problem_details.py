@@ -1,4 +1,4 @@
-"""Refusals as problem details (RFC 9457): of all pages, but not of the protocol, which has its own."""
+"""Refusals as problem details (RFC 9457) for all paths but those of MCP, which has its own errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADERS: Headers = ((b"content-type", MEDIA.encode()), (b"cache-control", b"no-
 
 
 class RefusedError(Exception):
-    """A request is answered with a problem. `known` is what there is, where something unknown was asked for."""
+    """A request is refused with a problem. `known` lists the valid names if an unknown one was requested."""
 
     def __init__(self, status: int, detail: str, headers: Headers = (), known: Iterable[str] = ()) -> None:
         super().__init__(detail)
@@ -25,7 +25,7 @@ class RefusedError(Exception):
 
 
 def body(status: int, detail: str, known: Iterable[str] = ()) -> bytes:
-    """The JSON of a problem."""
+    """The problem as JSON."""
     title = HTTPStatus(status).phrase
     value: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     names = list(known)
@@ -33,5 +33,5 @@ def body(status: int, detail: str, known: Iterable[str] = ()) -> bytes:
 
 
 async def refuse(send: Send, head: HttpHead, refused: RefusedError) -> None:
-    """Send the whole response."""
+    """Send the refusal as a whole response."""
     await respond(send, refused.status, [*_HEADERS, *refused.headers], b"" if head.method == "HEAD" else refused.body)

@@ -1,4 +1,4 @@
-"""How a request reached this server: the address for links to its pages, and whether it came from this machine."""
+"""The way of a request to this server: the base URL for links to its pages, and whether it came from this machine."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from ...settings import Settings
 from .asgi import Scope
 
 FORWARDED: Final = "probe.forwarded"
-"""Beyond ASGI: the scheme and the path prefix that a trusted proxy passes on, each empty where it says nothing."""
+"""Beyond ASGI: the scheme and the path prefix from a trusted proxy, such as `("https", "/probe")`; empty if missing."""
 
-# The prefix that a proxy takes off a path; anything else could lead a link elsewhere.
+# The prefix that a proxy removes from a path. Any other text could lead a link to another site.
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _MOST_PREFIX = 200
 
-# The headers that proxies add to a request that they pass on: RFC 9110 section 7.6.3, RFC 7239, and what came before
-# it.
+# Headers that proxies add: RFC 9110 section 7.6.3, RFC 7239, and its predecessors such as X-Forwarded-For.
 _OF_PROXIES = re.compile(rb"via|forwarded|x-forwarded-.*|x-real-ip|.*-connecting-ip|.*-client-ip")
 
 
 def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
-    """Scheme and prefix, from X-Forwarded-Proto and X-Forwarded-Prefix; of several values the last is the proxy's."""
+    """Scheme and prefix from X-Forwarded-Proto and X-Forwarded-Prefix; the last value is the one that the proxy set."""
     values: dict[bytes, str] = {}
     for name, value in headers:
         values[name] = value.decode("latin-1").rpartition(",")[2].strip()
@@ -34,7 +33,7 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
 
 
 def base_of(public_url: str, scope: Scope | Any, host: str) -> str:
-    """The beginning of each page's address: scheme, authority and a proxy's prefix, without a slash at the end."""
+    """The beginning of each page's URL: scheme, authority and a proxy's prefix, without a final slash."""
     if public_url:
         return public_url.rstrip("/")
     scheme, prefix = scope.get(FORWARDED, ("", ""))
@@ -42,9 +41,9 @@ def base_of(public_url: str, scope: Scope | Any, host: str) -> str:
 
 
 def is_private(settings: Settings, scope: Scope | Any) -> bool:
-    """Whether only this machine reaches the server, as far as it can know, and this request comes from there.
+    """Whether, as far as this server can know, only this machine reaches it, and the request comes from this machine.
 
-    A server on loopback may stand behind a proxy, so nothing may tell of one: no setting, and no header of the request.
+    A server on loopback may stand behind a proxy, so no setting and no header of the request may show a proxy.
     """
     on_loopback = is_loopback(settings.host) or is_local_name(settings.host)
     if not on_loopback or settings.public_url or settings.allowed_hosts or settings.trusted_proxies:

@@ -1,4 +1,4 @@
-"""The head of an HTTP request as the endpoints read it: once for all requests that have the same head."""
+"""The head of an HTTP request, parsed once for all requests with the same head."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ...log.redaction import SESSION_HEADER
 from .asgi import Scope, http_head
 
 NOTES: Final = "probe.notes"
-"""The ASGI extension of a listener that knows a head when it comes again.
+"""The ASGI extension of a listener that recognizes repeated heads.
 
-`scope["extensions"]["probe.notes"]` is a mapping for what is made of the head alone. The next request with the same
-head, byte for byte, mostly has the same mapping, which the listener keeps and bounds.
+`scope["extensions"]["probe.notes"]` is a mapping for values derived from the head alone. The next request with the same
+bytes mostly gets the same mapping. The listener keeps and bounds these mappings.
 """
 
 
 class ReadHead:
-    """Everything that follows from the head of a request alone.
+    """The values derived from the head of a request.
 
-    `headers` and `hidden` are those of an `http.request` without a query. `label` is the `?client=` of the query,
-    whatever it is. `sessions` are the values of `Mcp-Session-Id`. `judged`: it has passed the rungs before the body,
-    and then `length` is the Content-Length of a POST, if that is a number, and `era` the one that its head decides.
+    `headers` and `hidden` are for an `http.request` without a query. `label` is the raw `?client=` of the query.
+    `sessions` are the values of `Mcp-Session-Id`. `judged`: the head has passed the rungs before the body. Then
+    `length` is the Content-Length of a POST, None if it is not a number, and `era` is the era of the head.
     """
 
     __slots__ = ("era", "head", "headers", "hidden", "judged", "label", "length", "query", "sessions")

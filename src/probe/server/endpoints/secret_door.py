@@ -1,6 +1,6 @@
-"""WebSockets for programs that know a secret of this server: tool hosts, and forwarders of logs.
+"""WebSockets for programs with a shared secret: tool hosts, and forwarders of logs.
 
-A handshake is judged before the upgrade, so that a program learns by an HTTP status what is wrong with it.
+The handshake is checked before the upgrade, so that a program gets an HTTP status such as 401 for its mistake.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .problem_details import RefusedError, refuse
 _RETRY: Final[Headers] = ((b"retry-after", b"5"),)
 
 Converse: TypeAlias = Callable[[Exchange, WebSocketWire], Awaitable[None]]
-"""Serves a connection that was let in, until it is over, and closes it. Raises nothing for what its program does."""
+"""Serves an accepted connection to its end and closes it. Raises no error for anything that its program does."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretDoor:
-    """The credentials that a program has to bring: the secret of a setting, and the subprotocol. `who` is its name.
+    """The required credentials: the secret of a setting, and the subprotocol. `who` is the name of the program.
 
-    With an empty secret nobody comes in. `what` are the connections, as the refusal calls them then.
+    An empty secret refuses all programs; `what` names the connections in that refusal.
     """
 
     secret: str = field(repr=False)
@@ -43,11 +43,11 @@ class SecretDoor:
 
     @property
     def off(self) -> RefusedError:
-        """The refusal of a server that has no such secret."""
+        """The refusal of a server without this secret."""
         return RefusedError(404, f"{self.what} are off; start the server with --{self.setting.replace('_', '-')}")
 
     def judge(self, head: HttpHead, policy: HostPolicy, subprotocols: Collection[str]) -> None:
-        """Raise `RefusedError` for a request that may not pass."""
+        """Raise `RefusedError` for a request with wrong credentials."""
         if not self.secret:
             raise self.off
         try:
@@ -72,7 +72,10 @@ class SecretDoor:
 
 
 class SecretEndpoint:
-    """One path of one engine behind a door. `places` bounds its connections; `wait_idle` tells when there is none."""
+    """One path of one engine for programs with the secret. `places` bounds its connections.
+
+    `wait_idle` returns when there is none.
+    """
 
     def __init__(self, engine: ServedEngine, door: SecretDoor, places: Limit, converse: Converse) -> None:
         self._engine = engine
@@ -84,7 +87,7 @@ class SecretEndpoint:
         self._changed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection, from its handshake to its end, or refuse an HTTP request that is no handshake."""
+        """Serve one connection from its handshake to its end, or refuse an HTTP request that is no handshake."""
         door = self._door
         if scope["type"] == "http":
             await refuse(send, http_head(scope), upgrade_required(door.protocol) if door.secret else door.off)
@@ -112,12 +115,12 @@ class SecretEndpoint:
             await self._changed.park()
 
     def _judge(self, scope: Scope, exchange: Exchange) -> None:
-        """Take a place for a program that may connect. Raises `RefusedError`."""
+        """Check a handshake and take a place for it. Raises `RefusedError`."""
         self._door.judge(exchange.head, self._policy, scope["subprotocols"])
         if self._engine.draining:
             raise RefusedError(503, "the server is shutting down", _RETRY)
         try:
-            # It knows the secret of this server, so no share of an address bounds it.
+            # The program knows the secret, so the share of its address does not bound it.
             self._places.acquire(None, exchange.recorder)
         except LimitError as full:
             raise RefusedError(503, full.message, _RETRY) from None

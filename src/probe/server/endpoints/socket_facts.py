@@ -1,4 +1,4 @@
-"""Connections for HTTP, for the event log: what a listener tells of them below HTTP.
+"""Connections below HTTP, for the event log.
 
 The number of a connection is the one in the ASGI extension `exchange.CONNECTION` of its requests.
 """
@@ -20,19 +20,20 @@ _MOST_CLIENTS = 10_000
 class SocketFacts:
     """Records the connections of one listener, which calls these methods; none of them waits.
 
-    A connection is recorded with its first request, or at its end where it has none. One that carries only requests of
-    observers, such as the dashboard's, is not: else a page that shows the log would add to it with each look.
+    A connection is recorded at its first request, or at its end if it has none. A connection with only observers'
+    requests, such as those of the dashboard, is not recorded: otherwise each look at the log would add to it.
 
-    To connect costs a client less than a request, so of one address no more connections are recorded than it may send
-    requests (`requests_per_second`, `request_burst`). Of a connection that is not, nothing is: its requests are. `now`
-    is a monotonic clock, in seconds.
+    Opening a connection is cheaper for a client than a request. So connections of one address are recorded only at the
+    rate of its requests (`requests_per_second`, `request_burst`); requests on the others are still recorded. `now` is a
+    monotonic clock, in seconds.
     """
 
     def __init__(self, log: EventLog, limits: Limits, now: Callable[[], float]) -> None:
         self._log = log
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
         self._now = now
-        # The address of each open connection, and once it is recorded its recorder. The listener bounds their number.
+        # Address and port of each open connection that is not recorded, else its recorder. The listener bounds their
+        # number.
         self._addresses: dict[int, tuple[str, int | None]] = {}
         self._open: dict[int, Recorder] = {}
 
@@ -41,7 +42,7 @@ class SocketFacts:
         self._addresses[number] = address, port
 
     def carries(self, number: int) -> None:
-        """A request came on it that is no observer's."""
+        """The connection carries a request that is not an observer's."""
         if number in self._addresses:
             address, port = self._addresses.pop(number)
             key = client_key(address)
@@ -50,14 +51,14 @@ class SocketFacts:
                 self._open[number] = recorder.having(SocketOpened(endpoint(address, port)))
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """The bytes on it were refused with `status`, None where the connection was closed without an answer."""
+        """The bytes on the connection were refused with `status`; None if it was closed without an answer."""
         self.carries(number)
         recorder = self._open.get(number)
         if recorder is not None:
             recorder.append(SocketRefused(status, why))
 
     def closed(self, number: int, by: str, requests: int) -> None:
-        """It is closed: by `client`, or why by the server. It has carried so many requests."""
+        """The connection was closed by `client`, or by the server for the reason `by`, after `requests` requests."""
         if not requests:
             self.carries(number)
         self._addresses.pop(number, None)

@@ -38,7 +38,7 @@ def tool_host_endpoint(engine: ServedEngine) -> SecretEndpoint:
 
 
 def _load() -> tuple[type[HostConnection], str]:
-    """Load the class that speaks to a host, and its protocol's name. It takes long, and most servers have no hosts."""
+    """Load the code for tool hosts. It takes long, and most servers have no hosts."""
     from ...engine.host_tools.connection import HostConnection
     from ...wire.toolhost import SUBPROTOCOL
 
@@ -58,7 +58,7 @@ async def _converse(connection: HostConnection, wire: WebSocketWire) -> None:
 
 
 class _UntilBroken:
-    """A wire whose end it is when the host breaks the rules of WebSocket; `ending` says how."""
+    """A wire that ends when the host breaks the rules of WebSocket; `ending` is then the reason."""
 
     def __init__(self, wire: WebSocketWire) -> None:
         self.ending: Ending | None = None
@@ -66,7 +66,7 @@ class _UntilBroken:
         self._wire = wire
 
     async def receive(self) -> bytes | None:
-        """The next message; None when nothing more will come."""
+        """The next message; None after the last one."""
         try:
             return await self._wire.receive()
         except WireBrokenError as broken:

@@ -1,1 +1,1 @@
-"""Logs of `mcp-probe stdio --forward`: the process that sends its own, and the server that collects them."""
+"""Event logs of `mcp-probe stdio --forward`: the forwarder of one process, and the server that collects them."""

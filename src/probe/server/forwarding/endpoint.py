@@ -1,6 +1,6 @@
-"""`/forward`: processes that `mcp-probe stdio --forward` has started send their logs here, with the shared secret.
+"""`/forward`: processes of `mcp-probe stdio --forward` send their event logs here, with the shared secret.
 
-One connection is one process. A process can only add entries about itself to the log, and nothing else.
+One connection is one process. A process can only add entries about itself to the log.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .forwarded import ForwardingProcess
 
 _GOING_AWAY, _POLICY, _TRY_LATER = 1001, 1008, 1013
 _DONE = Ending(1000, "client")
-# RFC 6455, section 5.5: a close frame has 125 bytes, two of them for the code.
+# RFC 6455, section 5.5: the payload of a close frame has at most 125 bytes, two of them for the code.
 _LONGEST_REASON = 120
-# A process says who it is at once.
+# A process sends its hello at once.
 _HELLO_S = 10.0
-# So many processes that have lost their connections, the latest ones, can go on where they were.
+# The last processes without a connection that can continue at their last entry.
 _MOST_KNOWN = 256
-# So many are known to have told all, as the close may not have reached them.
+# The last processes with a complete log; they may come again, since the close may not have reached them.
 _MOST_TOLD = 4096
-# The words of who has ended the forwarding, as `forwarding.ended` says it.
+# The values of `by` in `forwarding.ended`.
 _TOLD, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
 
 
@@ -49,18 +49,18 @@ def forwarding_endpoint(engine: ServedEngine) -> SecretEndpoint:
 
 
 class LogCollector:
-    """The processes that forward their logs to one engine: those that are connected, and those that may come back."""
+    """The processes that forward their logs to one engine, connected or not."""
 
     def __init__(self, engine: ServedEngine) -> None:
         self._engine = engine
         self._away: Newest[str, ForwardingProcess] = Newest(_MOST_KNOWN)
         self._told: Newest[str, int] = Newest(_MOST_TOLD)
         self._connected: set[str] = set()
-        # Together they take as long from others as one of them.
+        # All processes together take one turn at a time, so they delay other clients no more than one of them would.
         self._turnstile = trio.Lock()
 
     async def collect(self, exchange: Exchange, wire: WebSocketWire) -> None:
-        """Take what one process sends, until it has told all or its connection is over, and close that."""
+        """Take the log of one process until its end or the end of the connection; then close the connection."""
         try:
             ending = await self._conversation(exchange, wire)
         except WireBrokenError as broken:
@@ -70,9 +70,9 @@ class LogCollector:
         await wire.close(ending.code, ending.why)
 
     async def _conversation(self, exchange: Exchange, wire: WebSocketWire) -> Ending:
-        """The whole of it; returns how it is to end.
+        """Read the hello and the log; returns the close to send.
 
-        Raises `WireBrokenError` and `ForwardingError` before it has begun.
+        Raises `WireBrokenError` and `ForwardingError` before the first entry.
         """
         first = None
         with trio.move_on_after(_HELLO_S) as patience:
@@ -87,7 +87,7 @@ class LogCollector:
         if not 0 <= hello.at <= LATEST:
             raise ForwardingError(f"at cannot be {hello.at}: it is no time between 1970 and 9999")
         if hello.run in self._connected:
-            # The process has lost its connection sooner than this server: a ping finds that.
+            # The process noticed the loss of its connection before this server did; a ping will find it.
             return Ending(_TRY_LATER, "this process is connected already")
         self._connected.add(hello.run)
         try:
@@ -124,7 +124,7 @@ class LogCollector:
 
 
 async def _read(wire: WebSocketWire, process: ForwardingProcess, turns: Turns) -> tuple[str, Ending]:
-    """Take what a process sends; returns who ended it, and how the connection is to end."""
+    """Take the log of a process; returns the cause of its end, and the close to send."""
     try:
         while (lines := await wire.receive()) is not None:
             if await _take(process, lines.split(b"\n"), turns):
@@ -137,7 +137,7 @@ async def _read(wire: WebSocketWire, process: ForwardingProcess, turns: Turns) -
 
 
 async def _take(process: ForwardingProcess, lines: Iterable[bytes], turns: Turns) -> bool:
-    """Take lines of a log; whether they say that this is all of it. Others run meanwhile. Raises `ForwardingError`."""
+    """Take lines of a log; whether they contain its end. Other tasks run meanwhile. Raises `ForwardingError`."""
     for line in filter(None, lines):
         item = _item(line)
         if isinstance(item, Entry):
@@ -156,6 +156,6 @@ def _item(line: bytes) -> Entry | Gap | End:
     except ValueError as error:
         raise ForwardingError(f"no line of a log: {error}") from None
     if isinstance(item, Entry) and isinstance(item.fact, UnknownEvent):
-        # Both ends are of one version, and the ids in its members could not be made this server's own.
+        # Both ends have the same version, and ids inside an unknown fact could not be renamed.
         raise ForwardingError(f"no line of a log: unknown kind {clip(item.fact.kind)!r}")
     return item

@@ -1,9 +1,9 @@
-"""Logs of other processes in that of this one: what `mcp-probe stdio --forward` sends, with ids and times from here.
+"""Event logs of other processes as entries of this log, with ids and times of this server.
 
-A gateway starts a server on standard streams for each of its sessions. Each of them has a log of its own, whose
-connection is `i1` and whose first session is `s1`. Here each process is one connection (`r17`), its exchanges,
-sessions, clients and calls get numbers that nobody else has, and its tasks and streams the connection before their ids.
-So a reader of this log reads them as clients of this server; only the judge leaves them out.
+A gateway starts a server on standard streams for each of its sessions. Each server has its own log, with a connection
+`i1` and a first session `s1`. Here each process is one connection, such as `r17`. Its exchanges, sessions, clients and
+calls get unused numbers, and its tasks and streams get ids such as `r17.ID`. So readers of this log see them as clients
+of this server; only the judge leaves them out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...log.entry_reading import LATEST
 from ...log.event_log import Entry
 from ...wire.forwarding import ForwarderHello, ForwardingError
 
-# These are about a client of the process. The rest is about the process as a server: its state, its pages, its files.
+# Kinds about a client of the process. Other kinds are about the process as a server, such as its state and its pages.
 _TAKEN: Final = frozenset(
     {
         events.ConnectionOpened,
@@ -55,13 +55,13 @@ _TAKEN: Final = frozenset(
         events.StreamControl,
     }
 )
-# Far fewer are in use at the same time. A name that comes again after it was forgotten gets another number.
+# Far fewer are in use at a time. A name that comes again after its removal gets another number.
 _MOST_NAMES: Final = 20_000
-# A process that is away may never come again, so only its latest names are kept.
+# A process without a connection may never come again, so only its latest names are kept.
 _MOST_KEPT: Final = 500
 # A process on standard streams has one connection and one session.
 _MOST_OPEN: Final = 16
-# `by` of what is recorded as closed in place of a process that did not say it: it may have been killed.
+# `by` of a close that the process did not record itself, for example because it was killed.
 _SILENT: Final = "its process sends no more"
 _SAME_CLOCK_S: Final = 1.0
 
@@ -71,7 +71,7 @@ _Ours = TypeVar("_Ours")
 
 @dataclass(slots=True)
 class _Opened:
-    """An entry of this log, such as one that opened a connection or a session."""
+    """An entry of this log for an open connection or session."""
 
     fact: events.AnyEvent
     context: Context
@@ -79,9 +79,9 @@ class _Opened:
 
 
 class ForwardingProcess:
-    """One process, from its first connection on. `taken` is up to which number of its log it is here.
+    """One process, from its first connection on. `taken` is the last number of its log that was taken.
 
-    `recorder` is that of the request that it came with first.
+    `recorder` is that of its first request.
     """
 
     def __init__(self, engine: ServedEngine, recorder: Recorder, hello: ForwarderHello, taken: int = 0) -> None:
@@ -92,30 +92,34 @@ class ForwardingProcess:
         self._label = hello.label
         wall, mono = engine.clock.both()
         ahead = wall - hello.at
-        # Processes of one machine share its clock, and what is left is how long the message took.
+        # Processes of one machine share its clock; a small difference is the time that the message took.
         self._ahead = 0.0 if abs(ahead) < _SAME_CLOCK_S else ahead
         self._epoch = wall - mono
         self._exchanges: Newest[int, int] = Newest(_MOST_NAMES)
         self._sessions: Newest[str, str] = Newest(_MOST_NAMES)
         self._calls: Newest[str, str] = Newest(_MOST_NAMES)
         self._causes: Newest[int, int] = Newest(_MOST_NAMES)
-        # The connection, by None, and its sessions, by their labels, in the order in which they were opened.
+        # The open connection, under None, and the open sessions, under their labels, in the order in which they were
+        # opened.
         self._open: Newest[str | None, _Opened] = Newest(_MOST_OPEN)
         self._sent = 0
         self._engine = engine
         self._begun: int | None = None
 
     def begin(self, recorder: Recorder, hello: ForwarderHello, address: str) -> None:
-        """It is connected, for the first time or again. Its connection and its session go on."""
+        """Record a new connection of the process, the first or a later one.
+
+        Its MCP connection and session are recorded as open again.
+        """
         fact = events.ForwardingBegun(hello.run, hello.program, hello.pid, address, self.taken)
         self._begun = recorder.bind(connection=self._connection, label=self._label).append(fact)
         for opened in self._open.values():
             opened.seq = self._log.append(opened.fact, opened.context, None)
 
     def end(self, by: str) -> None:
-        """It sends nothing more for now, and only its latest names are kept.
+        """Record the end of this connection, and keep only the latest names.
 
-        Its connection and its sessions are recorded as closed, unless it has said so itself.
+        The MCP connection and the sessions are recorded as closed, unless the process has recorded that itself.
         """
         for opened in reversed(self._open.values()):
             if isinstance(opened.fact, events.ConnectionOpened):
@@ -129,14 +133,17 @@ class ForwardingProcess:
             _shorten(names)
 
     def reach(self, last: int) -> None:
-        """Its log is told up to this number. Entries that are missing up to there are recorded as missing."""
+        """Set `taken` to `last`. The entries between are recorded as missing."""
         if last > self.taken:
             context = Context(connection=self._connection, label=self._label)
             self._log.append(events.ForwardingMissed(last - self.taken), context, self._begun)
             self.taken = last
 
     def take(self, entry: Entry) -> None:
-        """One more entry of its log. One that was taken before is left out. Raises `ForwardingError` for its time."""
+        """Add the next entry of its log; one that was taken before is skipped.
+
+        Raises `ForwardingError` for a wrong time.
+        """
         if entry.seq <= self.taken:
             return
         at = entry.at + self._ahead
@@ -154,7 +161,7 @@ class ForwardingProcess:
         self._note(_Opened(entry.fact, context, seq))
 
     def _note(self, told: _Opened) -> None:
-        """Know what is open, and how many messages the client was sent."""
+        """Track the open connection and sessions, and count the messages delivered to the client."""
         match told.fact:
             case events.ConnectionOpened():
                 self._open.store(None, told)
@@ -179,7 +186,10 @@ class ForwardingProcess:
         )
 
     def _prefixed(self, id: str | None) -> str | None:
-        """Its task or stream here: `r17.` and the id that stands in its messages, so that people find that again."""
+        """The id of its task or stream here, such as `r17.ID`.
+
+        The id in its messages stays readable, so people can search for it.
+        """
         return None if id is None else f"{self._connection}.{id}"
 
     def _session_of(self, theirs: str | None) -> Callable[[], str]:
@@ -193,7 +203,7 @@ def _shorten(names: OrderedDict[Any, Any]) -> None:
 
 
 def _named(known: Newest[_Theirs, _Ours], theirs: _Theirs | None, new: Callable[[], _Ours]) -> _Ours | None:
-    """Our name for theirs; the same one each time."""
+    """The name here of a name of the process; the same one each time."""
     if theirs is None:
         return None
     ours = known.get(theirs)

@@ -1,8 +1,8 @@
-"""`mcp-probe stdio --forward`: the event log of this process, sent to a server that shows the logs of many.
+"""`mcp-probe stdio --forward`: send the event log of this process to a server that collects logs.
 
-One task owns the connection and all that waits for it. It reads the log with a cursor, as every reader does, so the
-bounded log is the only buffer: the protocol never waits, whether the collector is slow, gone or starts anew. The
-collector counts as missing what the log has pushed out meanwhile. After each connection the collector says what it has.
+One task owns the connection. It reads the log with a cursor, as every reader does, so the bounded log is the only
+buffer: the protocol never waits for a slow, lost or restarted collector. Entries that the log has evicted meanwhile are
+recorded there as missing. At the start of each connection the collector sends the number of its last entry.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ...wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingErro
 
 _CONNECT_S: Final = 10.0
 _GOODBYE_S: Final = 1.0
-# A slow collector has this long for its first answer, and to take one message.
+# The seconds that a collector has for its first answer, and to take one message.
 _PATIENCE_S: Final = 60.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.25, 5.0
-# Entries that come within this time are sent together.
+# Entries within this time are sent together.
 _INTERVAL_S: Final = 0.05
 _PIECE: Final = 500
 _PIECE_BYTES: Final = 256 * 1024
-# The end of the process waits this long until its last entries are taken.
+# The seconds that the end of the process waits for its last entries to be taken.
 _FINAL_S: Final = 2.0
 _SECURE: Final = {"http": False, "https": True, "ws": False, "wss": True}
 _TOO_MANY, _SERVER_ERROR = 429, 500
@@ -43,17 +43,17 @@ _MEANING: Final = {
     404: ": it takes no forwarded logs (--forward-secret), or is no MCP Probe",
 }
 _NORMAL: Final = 1000
-# The collector closes with one of these where a message breaks its rules, and would again.
+# Close codes for a message that breaks the collector's rules; a new connection would not help.
 _REFUSALS: Final = frozenset({1002, 1003, 1007, 1008, 1009})
 
 
 class CollectorError(ValueError):
-    """An address is none of a collector, or the secret is missing; the message says so in one line."""
+    """The address is not that of a collector, or the secret is missing; the message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Where to forward to, and the secret that is known there. `url` is for people; `authority` is the Host header."""
+    """The server to forward to, and its secret. `url` is for messages; `authority` is the Host header."""
 
     url: str
     secret: str = field(repr=False)
@@ -63,7 +63,7 @@ class Collector:
 
     @classmethod
     def at(cls, url: str, secret: str) -> Collector:
-        """The collector of a server, by its address or that of one of its paths. Raises `CollectorError`."""
+        """The collector at the address of a server, or of one of its paths. Raises `CollectorError`."""
         try:
             parts = urlsplit(url)
             known = parts.scheme in _SECURE and bool(parts.hostname) and parts.port != 0
@@ -80,7 +80,7 @@ class Collector:
         return cls(url, secret, parts.netloc, path, _SECURE[parts.scheme])
 
     async def connect(self) -> trio.SocketStream | trio.SSLStream[trio.SocketStream]:
-        """Open a connection, which the caller then owns. Raises `OSError` and `trio.BrokenResourceError`."""
+        """Open a connection; the caller closes it. Raises `OSError` and `trio.BrokenResourceError`."""
         parts = urlsplit(f"//{self.authority}")
         port = parts.port or (443 if self.secure else 80)
         stream = await trio.open_tcp_stream(str(parts.hostname), port)
@@ -92,23 +92,23 @@ class Collector:
 
 
 class RefusedForwardingError(Exception):
-    """The collector refuses this process, and would again; the message says why."""
+    """The collector refuses this process, and would do so again; the message has the reason."""
 
 
 @asynccontextmanager
 async def forwarding(
     engine: WatchedEngine, collector: Collector, label: str | None, announce: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Forward the log of an engine for as long as the block.
+    """Forward the log of an engine while the block runs.
 
-    Leaving the block waits up to 2 s until the rest is taken. Nothing that a collector does raises or holds up what
-    runs in the block; `announce` gets a line when forwarding fails, goes on, or has lost entries.
+    The end of the block waits up to 2 s for the last entries to be taken. No failure of a collector raises in the block
+    or delays it. `announce` gets a line when forwarding fails, continues, or has lost entries.
     """
     forwarder = _Forwarder(engine, collector, label, announce)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(forwarder.serve)
         yield
-        # Also where the server is being cancelled: its last entries are those that say why.
+        # Also if the server is being cancelled: its last entries contain the reason.
         with trio.move_on_after(_FINAL_S, shield=True):
             await forwarder.finish()
         nursery.cancel_scope.cancel()
@@ -116,7 +116,7 @@ async def forwarding(
 
 
 class _Forwarder:
-    """The task that sends. `_sent` is the last number that a socket took, or that the collector says it has."""
+    """The task that sends. `_sent` is the number of the last entry that a socket took or the collector reported."""
 
     def __init__(
         self, engine: WatchedEngine, collector: Collector, label: str | None, announce: Callable[[str], None]
@@ -131,7 +131,7 @@ class _Forwarder:
         self._over = trio.Event()
 
     async def serve(self) -> None:
-        """Forward until all is told, the collector refuses, or this is cancelled."""
+        """Forward until the whole log is taken, the collector refuses, or the task is cancelled."""
         wait_s = _SHORTEST_WAIT_S
         try:
             while not self._over.is_set():
@@ -141,7 +141,7 @@ class _Forwarder:
                 if not self._over.is_set():
                     with trio.move_on_after(wait_s):
                         await self._finishing.wait()
-                    # At the end, too, a collector that is gone is not asked without a pause.
+                    # This pause also limits the attempts to reach a lost collector at the end of the process.
                     await trio.sleep(_INTERVAL_S)
         except RefusedForwardingError as refused:
             self._announce(f"the log is not forwarded: {refused}")
@@ -149,18 +149,18 @@ class _Forwarder:
             self._over.set()
 
     async def finish(self) -> None:
-        """Tell that the log is at its end, and wait until the collector has it all."""
+        """Send the end of the log, and wait until the collector has taken it all."""
         self._finishing.set()
         await self._over.wait()
 
     def say_unsent(self) -> None:
-        """Say how many entries the collector has not got, if there are any."""
+        """Announce the number of entries that the collector has not taken, if there are any."""
         unsent = self._engine.log.last - self._sent
         if unsent:
             self._announce(f"{unsent} entries of the log were not forwarded to {self._collector.url}")
 
     async def _connection(self) -> None:
-        """One connection, to its end. Raises `RefusedForwardingError`."""
+        """Serve one connection to its end. Raises `RefusedForwardingError`."""
         lost = _Lost()
         try:
             with trio.fail_after(_CONNECT_S):
@@ -227,7 +227,7 @@ class _Forwarder:
             else:
                 await self._send_piece(socket, most_bytes)
         await _send(socket, ndjson.line(End(log.last)))
-        # It closes when it has read that, which `_hear` finds.
+        # The collector closes when it has read the end; then `_hear` cancels this.
         await trio.sleep_forever()
 
     async def _send_piece(self, socket: WebSocketConnection, most_bytes: int) -> None:
@@ -237,7 +237,7 @@ class _Forwarder:
         for entry in page.entries:
             line = ndjson.line(entry)
             if len(line) > most_bytes:
-                # The collector counts it as missing.
+                # The collector records the entry as missing.
                 line = ndjson.line(Gap(entry.seq, entry.seq))
             if lines and size + len(line) > min(_PIECE_BYTES, most_bytes):
                 last = entry.seq - 1
@@ -248,7 +248,7 @@ class _Forwarder:
         self._sent = last
 
     async def _hear(self, socket: WebSocketConnection, sending: trio.CancelScope) -> None:
-        """The collector has nothing more to say but that the connection is over."""
+        """Wait for the end of the connection; the collector sends no more messages."""
         try:
             while True:
                 await socket.get_message()
@@ -260,7 +260,7 @@ class _Forwarder:
         sending.cancel()
 
     async def _wait_more(self) -> None:
-        """Wait until there is more to send, or nothing more will come."""
+        """Wait for more entries, or for the end of the log."""
         async with trio.open_nursery() as waiting:
 
             async def finishing() -> None:
@@ -274,20 +274,20 @@ class _Forwarder:
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """Why a connection is over, or never began, and whether another one may do better."""
+    """The reason why a connection is over or failed, and whether to connect again."""
 
     why: str = "the connection is lost"
     again: bool = True
 
 
 async def _send(socket: WebSocketConnection, lines: bytes) -> None:
-    """Raises `trio.TooSlowError` where the collector does not take it."""
+    """Raises `trio.TooSlowError` if the collector does not take the message in time."""
     with trio.fail_after(_PATIENCE_S):
         await socket.send_message(lines.decode())
 
 
 def _reason(error: BaseException) -> str:
-    """The cause at the bottom of an error of a connection, in a few words."""
+    """The innermost cause of a connection's error, in a few words, such as "Connection refused"."""
     while (inner := error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__) is not None:
         error = inner
     said = error.strerror if isinstance(error, OSError) else None

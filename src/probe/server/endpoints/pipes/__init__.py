@@ -1,1 +1,1 @@
-"""The wires of connections that carry all messages both ways: WebSockets and standard streams."""
+"""Wires that carry all messages of a connection in both directions: WebSockets and standard streams."""

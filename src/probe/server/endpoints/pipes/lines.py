@@ -1,4 +1,4 @@
-"""Messages as lines of a byte stream, and the standard streams of this process as such a pair of streams.
+"""Messages as lines of a byte stream, and the standard streams of this process as two such streams.
 
 2026-07-28 basic/transports/stdio: "Messages are delimited by newlines, and MUST NOT contain embedded newlines."
 """
@@ -25,14 +25,14 @@ _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class StreamsClosedError(Exception):
-    """The process was started without standard input or output; the message is one line for a person."""
+    """The process was started without standard input or output; the message is one line for the user."""
 
 
 class LineWire:
-    """A `Wire` over any two byte streams: one message per line, which ends with LF or CRLF. Empty lines say nothing.
+    """A `Wire` over any two byte streams: one message per line, with LF or CRLF at its end. Empty lines are skipped.
 
-    Does not close the streams. A message has at most `max_bytes` bytes, its line end not counted. `facts` hears of how
-    the streams end, and of lines that are not as they should be.
+    Does not close the streams. A message has at most `max_bytes` bytes without its line end. `facts` records the ends
+    of the streams and malformed lines.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class LineWire:
 
     @property
     def closed(self) -> Closed | None:
-        """The end of the connection: only the process that started this one can cause it."""
+        """The end of the connection. Only the parent process can end it."""
         return Closed(None, "client") if self._over else None
 
     def opened(self, recorder: Recorder) -> None:
-        """The connection is in the log."""
+        """The connection is recorded."""
         self._facts.opened(recorder)
 
     async def receive(self) -> bytes | None:
-        """The next line; what stands before the end of the stream without a line end is one, too.
+        """The next line; at the end of the stream also the last bytes without a line end.
 
-        Raises `TooLargeError` for a line that is too long, as soon as it is. None also when the stream broke, and then
-        a line without an end is forgotten: it may have been torn.
+        Raises `TooLargeError` as soon as a line is too long. Returns None also if the stream broke; an incomplete line
+        is dropped then, since it may have been torn.
         """
         await trio.lowlevel.checkpoint()
         while (line := self._lines.take()) is None and not self._over:
@@ -80,12 +80,12 @@ class LineWire:
             self._facts.note_once("end_of_input")
 
     async def send(self, message: bytes) -> None:
-        """Send one line. Raises `OSError` when the peer has gone, and for all that would follow a torn line."""
+        """Send one line. Raises `OSError` if the peer has gone, and for each message after a torn line."""
         assert b"\n" not in message, "wire.jsonrpc.encode makes one line"
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._broken:
             raise BrokenPipeError("the stream broke, or broke off, in the line before")
-        # A task that is cancelled within `send_all` cannot know how much of the line has left.
+        # A task that is cancelled within `send_all` cannot know how many bytes were sent.
         self._broken = True
         try:
             await self._sink.send_all(message + b"\n")
@@ -96,31 +96,31 @@ class LineWire:
 
 
 class _LineCutter:
-    """Cuts bytes into lines. Holds a line that is not too long, and what came with its end.
+    """Cuts bytes into lines. Holds one line up to the size limit, and the bytes received with its end.
 
-    `note` hears of line ends and lines that are not as they should be.
+    `note` records line ends and malformed lines.
     """
 
     def __init__(self, most: int, note: Callable[[StdioChange], None]) -> None:
         self._most = most
         self._note = note
         self._rest = bytearray()
-        # Up to where there is no newline, so that a long line in many pieces is not searched again for each.
+        # The newline search continues here, so that a long line in many pieces is searched once.
         self._searched = 0
         self._skipping = False
 
     def feed(self, piece: bytes | bytearray) -> None:
-        """Add bytes. The caller then takes messages until there are none left."""
+        """Add bytes. The caller then calls `take` until it returns None."""
         self._rest += piece
 
     def end(self) -> None:
-        """No more bytes will come: what is left is a line."""
+        """No more bytes will come: the remaining bytes are a line."""
         if self._rest:
             self._note("no_final_newline")
             self._rest += b"\n"
 
     def take(self) -> bytes | None:
-        """The next whole line that is not empty; None when there is none. Raises `TooLargeError` once per line."""
+        """The next whole line that is not empty, or None. Raises `TooLargeError` once per line."""
         while (line := self._cut()) is not None:
             if self._skipping:
                 self._skipping = False
@@ -132,7 +132,7 @@ class _LineCutter:
                 self._note("empty_line")
         if self._skipping:
             self._forget()
-        # One more byte may be the CR of a line that has just the size.
+        # One more byte may be the CR of a line with exactly the largest size.
         elif len(self._rest) > self._most + 1:
             self._skipping = True
             error = TooLargeError(bytes(self._rest[:SHOWN_BYTES]), len(self._rest), self._most)
@@ -159,18 +159,18 @@ class _LineCutter:
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[ReceiveStream, SendStream]]:
-    """Take standard input and output away from everybody else, for the rest of this process's life.
+    """Take over standard input and output for the rest of this process's life.
 
-    From here on whoever reads standard input finds it empty, and what any code or child process writes to standard
-    output goes to standard error: "The server MUST NOT write anything to its stdout that is not a valid MCP message."
-    The block owns the streams that it gets; they are closed at its end, and what they share with other processes is
-    blocking again if it was before. Raises `StreamsClosedError`.
+    From now on other code finds standard input empty, and output of other code or child processes to standard output
+    goes to standard error: "The server MUST NOT write anything to its stdout that is not a valid MCP message." The
+    block owns the two streams. They are closed at its end, and files shared with other processes become blocking again
+    if they were blocking before. Raises `StreamsClosedError`.
     """
-    # Not the descriptors: something else may be open where there was nothing at the start.
+    # Not the descriptors: a later file may have the number of a stream that was closed at the start.
     if sys.__stdin__ is None or sys.__stdout__ is None:
         raise StreamsClosedError("standard input and standard output must be open")
     with ExitStack() as opened:
-        # Last made, first closed: where both are one socket, the first has seen how it was.
+        # The last one is closed first: if both are one socket, the first one has seen its original mode.
         source = _stream(opened, _own(_STDIN, os.O_RDONLY))
         sink = _stream(opened, _own(_STDOUT, os.O_WRONLY))
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -181,16 +181,16 @@ def standard_streams() -> Iterator[tuple[ReceiveStream, SendStream]]:
 
 
 def _own(fd: int, flags: int) -> int:
-    """A private descriptor of a standard stream."""
+    """Make a private descriptor of a standard stream."""
     if os.isatty(fd):
-        # A terminal is opened again: otherwise the shell and standard error would stop blocking with it.
+        # A terminal is opened again: otherwise the shell and standard error would become non-blocking too.
         with suppress(OSError):
             return os.open(os.ttyname(fd), flags | os.O_NOCTTY)
     return os.dup(fd)
 
 
 def _stream(opened: ExitStack, fd: int) -> FdStream:
-    # trio warns of files on disk, as they are never "not ready"; for this use, that is the same as always ready.
+    # trio warns about files on disk, as they are never "not ready"; here that means always ready.
     stream = FdStream(fd)
     opened.callback(stream.close)
     return stream

@@ -1,4 +1,4 @@
-"""Facts about the standard streams and their process, for the event log."""
+"""Events of the standard streams and of their process, for the event log."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SIGNALS: Final[Mapping[int, StdioChange]] = {
     signal.SIGHUP: "SIGHUP",
 }
 
-# Node.js hands a child its signal at once, and closes the child's input on the next turn of its loop.
+# Node.js sends a child its signal at once, and closes the child's input on the next turn of its event loop.
 _LOOK_S: Final = 0.1
 
 
 class StdioFacts:
-    """Records facts about one connection on standard streams, from the moment when that is `opened`.
+    """Records events of one connection on standard streams after `opened`.
 
-    `stderr_lines` gives how many lines this process has written to standard error.
+    `stderr_lines` returns the number of lines that this process has written to standard error.
     """
 
     def __init__(self, stderr_lines: Callable[[], int] = int) -> None:
@@ -35,11 +35,11 @@ class StdioFacts:
         self._input_ended = trio.Event()
 
     def opened(self, recorder: Recorder) -> None:
-        """The connection is open; the cause of the recorder is its `connection.opened`."""
+        """The connection is open; the recorder's cause is its `connection.opened`."""
         self._recorder = recorder
 
     def note(self, what: StdioChange, status: int | None = None) -> None:
-        """Record something. `status` is the exit status, at `exit`."""
+        """Record a change. `status` is the exit status, for `exit`."""
         if self._recorder is not None:
             self._noted.add(what)
             if what == "end_of_input":
@@ -47,18 +47,19 @@ class StdioFacts:
             self._recorder.append(StdioChanged(what, os.getpid(), status, self._stderr_lines()))
 
     def note_once(self, what: StdioChange, status: int | None = None) -> None:
-        """Record something, unless it is recorded already."""
+        """Record a change unless it is recorded already."""
         if what not in self._noted:
             self.note(what, status)
 
     def signalled(self, number: int) -> None:
-        """A signal came that ends this process."""
+        """The process got a signal to end."""
         self.note(_SIGNALS[number])
 
     async def input_looked_at(self) -> None:
-        """Returns once the input has ended, or not within a tenth of a second.
+        """Return when the input has ended, or after a tenth of a second.
 
-        A client that closes its end and signals at once is not one that only signals; the two can arrive in any order.
+        A client may close its end and signal at once, and the two can arrive in either order. It differs from a client
+        that only signals.
         """
         with trio.move_on_after(_LOOK_S):
             await self._input_ended.wait()

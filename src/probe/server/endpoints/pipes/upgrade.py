@@ -1,4 +1,4 @@
-"""The answer to a request for a WebSocket endpoint that asks for no WebSocket."""
+"""The answer to a plain request for a WebSocket endpoint."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from ..problem_details import RefusedError
 
 
 def upgrade_required(subprotocol: str) -> RefusedError:
-    """The answer to a request that wants no upgrade."""
+    """The answer to a request without an upgrade: 426, with the subprotocol to ask for."""
     return RefusedError(
         426,
         f'this is a WebSocket: connect by HTTP/1.1, with the subprotocol "{subprotocol}"',
-        # HTTP/2, which knows neither of them, leaves them out.
+        # Not sent with HTTP/2, where neither header exists.
         [(b"upgrade", b"websocket"), (b"connection", b"upgrade")],
     )

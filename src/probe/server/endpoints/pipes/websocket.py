@@ -1,7 +1,7 @@
 """`/ws`: MCP over WebSocket, one JSON-RPC message in each text frame.
 
-Everything about the handshake, frames and close codes is here; what the messages mean is `serve`'s business. The
-handshake is judged before the upgrade, so that a client learns by an HTTP status what is wrong with it.
+This module handles the handshake, frames and close codes; `serve` handles the messages. The handshake is checked before
+the upgrade, so that a client gets an HTTP status such as 403 for its mistake.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from .websocket_wire import WebSocketWire, has_no_frames
 SUBPROTOCOL = "mcp"
 
 Pace: TypeAlias = Callable[[Scope, int], float]
-"""Gives the seconds that a message of so many bytes has to wait by the rate limit of its client."""
+"""Returns the seconds that a message of so many bytes has to wait by its client's rate limit."""
 
 
 Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[Ending]]
-"""Serves the messages of a connection until it is over or is to be closed. Raises nothing for what a peer does."""
+"""Serves the messages of a connection until it is over or has to be closed.
+
+Raises no error for anything a peer does.
+"""
 
 
 class WebSocketEndpoint:
-    """`/ws` of one engine. At most `max_websockets` are open at a time; `wait_idle` tells when none is any more."""
+    """`/ws` of one engine, with at most `max_websockets` open connections. `wait_idle` returns when there is none."""
 
     def __init__(self, engine: ServedEngine, serve: Serve, pace: Pace) -> None:
         settings = engine.settings
@@ -53,7 +56,7 @@ class WebSocketEndpoint:
         return self._places.held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection, from its handshake to its end, or refuse an HTTP request that is no handshake."""
+        """Serve one connection from its handshake to its end, or refuse an HTTP request that is no handshake."""
         if scope["type"] == "http":
             await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL))
             return
@@ -78,9 +81,9 @@ class WebSocketEndpoint:
             await self._changed.park()
 
     def _judge(self, scope: Scope, exchange: Exchange) -> Peer:
-        """The peer of a good handshake, for which a place is taken. Raises `Rejection`."""
-        # Host and Origin first. A browser lets every page open a WebSocket to anywhere and knows no CORS for it, so
-        # this is all that keeps one from using a server on this machine.
+        """Check a handshake and take a place for its peer. Raises `Rejection`."""
+        # Host and Origin first. Browsers let every page open a WebSocket to any address, without CORS, so only this
+        # check keeps a foreign page from a server on this machine.
         self._policy.check(exchange.head)
         if SUBPROTOCOL not in scope["subprotocols"]:
             why = f'Bad Request: Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"'

@@ -19,13 +19,13 @@ def _at_once(_size: int) -> float:
 
 
 def has_no_frames(_note: NoteFrame) -> None:
-    """Does nothing, for a listener without the extension: it tells no frames."""
+    """The extension `frame_facts.FRAMES` for a listener without it."""
 
 
 class WebSocketWire:
-    """The `Wire` of one accepted WebSocket. `pace` says of each message how many seconds it has to wait by its size.
+    """The `Wire` of one accepted WebSocket. `pace` returns the seconds that a message of a given size has to wait.
 
-    `tell_frames` is the extension `frame_facts.FRAMES` of the listener, if it has that.
+    `tell_frames` is the listener's extension `frame_facts.FRAMES`, or `has_no_frames`.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class WebSocketWire:
         tell_frames: Callable[[NoteFrame], None] = has_no_frames,
     ) -> None:
         self.closed: Closed | None = None
-        """How the connection has ended, once `receive` has given None."""
+        """The end of the connection, set before `receive` returns None."""
         self._receive = receive
         self._send = send
         self._pace = pace
@@ -46,12 +46,12 @@ class WebSocketWire:
         self._due = 0.0
 
     def opened(self, recorder: Recorder) -> None:
-        """The connection is in the log."""
+        """The connection is recorded."""
         self._frames.opened(recorder)
         self._tell_frames(self._frames.note)
 
     async def receive(self) -> bytes | None:
-        """The next message, or None when the connection is over. Raises `WireBrokenError` for a binary one."""
+        """The next message, or None at the end of the connection. Raises `WireBrokenError` for a binary frame."""
         if self._waiting is None:
             self._waiting = await self._next()
             if self._waiting is None:
@@ -59,8 +59,8 @@ class WebSocketWire:
             self._due = trio.current_time() + self._pace(len(self._waiting))
         else:
             await trio.lowlevel.checkpoint()
-        # Kept meanwhile: whoever stops waiting for a message comes again.
-        # A sleep that is over at once raises and catches a `Cancelled`; a checkpoint lies behind this already.
+        # A receiver that is cancelled here finds the message again. A sleep that is over at once would raise and catch
+        # a `Cancelled`; both branches above had a checkpoint already.
         if self._due > trio.current_time():
             await trio.sleep_until(self._due)
         text, self._waiting = self._waiting, None
@@ -71,7 +71,7 @@ class WebSocketWire:
             return None
         event = await self._receive()
         if event["type"] == "websocket.disconnect":
-            # ASGI has no reason here; our listener gives one where it was not the client.
+            # ASGI has no reason here; our listener adds one if the server ended the connection.
             self.closed = Closed(event["code"], event.get("reason") or "client")
             return None
         text = event.get("text")
@@ -81,11 +81,11 @@ class WebSocketWire:
         return str(text)
 
     async def send(self, message: bytes) -> None:
-        """Send one message; returns when the socket has taken it. Raises `OSError` when it will not."""
+        """Send one message; returns when the socket has taken it. Raises `OSError` if it cannot."""
         await self._send({"type": "websocket.send", "text": message.decode()})
 
     async def close(self, code: int, why: str) -> Closed:
-        """Close, unless it is over: the peer has some seconds to answer. Messages that it still sends are dropped."""
+        """Close, unless it is over. The peer has some seconds to answer; its later messages are dropped."""
         await self._send({"type": "websocket.close", "code": code, "reason": why})
         while self.closed is None:
             try:
