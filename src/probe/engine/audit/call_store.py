@@ -1,6 +1,7 @@
-"""Queries of the audit: pages of tool calls, and single ones with their evidence, from memory or from the file.
+"""Queries of the audit: pages of tool calls, and single calls with their evidence, from memory or from the file.
 
-With a file, what is not written yet is laid over what it has, so that each call is there once, as it is now.
+With a file, unwritten calls are merged into its rows, so that each call is there once, in its present state. For
+example, c7 is in the file as running and has settled since: the row from memory replaces the row of the file.
 """
 
 from __future__ import annotations
@@ -28,23 +29,24 @@ from .unwritten import Unwritten
 
 _T = TypeVar("_T")
 
-# Questions to the file at the same time; each has a thread and a connection, and each is bounded in time. To look into
+# The number of simultaneous queries to the file. Each has a thread and a connection, and a bound on its time. Reading
+# rows takes the interpreter's lock from the protocol, so more threads would only take more of that.
 # rows takes the interpreter from everybody else, and more threads would only take more of it.
 _READERS: Final = 1
-# Digits of the largest number of a call.
+# The digits of the largest number of a call.
 _LONGEST_NUMBER: Final = 19
 
 
 def _with_evidence(row: bytes, entries: Iterable[tuple[int, bytes]], *, complete: bool) -> CallWithEvidence:
     entries = list(entries)
-    # The row has the id of the run, in which an entry with this place never changes: so its megabytes are not hashed.
+    # The row has the id of the run, and entries of a run never change: so their megabytes are not hashed.
     places = ",".join(str(place) for place, _ in entries)
     tag = blake2b(b"%b %d %b" % (row, complete, places.encode()), digest_size=16).hexdigest()
     return CallWithEvidence(row, complete, [body for _, body in entries], tag)
 
 
 class MemoryCalls:
-    """The newest calls of this run, as the observer's records have them."""
+    """The newest calls of this run, from the observer's records."""
 
     def __init__(self, run: str, observer: Observer, log: EventLog) -> None:
         self._run = run
@@ -70,12 +72,12 @@ class MemoryCalls:
         return None if record is None else await self.with_evidence(record, max_bytes)
 
     async def with_evidence(self, record: CallRecord, max_bytes: int) -> CallWithEvidence:
-        """The record as it is now, with those of its entries that are still in the log."""
+        """The present record, with the entries that are still in the log."""
         complete, entries = await self.evidence(record.call, max_bytes)
         return _with_evidence(record.encoded(), entries, complete=complete)
 
     async def evidence(self, call: str, max_bytes: int) -> tuple[bool, list[tuple[int, bytes]]]:
-        """Whether they are all there were, and those entries of a call that are still in the log, in order."""
+        """The entries of a call that are still in the log, in order, and whether these are all."""
         known = self._observer.call(call)
         places = [] if known is None else known.in_order()
         complete = known is not None and not known.cut
@@ -94,7 +96,7 @@ class MemoryCalls:
 
 
 class FileCalls:
-    """The calls of all runs that the file has, and those of this one that are not written yet."""
+    """The calls of all runs in the file, and the unwritten calls of this run."""
 
     def __init__(
         self, file: AuditFile, run: str, memory: MemoryCalls, unwritten: Unwritten, observer: Observer
@@ -110,7 +112,8 @@ class FileCalls:
         """See `CallStore.page`."""
         before = None if cursor is None else _number(cursor)
         self._observer.catch_up()
-        # Rows that are written from now on are in both; those pending now count as they are in memory. The file is read
+        # Rows that are written from now on are in both; the present pending ones count as they are in memory. The file
+        # is read afterwards, so it has all others.
         # afterwards, so it has everything else.
         pending, base = self._unwritten.pending(), self._file.base
         fresh = await search(pending, base, wanted, before, limit, max_bytes)
@@ -134,7 +137,7 @@ class FileCalls:
         return await self._together(known, kept, call, max_bytes)
 
     async def _known(self, call: str, max_bytes: int) -> CallWithEvidence | None:
-        """A call of this run as it is in memory; what waits to be written may have left the records."""
+        """A call of this run in memory. An unwritten call may have left the records."""
         self._observer.catch_up()
         pending = {record.call: record for record in self._unwritten.pending()}
         if call in pending:
@@ -142,7 +145,7 @@ class FileCalls:
         return await self._memory.get(call, max_bytes)
 
     async def _together(self, known: CallWithEvidence, kept: KeptRow, call: str, max_bytes: int) -> CallWithEvidence:
-        """A call of this run whose evidence is in the log no longer, or in the file not yet."""
+        """A call of this run with evidence that has left the log, or is not yet in the file."""
         _, entries = await self._memory.evidence(call, max_bytes)
         view = self._observer.call(call)
         together = dict(sorted({**dict(kept.entries), **dict(entries)}.items()))
@@ -151,13 +154,13 @@ class FileCalls:
 
     @asynccontextmanager
     async def closed(self) -> AsyncIterator[None]:
-        """Keep readers away from the file while the block lasts; those that asked before have their answer."""
+        """Keep readers away from the file for the block, after those that came before."""
         async with self._readers:
             yield
 
     async def _read(self, question: Callable[[], _T]) -> _T:
         try:
-            # A reader that goes leaves the thread behind, which is bounded in time.
+            # A cancelled reader leaves the thread behind; its time is bounded.
             return await in_thread(question, self._readers)
         except UNUSABLE as error:
             raise AuditUnreadableError(f"the audit file cannot be read now: {why(error)}") from None
@@ -172,14 +175,14 @@ def _number(cursor: str) -> int:
     number = whole_number(cursor, _LONGEST_NUMBER)
     if number is None:
         raise CursorError("the cursor must be `next` of a page before")
-    # Beyond the largest number of SQLite all is the same.
+    # Beyond SQLite's largest number, all cursors are equal.
     return min(number, 2**63 - 1)
 
 
 async def search(
     records: Iterable[CallRecord], base: int, wanted: CallFilter, before: int | None, limit: int, max_bytes: int
 ) -> Found:
-    """The first of the records below the number `before` that pass, newest first; others run meanwhile."""
+    """The first records below the number `before` that pass, newest first. Other tasks run in between."""
     below = [record for record in records if before is None or base + record.seq < before]
     found: list[tuple[int, bytes]] = []
     size, reached, turns = 0, None, Turns()
@@ -196,7 +199,7 @@ async def search(
 
 
 def _merged(one: Found, other: Found, limit: int) -> Found:
-    """Both as one: only down to where both have looked."""
+    """Merge two results, down to the number that both have reached."""
     floor = max((found.reached for found in (one, other) if found.reached is not None), default=None)
     rows = sorted((row for row in (*one.rows, *other.rows) if floor is None or row[0] >= floor), reverse=True)
     if len(rows) > limit:

@@ -1,4 +1,4 @@
-"""The claim on an audit file: the audit writes only its own files, one server at a time, and no others."""
+"""The claim on an audit file: the audit writes only its own files, and one server at a time writes a file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 
 from .schema import APPLICATION_ID
 
-# The first bytes of every SQLite 3 file, and where its header has the version of the schema and the application.
+# The first bytes of every SQLite 3 file, and the places of schema version and application in its header.
 _MAGIC: Final = b"SQLite format 3\0"
 _USER_VERSION: Final = slice(60, 64)
 _APPLICATION: Final = slice(68, 72)
 
 
 class AuditFileError(Exception):
-    """The file cannot be the audit's; it was left as it is. The message is one line that names it, `why` does not."""
+    """The file cannot be the audit's; it was not changed. The message is one line with its path, `why` has no path."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"the audit file {path} {why}")
@@ -24,11 +24,11 @@ class AuditFileError(Exception):
 
 
 def lock(path: Path) -> int:
-    """Take the lock beside a file; returns its descriptor, whose closing frees it.
+    """Take the lock beside a file. Returns its descriptor; to close that frees the lock.
 
-    Raises `AuditFileError` where another server has it, and `OSError`.
+    Raises `AuditFileError` if another server has it, and `OSError`.
     """
-    # Not the file itself: SQLite's own locks on it would be lost when a second descriptor of it is closed.
+    # Not on the file itself: SQLite's own locks on it would be lost when a second descriptor of it is closed.
     beside = path.with_name(path.name + "-lock")
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -43,11 +43,11 @@ def lock(path: Path) -> int:
 
 
 def check_header(path: Path, newest: int) -> None:
-    """Look at the file before SQLite does, which might finish what another program has begun in it.
+    """Check the file before SQLite opens it, since that might finish an interrupted transaction of another program.
 
     Raises as `check_owner`, and `OSError`.
     """
-    # A journal means that a transaction was cut off; what the file is, SQLite can tell once it has undone that.
+    # A journal means an interrupted transaction; SQLite knows the header only after it has undone that.
     if not path.exists() or path.with_name(path.name + "-journal").exists():
         return
     if not path.is_file():
@@ -66,7 +66,7 @@ def _number(field: bytes) -> int:
 
 
 def check_owner(path: Path, application: int, version: int, newest: int) -> None:
-    """Raise `AuditFileError` for a database of another program, or of a version after the `newest` that is known."""
+    """Raise `AuditFileError` for a database of another program, or of a version after `newest`."""
     if application not in (APPLICATION_ID, 0) or (application == 0 and version != 0):
         raise AuditFileError(path, "is the database of another program; the audit leaves it alone")
     if version > newest:

@@ -1,7 +1,7 @@
-"""The audit in a file: SQLite in WAL mode. Everything here blocks, and belongs into a thread.
+"""The audit in a file: SQLite in WAL mode. Everything here blocks, and must run in a thread.
 
-One server writes a file, which a lock beside it ensures; anybody may read. Each writing is one transaction, so that a
-server which dies leaves a whole file behind, without its last moments.
+A lock beside the file ensures that one server writes it; any process may read it. Each write is one transaction. So
+after a crash of the server the file is whole, and lacks only the calls of about the last second (`audit_flush_s`).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ...wire.jsonrpc import encode
 from .claim import AuditFileError, check_header, check_owner, lock
 from .schema import APPLICATION_ID, FORMAT, MIGRATIONS, RUN_SHIFT
 
-# How long a lock of another program is waited for within one attempt; the attempts go on.
+# The wait for a lock of another program within one attempt; further attempts follow.
 _BUSY_S: Final = 0.5
-# Rows that go in one writing, so that a smaller `audit_rows` or a long run does not hold up what is to be written.
+# Rows that one write removes, so that a smaller `audit_rows` or a long run does not delay new rows.
 _MOST_REMOVED: Final = 5000
-# Pages given back to the file system in one writing: 8 MB.
+# Pages that one write returns to the file system: 8 MB.
 _MOST_FREED: Final = 2000
-# Beyond it the WAL is cut back once it has been copied into the file, which a reader may keep from happening.
+# Above it the WAL is cut back once it has been copied into the file; a reader may prevent that.
 _WAL_BYTES: Final = 16 * 1024 * 1024
 
 FIELDS: Final = (
     *("run", "tool", "toolset", "outcome", "session", "client_name", "label", "era", "revision", "transport", "task"),
     "started_at",
 )
-"""The fields of a row that stand in columns of their own."""
+"""The fields of a row with columns of their own."""
 
 _UPSERT: Final = f"""
     INSERT INTO calls (number, id, complete, {", ".join(FIELDS)}) VALUES (?, ?, ?, {", ".join("?" * len(FIELDS))})
@@ -44,10 +44,10 @@ _UPSERT: Final = f"""
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One row as it is written: its place in the log, its id, `FIELDS`, the JSON, and what is new of its evidence.
+    """One row as it is written: its place in the log, its id, `FIELDS`, the JSON, and its new evidence.
 
     `entries` are pairs of a sequence number and the entry's JSON; some may have been written before. They are not
-    `complete` where some of them are lost, nor where what they continue (`continues`) is in the file no longer.
+    `complete` if some are lost, or if they continue entries (`continues`) that the file no longer has.
     """
 
     seq: int
@@ -60,9 +60,9 @@ class Written:
 
 
 class AuditDb:
-    """The writer of one file. Made by `open`; not to be used by two threads at the same time.
+    """The writer of one file. Made by `open`; used by one thread at a time.
 
-    Raises `sqlite3.Error` and `OSError` where the file cannot be used; nothing is then written of what was asked for.
+    Raises `sqlite3.Error` and `OSError` if the file cannot be used; the failed operation has then written no row.
     """
 
     def __init__(self, path: Path, lock: int, connection: sqlite3.Connection, run_number: int, rows: int) -> None:
@@ -77,7 +77,7 @@ class AuditDb:
     def open(
         cls, path: Path, run: str, started_at: float, migrations: Sequence[str] = MIGRATIONS, least_base: int = 0
     ) -> Self:
-        """Open or make the file, bring it to the present version, and enter this run, with a `base` not below that.
+        """Open or make the file, bring it to the present version, and add this run, with at least the given `base`.
 
         Calls that an earlier run left running become `lost`. Raises `AuditFileError` for a file that is not the
         audit's, that is newer than this program, or that another server writes.
@@ -98,7 +98,7 @@ class AuditDb:
             raise
 
     def close(self) -> None:
-        """Close the file; another server may then have it."""
+        """Close the file, and free its lock for another server."""
         try:
             self._connection.close()
         finally:
@@ -106,12 +106,12 @@ class AuditDb:
 
     @property
     def in_place(self) -> bool:
-        """Whether the file still stands under its name: into one that was deleted SQLite goes on writing unseen."""
+        """True if the file still has its name. SQLite would write on into a deleted file without an error."""
         return _identity(self._path) == self._file
 
     @property
     def is_long(self) -> bool:
-        """Whether the WAL is beyond its bound: somebody has always been reading what it has."""
+        """True if the WAL is above its bound, because some reader was always active."""
         try:
             return self._path.with_name(self._path.name + "-wal").stat().st_size > _WAL_BYTES
         except FileNotFoundError:
@@ -128,7 +128,7 @@ class AuditDb:
             rows = self._rows + sum(self._write(cursor, item) for item in batch)
             left = rows - _remove_oldest(cursor, min(rows - most_rows, _MOST_REMOVED))
             while most_bytes is not None and rows - left < _MOST_REMOVED:
-                # So many rows have these bytes on the average; a few large ones show at the next look.
+                # The number of rows with these bytes on average; the next round corrects for a few large ones.
                 used = _used_bytes(cursor)
                 count = -(-left * max(0, used - most_bytes) // used)
                 removed = _remove_oldest(cursor, min(count, _MOST_REMOVED))
@@ -137,7 +137,7 @@ class AuditDb:
                     break
         self._rows = left
         if left < rows:
-            # It takes a step for each page, and has no columns: `execute` would take the first one only.
+            # The pragma takes a step for each page and returns no columns: `execute` would do one step only.
             cursor.executescript(f"PRAGMA incremental_vacuum({_MOST_FREED})")
 
     def _write(self, cursor: sqlite3.Cursor, item: Written) -> int:
@@ -165,12 +165,12 @@ def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[st
     if application == 0:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
             raise AuditFileError(path, "is the database of another program; the audit leaves it alone")
-        # Before the first table: later it would need the whole file to be written anew.
+        # Before the first table: a later change would rewrite the whole file.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     if version < len(migrations):
         _migrate(connection, version, migrations)
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    # In WAL mode that is enough for a file that is whole after a crash of the machine, too.
+    # In WAL mode this keeps the file whole also after a crash of the machine.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}").fetchall()
 
@@ -181,12 +181,12 @@ def _pragma(on: sqlite3.Connection | sqlite3.Cursor, name: str) -> int:
 
 
 def _used_bytes(cursor: sqlite3.Cursor) -> int:
-    """The bytes of the file, without the pages that are free."""
+    """The bytes of the file without its free pages."""
     return (_pragma(cursor, "page_count") - _pragma(cursor, "freelist_count")) * _pragma(cursor, "page_size")
 
 
 def _migrate(connection: sqlite3.Connection, version: int, migrations: Sequence[str]) -> None:
-    """All steps in one transaction: a file is of one version or of the other."""
+    """Do all steps in one transaction: the file has either the old version or the new one."""
     cursor = connection.cursor()
     with _transaction(cursor):
         for statements in migrations[version:]:
@@ -203,14 +203,14 @@ def _transaction(cursor: sqlite3.Cursor) -> Iterator[None]:
         yield
         cursor.execute("COMMIT")
     except BaseException:
-        # Some errors, such as a full disk, have ended it already.
+        # Some errors, such as a full disk, have ended the transaction already.
         if cursor.connection.in_transaction:
             cursor.execute("ROLLBACK")
         raise
 
 
 def _begin_run(connection: sqlite3.Connection, run: str, started_at: float, least: int) -> tuple[int, int]:
-    """The number of the run, `least` or more where it is new here, and how many rows there are."""
+    """The number of the run, at least `least` for a new run, and the number of rows."""
     cursor = connection.cursor()
     with _transaction(cursor):
         _settle_lost(cursor, run)
@@ -235,14 +235,15 @@ def _settle_lost(cursor: sqlite3.Cursor, run: str) -> None:
 
 
 def _lost(row: bytes) -> bytes:
-    # Before its arguments a row has no JSON in JSON, so these quotes are no part of a string. The rest is the
+    # Before its arguments, a row has no JSON within JSON, so these quotes are not part of a string. The rest is the
+    # client's JSON, and stays as it is.
     # client's, and stays as it is.
     head, name, rest = row.partition(b',"arguments":')
     return encode({**from_json(head + b"}"), "outcome": "lost"})[:-1] + name + rest
 
 
 def _remove_oldest(cursor: sqlite3.Cursor, count: int) -> int:
-    """Returns how many went."""
+    """Remove the oldest rows; returns how many."""
     if count <= 0:
         return 0
     (upto,) = cursor.execute(

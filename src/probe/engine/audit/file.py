@@ -1,4 +1,4 @@
-"""The audit's file through the life of a server: opened, lost, opened anew. Everything here blocks."""
+"""The audit's file during the life of a server: opened, lost, opened again. Everything here blocks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Final
 
 from .db import AuditDb, Written
 
-# Errors after which the connection is as good as before: somebody else has the file, or there is no room.
+# Errors that leave the connection usable: another program has the lock, or there is no room.
 _PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL})
 
 
 class AuditFile:
-    """The file of one run, opened anew where it was lost. Used by one thread at a time, but for `abandon`.
+    """The file of one run, opened again after a loss. Used by one thread at a time, except `abandon`.
 
-    `base` plus the place in the log is the number of a call of this run. It never becomes less, so that a page goes on
-    where it was also in a file that was made anew.
+    The number of a call of this run is `base` plus its place in the log. `base` never decreases, so a cursor stays
+    valid after the file was made anew.
     """
 
     def __init__(self, path: Path, run: str, started_at: float) -> None:
@@ -32,7 +32,7 @@ class AuditFile:
         self._abandoned = False
 
     def ensure(self) -> bool:
-        """Have the file open; returns whether it had to be opened, and so may lack what was written before.
+        """Open the file unless it is open. Returns True if it was opened now, and so may lack earlier rows.
 
         Raises as `AuditDb.open`.
         """
@@ -46,9 +46,9 @@ class AuditFile:
             return True
 
     def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> bool:
-        """Write to the file, which is open; returns whether it is time to `shorten` it.
+        """Write to the open file; returns True if it should be shortened (`shorten`).
 
-        Raises `sqlite3.Error` and `OSError`; nothing is written then.
+        Raises `sqlite3.Error` and `OSError`, and has then written no row.
         """
         with self._used():
             assert self._db is not None, "the owner calls `ensure` first"
@@ -62,7 +62,7 @@ class AuditFile:
             return self._db.is_long
 
     def shorten(self) -> None:
-        """Cut back the WAL, if the file is open and nobody reads it. Raises `sqlite3.Error`."""
+        """Cut back the WAL, if the file is open and has no readers. Raises `sqlite3.Error`."""
         with self._used():
             if self._db is not None:
                 self._db.shorten()
@@ -73,7 +73,7 @@ class AuditFile:
             self._close()
 
     def abandon(self) -> None:
-        """Close the file for good: at once, or at the end of the work that a thread is at, which nobody waits for.
+        """Close the file for good: at once, or at the end of the work of another thread, without waiting for that.
 
         Any thread may call it. Raises `sqlite3.Error` and `OSError`.
         """

@@ -1,4 +1,4 @@
-"""The calls that are kept: the questions for them and the answers."""
+"""The interface to the kept calls: queries and their results."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ...views.call_filter import CallFilter
 
 
 class CursorError(ValueError):
-    """A cursor is none that this server has given."""
+    """The cursor is not one of this server."""
 
 
 class AuditUnreadableError(Exception):
-    """The file cannot be read now, or not in time; the message says why."""
+    """The file cannot be read now, or not in time; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRows:
     """Rows in JSON, the newest first. `next` is the cursor of the next page, None at the end.
 
-    A page may be short, even empty, when a filter passes little.
+    A page may be short, even empty, if a filter passes few rows.
     """
 
     rows: list[bytes]
@@ -29,9 +29,9 @@ class CallRows:
 
 @dataclass(frozen=True, slots=True)
 class CallWithEvidence:
-    """A row in JSON, and the entries of the log that belong to it; not `complete` where there were more.
+    """A row in JSON, and the log's entries of its call; not `complete` if there were more.
 
-    `tag` is another one where anything of it is.
+    `tag` differs if any of these differs.
     """
 
     row: bytes
@@ -41,17 +41,17 @@ class CallWithEvidence:
 
 
 class CallStore(Protocol):
-    """Answers questions about tool calls."""
+    """Answers queries for tool calls."""
 
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
-        """At most `limit` rows that pass, newest first, from a cursor on.
+        """At most `limit` rows that pass the filter, newest first, from a cursor on.
 
         `max_bytes` ends the page early, but never before its first row. Raises `CursorError` and
         `AuditUnreadableError`.
         """
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """One call by its id, whole or without the run where it is of this one; evidence up to `max_bytes`.
+        """One call by its id, such as `RUN.c7`, or `c7` for this run; evidence up to `max_bytes`. None if unknown.
 
         Raises `AuditUnreadableError`.
         """

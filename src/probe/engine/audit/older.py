@@ -1,9 +1,9 @@
-"""Rows and entries that an earlier version has written into the audit's file, in the form of today.
+"""Rows and entries of earlier versions in the audit's file, in the present form.
 
     format 1   a row has no `label`. An entry has `pair` in place of `cause`, with the same meaning, and only those
                members of its context that its kind had as fields. A `dispatch.cancelled` has `cause` in place of `by`.
 
-Fields that kinds have got since are missing in such an entry. Nothing else changes: stored JSON keeps its bytes.
+Such an entry lacks newer fields of its kind. All else is unchanged: stored JSON keeps its bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ...log.context import Context
 
 
 def row_as_now(row: bytes) -> bytes:
-    """A row of format 1 as one of today."""
+    """A row of format 1 in the present form."""
     return b'{"label":null,' + row[1:]
 
 
 def entry_as_now(entry: bytes) -> bytes:
-    """An entry of format 1 as one of today."""
+    """An entry of format 1 in the present form."""
     value = from_json(entry)
     if value["kind"] == "dispatch.cancelled":
         entry = _renamed(entry, b"cause", b"by")
@@ -29,5 +29,5 @@ def entry_as_now(entry: bytes) -> bytes:
 
 
 def _renamed(entry: bytes, old: bytes, new: bytes) -> bytes:
-    # A quotation mark inside a string is escaped, and stored JSON stands last: so the first place is the member itself.
+    # Quotation marks inside strings are escaped, and stored JSON is last: so the first match is the member itself.
     return entry.replace(b',"%b":' % old, b',"%b":' % new, 1)

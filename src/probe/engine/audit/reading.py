@@ -1,6 +1,6 @@
-"""Reads the file of the audit, on a connection of its own for each question. Everything here blocks.
+"""Reads the file of the audit, on one connection for each query. Everything here blocks.
 
-Each raises `sqlite3.Error` where the file cannot be read, or not within its time.
+Each function raises `sqlite3.Error` if the file cannot be read, or not within its time.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from ...views.call_filter import CallFilter, Condition
 from .older import entry_as_now, row_as_now
 from .schema import FORMAT, RUN_SHIFT
 
-# One question may take so long: enough for a million rows on a slow disk, little for a person who waits.
+# The time for one query, in seconds: enough for a million rows on a slow disk, and not too long for a person.
 _SECONDS: Final = 5.0
-# Steps of SQLite's machine between two looks at the clock: about a millisecond.
+# Steps of SQLite's machine between two comparisons with the clock: about a millisecond.
 _STEPS: Final = 10_000
 MOST_READ: Final = 2000
-"""Rows that are looked into for one page; where the filter passes less, the next page goes on."""
+"""Rows that are read for one page. If the filter passes few of them, the next page goes on."""
 
-# The same for their bytes, and for the seconds from the first one on.
+# Further bounds for one page: the bytes of the rows, and seconds from the first row on.
 _MOST_READ_BYTES: Final = 16 * 1024 * 1024
 _LOOKING_S: Final = 1.0
-# To look into rows is work for the interpreter, which the thread of the protocol would get every 5 ms only. After so
+# To read rows takes the interpreter's lock, and the protocol's thread would get it every 5 ms only. So after this many
+# bytes the reader sleeps for a moment; this adds a fifth to the time.
 # many bytes it is left alone for a moment, and that takes a fifth of the time.
 _TURN_BYTES: Final = 32 * 1024
 _TURN_S: Final = 0.0001
-# Above every number of a call.
+# Above the number of every call.
 _BEYOND: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows with their numbers, newest first. All above `reached` were considered; None: all there are."""
+    """Rows with their numbers, newest first. All above `reached` were considered; None: all rows were."""
 
     rows: list[tuple[int, bytes]]
     reached: int | None
@@ -45,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class KeptRow:
-    """One call as the file has it; `entries` are its evidence with their sequence numbers, in order."""
+    """One call in the file; `entries` are its evidence with their sequence numbers, in order."""
 
     row: bytes
     complete: bool
@@ -55,7 +56,7 @@ class KeptRow:
 def page(
     path: Path, wanted: CallFilter, before: int | None, limit: int, max_bytes: int, skip: Collection[int] = frozenset()
 ) -> Found:
-    """At most `limit` rows below the number `before` that pass, without those to `skip`.
+    """At most `limit` rows below the number `before` that pass the filter, without those in `skip`.
 
     `max_bytes` ends the page early, but never before its first row.
     """
@@ -68,7 +69,7 @@ def page(
 
 
 def _first_of_now(connection: sqlite3.Connection) -> int:
-    """Calls below this number are of runs that wrote an earlier format: runs only follow each other."""
+    """The first number of the present format. Runs follow each other, so calls below it have an earlier one."""
     (run,) = connection.execute("SELECT min(number) FROM runs WHERE format >= ?", (FORMAT,)).fetchone()
     return _BEYOND if run is None else int(run) << RUN_SHIFT
 
@@ -78,22 +79,22 @@ def _collect(
 ) -> Found:
     found: list[tuple[int, bytes]] = []
     size, reached = 0, None
-    looking = _Looking() if inside.looks_inside else None
+    bounds = _PageBounds() if inside.looks_inside else None
     for number, row in rows:
         full = len(found) == limit or (bool(found) and size + len(row) > max_bytes)
-        if full or (looking is not None and looking.enough):
+        if full or (bounds is not None and bounds.enough):
             return Found(found, reached)
         reached = number
-        if looking is not None:
-            looking.at(row)
+        if bounds is not None:
+            bounds.at(row)
         if number not in skip and inside.matches_row(row):
             found.append((number, row))
             size += len(row)
     return Found(found, None)
 
 
-class _Looking:
-    """How much was looked into for one page."""
+class _PageBounds:
+    """The rows that were read for one page."""
 
     def __init__(self) -> None:
         self._until = time.monotonic() + _LOOKING_S
@@ -103,12 +104,12 @@ class _Looking:
 
     @property
     def enough(self) -> bool:
-        """Whether the next page should go on; there is something in each."""
+        """True if the next page should go on. Each page reads at least one row."""
         much = self._rows >= MOST_READ or self._bytes > _MOST_READ_BYTES or time.monotonic() > self._until
         return self._rows > 0 and much
 
     def at(self, row: bytes) -> None:
-        """One more; others have their turn."""
+        """Count one more row, and let other threads run."""
         self._rows += 1
         self._bytes += len(row)
         if self._bytes - self._turn > _TURN_BYTES:
@@ -125,7 +126,7 @@ def _query(conditions: tuple[Condition, ...], before: int | None) -> tuple[str, 
         part, bound = _compared(condition) if condition.operator != "in" else _among(condition)
         parts.append(part)
         values += bound
-    # The outer table of a CROSS JOIN is the left one: rows are read only where all conditions hold.
+    # The outer table of a CROSS JOIN is the left one: only rows that meet all conditions are read.
     where = " AND ".join(parts)
     query = f"""
         SELECT calls.number, rows.row FROM calls CROSS JOIN rows ON rows.number = calls.number
@@ -135,9 +136,9 @@ def _query(conditions: tuple[Condition, ...], before: int | None) -> tuple[str, 
 
 
 def _compared(condition: Condition) -> tuple[str, list[str | float]]:
-    """A condition with a range of numbers beside it, whose order is nearly the same: rows outside it are not looked at.
+    """A condition, with a range of numbers for it: numbers have nearly the same order, so other rows are not read.
 
-    The plus keeps the index of the times out of it, whose rows would have to be sorted by their numbers.
+    The plus excludes the index of the times, since its rows would have to be sorted by number.
     """
     field, operator, value = condition.field, condition.operator, condition.values[0]
     assert value is not None, "nothing is compared with null"
@@ -147,7 +148,7 @@ def _compared(condition: Condition) -> tuple[str, list[str | float]]:
 
 
 def _among(condition: Condition) -> tuple[str, list[str | float]]:
-    """One value is found by its index, in the order of the numbers; of several the rows would have to be sorted."""
+    """A single value uses its index, in the order of numbers; with several, the rows would have to be sorted."""
     field, given = f"calls.{condition.field}", [value for value in condition.values if value is not None]
     if condition.values == (None,):
         return f"{field} IS NULL", []
@@ -158,7 +159,7 @@ def _among(condition: Condition) -> tuple[str, list[str | float]]:
 
 
 def find(path: Path, id: str, max_bytes: int) -> KeptRow | None:
-    """One call by its whole id; of its evidence the first `max_bytes`, and then it is not complete."""
+    """One call by its whole id, with the first `max_bytes` of its evidence; with more it is not complete."""
     with _reading(path) as connection:
         known = connection.execute("SELECT number, complete FROM calls WHERE id = ?", (id,)).fetchone()
         if known is None:
@@ -185,7 +186,7 @@ def _first_bytes(evidence: sqlite3.Cursor, max_bytes: int) -> tuple[list[tuple[i
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that sees one moment of the file, that cannot write, and that gives up in time."""
+    """A read-only connection with one snapshot of the file and a bound on its time."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1, isolation_level=None)
     try:
         until = time.monotonic() + _SECONDS

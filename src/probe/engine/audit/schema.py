@@ -1,30 +1,31 @@
 """The schema of the audit file, and the migration of an older one.
 
-The fields that filters ask for stand in `calls`, apart from the rows themselves, so that all of them are read quickly.
+Filters use columns of `calls`. The rows themselves are in another table, so that `calls` is small and quick to read.
 
-    runs        one life of a server, and the version of the format in which its rows and entries are written
-    calls       what filters ask for, of each row
+    runs        one life of a server, and the version of the format of its rows and entries
+    calls       the columns for filters, one row for each call
     rows        the rows, in JSON
-    evidence    entries of the log that belong to a call, in JSON
+    evidence    the log's entries of a call, in JSON
 
-`number` orders the calls of all runs: the number of the run, and within it the place in the log.
+`number` orders the calls of all runs: the number of the run times 2^40, plus the place in the log. For example, a call
+that begins with entry 17 of run 3 has the number 3 * 2^40 + 17.
 
-Rows of an earlier version are never written anew, because a file may have gigabytes of them. They stay byte for byte,
-and `audit_reading` shows them in the form of today (`audit_older`).
+Rows of an earlier version are not rewritten, because a file may have gigabytes of them. They keep their bytes, and
+`audit.reading` returns them in the present form (`audit.older`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Runs below a million million entries each, and eight million runs, in the 63 bits of a key.
+# Room for 10^12 entries in each run, and for eight million runs, in the 63 bits of a key.
 RUN_SHIFT = 40
 
 FORMAT = 2
 """The format of rows and entries in the file. In format 1 rows have no `label`, and entries have no `cause`."""
 
 APPLICATION_ID = 0x4D435041
-"""`MCPA` in the header of the file says whose it is."""
+"""`MCPA` in the header marks the audit's files."""
 
 MIGRATIONS: Sequence[str] = (
     """
@@ -64,4 +65,4 @@ MIGRATIONS: Sequence[str] = (
     CREATE INDEX calls_label ON calls (label, number);
     """,
 )
-"""The one at place n makes version n + 1 of version n. A released one is never changed, only followed."""
+"""The script at place n changes version n to n + 1. A released one never changes; new ones follow it."""

@@ -1,4 +1,4 @@
-"""The state of the audit, as pages and telemetry show it."""
+"""The state of the audit, for pages and telemetry."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
-    """The place where calls are kept. `failing` says since when and `why` a file cannot be written.
+    """The state of the audit. While it is `failing`, the file cannot be written `since` then; `why` has the reason.
 
-    `lost` rows had no room while it could not be, and are not in it.
+    `lost` rows had no room in that time, and are not in the file.
     """
 
     store: Literal["memory", "file"]

@@ -1,4 +1,16 @@
-"""Tool calls of which something has not been written yet."""
+"""Tool calls with changes that are not written yet.
+
+A call moves between these tables, by its id:
+
+    _waiting    has changes to write
+    _taken      in the batch that is being written
+    _written    how much of it the file has
+    _running    its end is not written
+    _dropped    had to leave `_waiting` at its bound
+
+For example, c7 begins: it waits. A batch takes it and `commit` moves it to `_written`. It settles, `note` makes it wait
+again, and the next `commit` removes it from `_running`. If the batch fails, `put_back` makes it wait again instead.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +21,7 @@ from ...views.records import CallRecord, Records
 
 
 class _Progress(NamedTuple):
-    """How much of a call has been written: so many entries of its evidence, and whether its outcome."""
+    """The written part of a call: the number of its entries, and whether its outcome is written."""
 
     entries: int
     settled: bool
@@ -19,12 +31,12 @@ _NOTHING = _Progress(0, False)
 
 
 class Unwritten:
-    """The calls that one writer has still to write. At most `most` wait; the one that waits longest makes room.
+    """The calls with unwritten changes. At most `most` wait; a further one drops the one that waits longest.
 
-    A call that runs is held until its end is written, though the records have forgotten it meanwhile: `sweep` finds
-    that end in its record, whoever else has heard of it. A call that made room comes back with its next change, or once
-    there is room, while the records have it. `lost` counts those that settled and neither wait nor are written. Of the
-    calls that run, twice as many as may wait are held; one whose end was missed would be held for ever.
+    A running call is kept until its end is written, even if the records have dropped it: `sweep` finds the end in its
+    record without a note. A dropped call comes back with its next change, or once there is room, if the records still
+    have it. `lost` counts dropped calls with an unwritten outcome. At most 2 * `most` running calls are kept, since a
+    call with a missed end would stay for ever.
     """
 
     def __init__(self, records: Records, most: int) -> None:
@@ -34,7 +46,7 @@ class Unwritten:
         self._waiting: OrderedDict[str, CallRecord] = OrderedDict()
         self._taken: dict[str, tuple[CallRecord, _Progress]] = {}
         self._written: OrderedDict[str, _Progress] = OrderedDict()
-        # The records that made room, and whether they count as lost.
+        # The dropped calls, and whether they count as lost.
         self._dropped: OrderedDict[str, bool] = OrderedDict()
         self.lost = 0
 
@@ -43,7 +55,7 @@ class Unwritten:
         return len(self._waiting)
 
     def note(self, call: str) -> None:
-        """An entry of the log belongs to this call, which the records have taken already."""
+        """The log has a new entry of this call, and the records have it already."""
         record = None if call in self._waiting else self._find(call)
         if record is not None:
             self._wait(record)
@@ -61,19 +73,19 @@ class Unwritten:
         self._waiting[record.call] = record
 
     def missed(self) -> None:
-        """Entries of any call that ran may be missing, so its evidence in the file is no longer complete."""
+        """Entries of running calls may be missing, so their evidence in the file is no longer complete."""
         for call in list(self._running):
             self.note(call)
 
     def sweep(self) -> None:
-        """Have wait what ended without a note, and what made room before, as far as there is room now."""
+        """Make calls wait that ended without a note, and dropped ones if there is room."""
         for call in [call for call, record in self._running.items() if record.outcome is not None]:
             self.note(call)
         back = {call: record for call in self._dropped if (record := self._find(call)) is not None}
         room = max(0, self._most - len(self._waiting))
         for call in [*back][::-1][:room]:
             self._wait(back[call])
-            # They waited longest.
+            # They have waited longest.
             self._waiting.move_to_end(call, last=False)
 
     def _make_room(self) -> None:
@@ -85,14 +97,14 @@ class Unwritten:
             self.lost += gone
             self._dropped[call] = gone
         if len(self._dropped) > 2 * self._most:
-            # A record that is nowhere any more cannot come back.
+            # A call without a record cannot come back.
             known = [(call, gone) for call, gone in self._dropped.items() if self._find(call) is not None]
             self._dropped = OrderedDict(known)
 
     def take(self) -> tuple[CallRecord, int] | None:
-        """The next call to write, and how many entries of its evidence were written before; None where none waits.
+        """The next call to write, and the number of its entries in the file; None if no call waits.
 
-        A call that was taken still counts as unwritten, until `commit`.
+        A taken call counts as unwritten until `commit`.
         """
         if not self._waiting:
             return None
@@ -102,29 +114,29 @@ class Unwritten:
         return record, written.entries
 
     def taken_as(self, record: CallRecord, entries: int) -> None:
-        """The record was taken as it is now, with so many entries of its evidence in all."""
+        """The record was taken as it is now, with this number of entries in all."""
         self._taken[record.call] = record, _Progress(entries, record.outcome is not None)
 
     def commit(self) -> None:
-        """All that was taken is written."""
+        """The taken calls are written."""
         for call, (_, progress) in self._taken.items():
             self._written[call] = progress
             self._written.move_to_end(call)
             if progress.settled:
                 self._running.pop(call, None)
                 if self._dropped.get(call):
-                    # It waited once more meanwhile, and had to make room; what is left is evidence.
+                    # It was dropped again meanwhile; only evidence is missing.
                     self.lost -= 1
                     self._dropped[call] = False
         self._taken.clear()
         while len(self._written) > self._most + len(self._running):
             call, progress = self._written.popitem(last=False)
             if call in self._running:
-                # Its first entries have long left the log, and would count as missing.
+                # Its first entries have left the log, and would count as missing.
                 self._written[call] = progress
 
     def put_back(self) -> None:
-        """Nothing that was taken is written."""
+        """The taken calls were not written: make them wait again."""
         taken = {call: record for call, (record, _) in self._taken.items()}
         for call in taken:
             self.lost -= self._dropped.pop(call, False)
@@ -133,7 +145,7 @@ class Unwritten:
         self._make_room()
 
     def forget_written(self) -> None:
-        """The calls that were written before may be gone: all that the records still have wait again."""
+        """The file may have lost its calls: make all calls in the records wait again."""
         self._written.clear()
         for record in [*self._records.newest_first()][::-1]:
             if record.call not in self._waiting:
@@ -141,7 +153,7 @@ class Unwritten:
         self._make_room()
 
     def pending(self) -> list[CallRecord]:
-        """The calls whose last state may not be written, the newest first."""
+        """The calls with changes that may not be written, the newest first."""
         taken = {call: record for call, (record, _) in self._taken.items()}
         dropped = {call: record for call in self._dropped if (record := self._find(call)) is not None}
         return sorted({**dropped, **taken, **self._waiting}.values(), key=lambda record: record.seq, reverse=True)

@@ -1,9 +1,9 @@
-"""The audit's writer: one service that brings tool calls and their evidence into a file, beside the protocol.
+"""The audit's writer: one service that writes tool calls and their evidence into a file, beside the protocol.
 
-    log -> observer: records, evidence -> what is unwritten -> a batch (encoded here, in pieces) -> a thread -> SQLite
+    log -> observer: records, evidence -> unwritten calls -> a batch (encoded here, in pieces) -> a thread -> SQLite
 
-Calls never wait for it. While the file cannot be written, what waits is bounded; the file is tried again, and the event
-log says since when and why.
+Calls never wait for it. While the file cannot be written, the unwritten calls are bounded and the writer tries again.
+The event log has the time and the reason of each failure (`AuditState`).
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from .unwritten import Unwritten
 
 logger = logging.getLogger(__name__)
 
-# A file that was deleted or replaced has lost its earlier rows with it; nobody may take it for the whole.
+# A deleted or replaced file has lost its earlier rows, and readers must see that it is not complete.
 _ANEW: Final = "the file was opened anew; the calls in memory are written to it again"
-# One transaction: as much as a disk takes in a moment, and what is encoded at the same time in memory.
+# One transaction: the amount that a disk writes in a moment, and that is encoded in memory at a time.
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-# The end of the server waits so long for the last rows.
+# The time for the last rows when the server ends, in seconds.
 FINAL_S: Final = 3.0
-# And so long for a disk that takes its time to close a file.
+# The time for a slow disk to close a file after that, in seconds.
 _ABANDON_S: Final = 1.0
-# Between two attempts on a file that cannot be written, at most; and at the end of the server.
+# The longest pause between two attempts on a file that cannot be written, and the pause at the end of the server.
 _LONGEST_PAUSE_S: Final = 5.0
 _FINAL_PAUSE_S: Final = 0.05
 
@@ -53,9 +53,9 @@ _fields_of = attrgetter(*FIELDS)
 
 
 class Audit:
-    """The audit of one engine. `calls` answers what is asked of it, from memory or from the file.
+    """The audit of one engine. `calls` answers queries, from memory or from the file.
 
-    `serve` owns the file. It goes on through the cancellation of the engine, to write what that brings about, and ends
+    `serve` owns the file. It goes on after the cancellation of the engine, to write the effects of that, and ends
     within `FINAL_S` seconds after `finish`.
     """
 
@@ -66,7 +66,7 @@ class Audit:
         self._observer = observer
         self._unwritten = Unwritten(observer.records, settings.limits.call_records)
         self._file = AuditFile(Path(settings.audit_db), run, clock.wall()) if settings.audit_db else None
-        # SQLite's connection is for one thread at a time.
+        # Only one thread at a time may use SQLite's connection.
         self._one = trio.CapacityLimiter(1)
         self._scope = trio.CancelScope(shield=True)
         self._bell = trio.Event()
@@ -75,7 +75,7 @@ class Audit:
         self._failures = 0
         self._state: tuple[Literal["ok", "failing"], str | None] = ("ok", None)
         self._since: float | None = None
-        self._lost_told = 0
+        self._lost_recorded = 0
         memory = MemoryCalls(run, observer, log)
         self._written_calls: FileCalls | None = None
         if self._file is not None:
@@ -101,20 +101,20 @@ class Audit:
         self._write_soon()
 
     def _write_soon(self) -> None:
-        # Well before the oldest would have to make room.
+        # Early enough, so that no call is dropped.
         if 2 * len(self._unwritten) > self._settings.limits.call_records and not self._failures:
             self._bell.set()
 
     def finish(self) -> None:
-        """Nothing more will happen: write the rest, and end."""
+        """The log has its last entry: write the rest, and end."""
         self._finished = True
         self._bell.set()
         self._scope.deadline = trio.current_time() + FINAL_S
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Write until `finish`. Raises `AuditFileError` for a file that cannot be used; it is then as it was before.
+        """Write until `finish`. Raises `AuditFileError` for a file that cannot be used; the file is then unchanged.
 
-        Without a file there is nothing to do.
+        Without a file it returns at once.
         """
         if self._file is None or self._written_calls is None:
             task_status.started()
@@ -136,7 +136,7 @@ class Audit:
 
     async def _open(self, file: AuditFile) -> None:
         try:
-            # To its end: a thread that was left behind would go on to hold the file.
+            # To the end of the work: a thread that was left behind would keep the file.
             await in_thread(file.ensure, self._one, to_its_end=True)
         except AuditFileError:
             raise
@@ -147,20 +147,20 @@ class Audit:
         try:
             await in_thread(file.close, self._one)
         except UNUSABLE as error:
-            # All is written, and the end of the process closes it as well.
+            # All is written, and the end of the process closes the file too.
             logger.error("the audit file cannot be closed: %s", error)  # noqa: TRY400 - no defect of this program
 
     async def _abandon(self, file: AuditFile) -> None:
-        """Have the file closed by the thread that is left behind with it, if there is one."""
+        """Have the file closed; a thread that still works on it does so at its end."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _ABANDON_S):
             try:
-                # That thread has the place of `_one`.
+                # The other thread still has the one place of `_one`.
                 await in_thread(file.abandon, trio.CapacityLimiter(1))
             except UNUSABLE as error:
                 logger.info("the audit file cannot be closed: %s", error)
 
     async def _keep_short(self, file: AuditFile, calls: FileCalls) -> None:
-        """Cut back the WAL whenever it has grown, in a moment without readers: with them it would grow for ever."""
+        """Cut back the grown WAL without readers: with a reader at every moment it would grow without end."""
         while True:
             await self._outgrown.wait()
             try:
@@ -187,12 +187,12 @@ class Audit:
                 await trio.sleep(_FINAL_PAUSE_S)
 
     async def _flush(self, file: AuditFile) -> bool:
-        """Write what waits now; returns whether that could be done."""
+        """Write the unwritten calls; returns False if that failed."""
         try:
             anew = await in_thread(file.ensure, self._one)
             if anew:
                 self._unwritten.forget_written()
-                # To be told of each time, though nothing else has changed.
+                # Each new file is recorded, even if the state has not changed.
                 self._state = self._state[0], None
             await self._observer.reach(self._log.last)
             self._unwritten.sweep()
@@ -208,11 +208,11 @@ class Audit:
         except UNUSABLE as error:
             self._unwritten.put_back()
             self._failures = min(self._failures + 1, 10)
-            self._tell("failing", why(error))
+            self._record_state("failing", why(error))
             return False
         self._failures = 0
-        before, said = self._state
-        self._tell("ok", _ANEW if anew else said if before == "ok" else None)
+        before, reason = self._state
+        self._record_state("ok", _ANEW if anew else reason if before == "ok" else None)
         return True
 
     async def _next_batch(self, most: int) -> list[Written]:
@@ -229,7 +229,7 @@ class Audit:
         return batch
 
     async def _written(self, record: CallRecord, before: int, turns: Turns) -> Written:
-        """The record as it is now, with the evidence that was found after its first `before` entries."""
+        """The record as it is now, with its evidence after the first `before` entries."""
         call = self._observer.call(record.call)
         places = [] if call is None else call.found(before)
         complete = call is not None and not call.cut
@@ -247,11 +247,11 @@ class Audit:
         await turns.done(len(row))
         return Written(record.seq, record.id, fields, row, entries, complete, continues=before > 0)
 
-    def _tell(self, state: Literal["ok", "failing"], why: str | None) -> None:
+    def _record_state(self, state: Literal["ok", "failing"], why: str | None) -> None:
         lost = self._unwritten.lost
-        if (state, why) == self._state and (state == "failing" or lost == self._lost_told):
+        if (state, why) == self._state and (state == "failing" or lost == self._lost_recorded):
             return
         if state != self._state[0]:
             self._since = None if state == "ok" else self._clock.wall()
-        self._state, self._lost_told = (state, why), lost
+        self._state, self._lost_recorded = (state, why), lost
         self._log.append(AuditState(state, why, lost))
