@@ -2,401 +2,261 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-import pytest
-
-from probe.judge.verdicts import Verdict
 from probe.log import events
 from probe.log.context import Context
 
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, WAYS, Way, check, play
 from .logs import Log, judged
 
-FAIL, WARN, UNCLEAR, PASS, NONE = (
-    Verdict.FAIL,
-    Verdict.WARN,
-    Verdict.INCONCLUSIVE,
-    Verdict.PASS,
-    Verdict.NOT_OBSERVED,
+FIRST, COMPLETE, VERSION = "lifecycle.initialize-first", "lifecycle.initialize-complete", "lifecycle.version-known"
+SENT, BEFORE, ONCE = "lifecycle.initialized-sent", "lifecycle.initialized-before-requests", "lifecycle.initialized-once"
+WAITS, RESPECTED = "lifecycle.waits-for-initialize", "lifecycle.capabilities-respected"
+HTTP, STDIO, WEBSOCKET = WAYS
+GOOD: Final = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "acme", "version": "1"}}
+
+
+class Play:
+    """A client whose acts are words; `label` is that of all its connections."""
+
+    def __init__(self, way: Way, label: str | None = "acme") -> None:
+        self.log = Log()
+        self.way = way
+        self.client: Any = getattr(self.log, way[0])(label)
+        self.session: Any = None
+        self.words: dict[str, Any] = {
+            "options": lambda: self.client.request_head("OPTIONS"),
+            "opens": lambda: self._open(True),
+            "asks": lambda: self._post("initialize", id=1, params={**GOOD, "protocolVersion": way[1]}),
+            "init": lambda: self._open(False),
+            "bare": lambda: self._post("tools/list"),
+            "bare-ping": lambda: self._post("ping"),
+            "bare-ready": lambda: self._notify("notifications/initialized"),
+            "of-another-run": lambda: self._post("tools/list", headers={"mcp-session-id": "ffffffff…"}),
+            "refused": lambda: self.client.respond(self._post("tools/list"), 400),
+            "limited": lambda: self.client.respond(self._post("tools/list"), 503),
+            "probe": lambda: self.client.modern("server/discover", id=2),
+            "modern": lambda: self.client.modern("tools/list", id=3),
+            "two": self._two,
+            "other": lambda: self.log.http(name="other").session(id=90),
+            "third": lambda: self.log.http(name="third").session(id=91),
+            "ready": lambda: self.session.notify("notifications/initialized"),
+            "misnamed": lambda: self.session.notify("initialized"),
+            "list": lambda: self.session.request("tools/list"),
+            "ping": lambda: self.session.request("ping"),
+            "list-limited": lambda: self.client.respond(self.session.request("tools/list"), 429),
+            "delete": lambda: self.session.delete(204),
+            "unread": self._unread,
+        }
+
+    def _open(self, initialized: bool) -> None:
+        self.session = self.client.session(self.way[1], initialized=initialized)
+
+    def _post(self, method: str, id: int = 40, params: Any = None, **options: Any) -> Any:
+        message = {"jsonrpc": "2.0", "id": id, "method": method}
+        return self.client.post(message | ({} if params is None else {"params": params}), **options)
+
+    def _notify(self, method: str) -> None:
+        self.client.post({"jsonrpc": "2.0", "method": method})
+
+    def _two(self) -> None:
+        self.client.request_head("GET")
+        for number, name in enumerate("ab"):
+            seen = events.ClientSeen("", "2026-07-28", name, "1", b"{}")
+            self.log.add(seen, Context("tcp8", 800 + number, "acme", f"m{number + 1}"))
+
+    def _unread(self) -> None:
+        headers = {"mcp-session-id": "abcdefgh…", "mcp-protocol-version": self.way[1]}
+        asked = self.client.request_head("POST", self.session.context, named=self.session.label, headers=headers)
+        self.client.respond(asked, 429, refusal="TOO_MANY_REQUESTS")
+
+
+def told(acts: str, way: Way) -> Log:
+    story = Play(way)
+    play(story.log, acts, story.words)
+    return story.log
+
+
+@each("way", WAYS)
+@each(
+    "acts, rule, verdict, end",
+    [
+        *(("", rule, SILENT, True) for rule in (FIRST, COMPLETE, VERSION, SENT, BEFORE, ONCE, WAITS, RESPECTED)),
+        ("opens", FIRST, PASS, True),
+        ("bare opens", FIRST, FAIL, True),
+        ("bare", FIRST, FAIL, True),
+        ("bare", FIRST, SILENT, False),
+        ("probe opens", FIRST, PASS, True),
+        ("bare-ping opens", FIRST, PASS, True),
+        ("bare-ready", FIRST, FAIL, False),
+        # The beginning may be missing.
+        ("gap bare opens", FIRST, UNCLEAR, True),
+        ("opens list 5", SENT, PASS, True),
+        # It may have been killed behind its first request, or be about to send the notification.
+        ("init list 5", SENT, UNCLEAR, True),
+        ("init list 5 list", SENT, FAIL, True),
+        ("init list 5 list", SENT, SILENT, False),
+        ("init list 12", SENT, UNCLEAR, False),
+        ("init misnamed list", SENT, FAIL, True),
+        ("init ping 12", SENT, SILENT, True),
+        ("opens list", BEFORE, PASS, True),
+        ("init ping ready", BEFORE, SILENT, True),
+        ("opens 3 ready", ONCE, WARN, True),
+        ("opens 1 ready", ONCE, PASS, True),
+        ("asks bare", WAITS, WARN, True),
+        ("asks bare-ping", WAITS, SILENT, True),
+        ("asks probe", WAITS, SILENT, True),
+        ("opens list", WAITS, PASS, True),
+    ],
 )
-TRANSPORTS = ["http", "stdio", "websocket"]
-LEGACY = ["2025-03-26", "2025-06-18", "2025-11-25"]
+def test_what_clients_do_on_every_transport(way: Way, acts: str, rule: str, verdict: Any, end: bool) -> None:
+    check(told(acts, way), rule, verdict, end=end)
 
 
-def client(transport: str = "http", label: str | None = "acme") -> tuple[Log, Any]:
+@each(
+    "way, acts, rule, verdict, end",
+    [
+        # They came before any other client did; or two had come.
+        (HTTP, "bare other third", FIRST, FAIL, True),
+        (HTTP, "two bare", FIRST, UNCLEAR, True),
+        (HTTP, "of-another-run opens", FIRST, PASS, True),
+        (HTTP, "limited opens", FIRST, UNCLEAR, True),
+        (HTTP, "options", FIRST, SILENT, True),
+        (HTTP, "init list 1 ready", SENT, PASS, True),
+        (HTTP, "init list 3 delete", SENT, FAIL, False),
+        # The notification may have come without the session, or not have been read.
+        (HTTP, "init list 12 bare-ready", SENT, UNCLEAR, True),
+        (HTTP, "init list 12 unread 3", SENT, UNCLEAR, True),
+        (HTTP, "init list-limited 12", SENT, SILENT, True),
+        # Two connections may change the places of two messages.
+        (HTTP, "init list 3 ready", BEFORE, WARN, True),
+        (HTTP, "init list 1 ready", BEFORE, PASS, True),
+        (STDIO, "init list ready", BEFORE, WARN, True),
+        (WEBSOCKET, "init list 1 ready", BEFORE, WARN, True),
+        (HTTP, "opens 5 opens", ONCE, PASS, True),
+    ],
+)
+def test_what_clients_do_on_one_transport(way: Way, acts: str, rule: str, verdict: Any, end: bool) -> None:
+    check(told(acts, way), rule, verdict, end=end)
+
+
+@each("way", WAYS)
+@each("acts", ["init gap list 30", "init list gap 12"])
+def test_a_notification_that_is_missing_in_the_log_was_perhaps_sent(way: Way, acts: str) -> None:
+    assert judged(told(acts, way))["acme"].faults == {}
+
+
+@each("way", WAYS)
+def test_a_modern_client_that_forgot_its_meta_is_judged_by_another_rule(way: Way) -> None:
+    assert judged(told("bare modern", way))["acme"][FIRST] is SILENT
+
+
+def test_another_name_of_initialized_is_named() -> None:
+    found = judged(told("init misnamed list", HTTP))["acme"]
+    assert found.remarks[SENT] == ['the notification is named "initialized"']
+
+
+def test_what_belongs_to_no_client_is_the_fault_of_none() -> None:
+    story = Play(HTTP, None)
+    play(story.log, "refused opens", story.words)
+    found = judged(story.log)
+    assert FIRST not in found["unattributed"].verdicts
+    assert found["s1"][FIRST] is PASS
+    story = Play(HTTP, None)
+    play(story.log, "asks refused", story.words)
+    assert all(WAITS not in each.faults for each in judged(story.log).values())
+    # A label of this server's own says nothing of how many clients there are.
     log = Log()
-    return log, getattr(log, transport)(label)
-
-
-def check(log: Log, rule: str, verdict: Verdict, *, end: bool = True, label: str = "acme") -> None:
-    """The rule has the verdict, and no other has found a fault."""
-    found = judged(log, end=end)[label]
-    assert found[rule] is verdict, found.remarks[rule]
-    assert found.faults == ({rule: verdict} if verdict > UNCLEAR else {}), found.faults
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_subject_that_says_nothing_is_not_observed(transport: str) -> None:
-    log, acme = client(transport)
-    if transport == "http":
-        acme.request_head("OPTIONS")
-    found = judged(log)["acme"]
-    assert {verdict for rule, verdict in found.verdicts.items() if rule.startswith("lifecycle.")} == {NONE}
-
-
-# -- lifecycle.initialize-first
-
-
-def bare(acme: Any, method: str = "tools/list", **options: Any) -> Any:
-    return acme.post({"jsonrpc": "2.0", "id": 40, "method": method}, **options)
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("revision", LEGACY)
-def test_a_client_begins_with_initialize(transport: str, revision: str) -> None:
-    log, acme = client(transport)
-    acme.session(revision)
-    check(log, "lifecycle.initialize-first", PASS)
-    log, acme = client(transport)
-    bare(acme)
-    acme.session(revision)
-    check(log, "lifecycle.initialize-first", FAIL)
-    log, acme = client(transport)
-    bare(acme)
-    check(log, "lifecycle.initialize-first", FAIL)
-    check(log, "lifecycle.initialize-first", NONE, end=False)
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_probe_a_ping_and_a_modern_request_may_come_first(transport: str) -> None:
-    log, acme = client(transport)
-    acme.modern("server/discover")
-    acme.session()
-    check(log, "lifecycle.initialize-first", PASS)
-    log, acme = client(transport)
-    bare(acme, "ping")
-    acme.session()
-    check(log, "lifecycle.initialize-first", PASS)
-    log, acme = client(transport)
-    bare(acme)
-    acme.modern("tools/list")
-    found = judged(log)["acme"]
-    assert found["lifecycle.initialize-first"] is NONE
-
-
-def test_initialized_before_initialize() -> None:
-    log, acme = client("stdio")
-    acme.notify("notifications/initialized")
-    check(log, "lifecycle.initialize-first", FAIL, end=False)
-
-
-def test_a_beginning_that_the_log_has_not_is_not_decided() -> None:
-    log, acme = client()
-    log.gap()
-    bare(acme)
-    acme.session()
-    check(log, "lifecycle.initialize-first", UNCLEAR)
-
-
-def test_requests_of_two_clients_under_one_label_are_not_told_apart() -> None:
-    log, acme = client()
-    bare(acme)
-    log.http(name="other").session()
-    log.http(name="third").session(id=90)
-    check(log, "lifecycle.initialize-first", FAIL)  # it came before anybody else did
-    log, acme = client()
-    acme.request_head("GET")
-    log.add(events.ClientSeen("", "2026-07-28", "a", "1", b"{}"), Context("tcp8", 800, "acme", "m1"))
-    log.add(events.ClientSeen("", "2026-07-28", "b", "1", b"{}"), Context("tcp8", 801, "acme", "m2"))
-    bare(acme)
-    check(log, "lifecycle.initialize-first", UNCLEAR)
-
-
-def test_a_session_of_an_earlier_run_is_none_of_this_rule() -> None:
-    log, acme = client()
-    bare(acme, headers={"mcp-session-id": "ffffffff…"})
-    acme.session()
-    check(log, "lifecycle.initialize-first", PASS)
-
-
-def test_a_client_without_a_label_is_not_accused_for_what_belongs_to_nobody() -> None:
-    log, acme = client(label=None)
-    acme.respond(bare(acme), 400)
-    acme.session()
-    found = judged(log)
-    assert "lifecycle.initialize-first" not in found["unattributed"].verdicts
-    assert found["s1"]["lifecycle.initialize-first"] is PASS
-
-
-def test_what_was_refused_for_a_limit_is_no_evidence() -> None:
-    log, acme = client()
-    asked = acme.post({"jsonrpc": "2.0", "id": 40, "method": "tools/list"})
-    acme.respond(asked, 503)
-    acme.session()
-    check(log, "lifecycle.initialize-first", UNCLEAR)
+    acme = log.http(None)
+    acme.respond(acme.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, Context(session="m1")), 400)
+    (one,) = judged(log).values()
+    assert one.remarks[FIRST] == ["nothing says that this is one client; tools/list came before any initialize"]
 
 
 # -- initialize itself
 
 
-def initialize(params: Any, transport: str = "http") -> Log:
-    log, acme = client(transport)
-    acme.post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-    return log
-
-
-GOOD = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "acme", "version": "1"}}
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize(
-    ("change", "verdict"),
+@each("way", WAYS)
+@each(
+    "change, rule, verdict",
     [
-        ({}, PASS),
-        ({"extra": 1}, PASS),
-        ({"protocolVersion": 5}, FAIL),
-        ({"protocolVersion": None}, FAIL),
-        ({"capabilities": None}, FAIL),
-        ({"capabilities": []}, FAIL),
-        ({"clientInfo": "acme"}, FAIL),
-        ({"clientInfo": {"name": "acme"}}, FAIL),
-        ({"clientInfo": {"name": 5, "version": "1"}}, FAIL),
-        ({"clientInfo": {"name": "acme", "version": ""}}, WARN),
+        ({}, COMPLETE, PASS),
+        ({"extra": 1}, COMPLETE, PASS),
+        *(({name: None}, COMPLETE, FAIL) for name in GOOD),
+        *(({name: ...}, COMPLETE, FAIL) for name in GOOD),
+        ({"protocolVersion": 5}, COMPLETE, FAIL),
+        ({"capabilities": []}, COMPLETE, FAIL),
+        ({"clientInfo": "acme"}, COMPLETE, FAIL),
+        ({"clientInfo": {"name": "acme"}}, COMPLETE, FAIL),
+        ({"clientInfo": {"name": 5, "version": "1"}}, COMPLETE, FAIL),
+        ({"clientInfo": {"name": "acme", "version": ""}}, COMPLETE, WARN),
+        *(({"protocolVersion": version}, VERSION, PASS) for version in ("2024-11-05", "2025-11-25", "2031-01-01")),
+        *(({"protocolVersion": version}, VERSION, WARN) for version in ("2026-07-28", "DRAFT-2026-v1")),
+        ({"protocolVersion": "2026-07-28-rc.1"}, VERSION, WARN),
+        *(({"protocolVersion": version}, VERSION, FAIL) for version in ("1.0", "latest", "", "２025-11-25")),
     ],
 )
-def test_initialize_is_complete(change: Any, verdict: Verdict, transport: str) -> None:
-    check(initialize({**GOOD, **change}, transport), "lifecycle.initialize-complete", verdict)
+def test_initialize(way: Way, change: dict[str, Any], rule: str, verdict: Any) -> None:
+    story = Play(way)
+    params = {name: value for name, value in {**GOOD, **change}.items() if value is not ...}
+    story._post("initialize", id=1, params=params)
+    check(story.log, rule, verdict)
 
 
-def test_a_missing_member_of_initialize() -> None:
-    for name in GOOD:
-        params = {key: value for key, value in GOOD.items() if key != name}
-        check(initialize(params), "lifecycle.initialize-complete", FAIL)
+# -- what was declared
+
+PROMPT: Final = {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}}
 
 
-@pytest.mark.parametrize(
-    ("version", "verdict"),
+@each("way", WAYS)
+@each(
+    "method, params",
     [
-        ("2024-11-05", PASS),
-        ("2025-11-25", PASS),
-        ("2031-01-01", PASS),
-        ("2026-07-28", WARN),
-        ("DRAFT-2026-v1", WARN),
-        ("2026-07-28-rc.1", WARN),
-        ("1.0", FAIL),
-        ("latest", FAIL),
-        ("", FAIL),
-        ("２025-11-25", FAIL),
+        ("prompts/list", {}),
+        ("resources/read", {"uri": "x:y"}),
+        ("completion/complete", PROMPT),
+        ("logging/setLevel", {"level": "info"}),
     ],
 )
-def test_the_version_exists(version: str, verdict: Verdict) -> None:
-    check(initialize({**GOOD, "protocolVersion": version}), "lifecycle.version-known", verdict)
+@each("declared", [True, False])
+def test_what_the_server_declared_is_used(way: Way, method: str, params: Any, declared: bool) -> None:
+    log = Log()
+    server = {} if declared else {"server": {"tools": {}}}
+    getattr(log, way[0])().session(way[1], **server).request(method, params)
+    check(log, RESPECTED, PASS if declared else WARN if way[1] == "2025-03-26" else FAIL)
 
 
-# -- notifications/initialized
+def test_where_nothing_was_declared_or_nothing_is_known_of_it() -> None:
+    log = Log()
+    log.http().session(server={}).request("tools/list")
+    check(log, RESPECTED, WARN)
+    # Its answer to initialize may not have been read.
+    log = Log()
+    log.stdio().session(server={}, initialized=False).request("prompts/list")
+    assert judged(log)["acme"][RESPECTED] is SILENT
+    # A modern client need not ask.
+    log = Log()
+    log.http().modern("prompts/list")
+    check(log, RESPECTED, SILENT)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_initialized_is_sent(transport: str) -> None:
-    log, acme = client(transport)
-    session = acme.session()
-    session.request("tools/list")
-    log.after(5)
-    check(log, "lifecycle.initialized-sent", PASS)
-    log, acme = client(transport)
-    session = acme.session(initialized=False)
-    session.request("tools/list")
-    log.idle(5)
-    # It may have been killed behind its first request.
-    check(log, "lifecycle.initialized-sent", UNCLEAR)
-    session.request("prompts/list")
-    check(log, "lifecycle.initialized-sent", FAIL)
-    check(log, "lifecycle.initialized-sent", NONE, end=False)
-    log.idle(10)
-    check(log, "lifecycle.initialized-sent", UNCLEAR, end=False)
-
-
-def test_a_session_that_ends_without_initialized() -> None:
-    log, acme = client()
-    session = acme.session(initialized=False)
-    session.request("tools/list")
-    log.after(3)
-    session.delete()
-    check(log, "lifecycle.initialized-sent", FAIL, end=False)
-
-
-def test_another_name_of_initialized() -> None:
-    log, acme = client()
-    session = acme.session(initialized=False)
-    session.notify("initialized")
-    session.request("tools/list")
-    found = judged(log)["acme"]
-    assert found["lifecycle.initialized-sent"] is FAIL
-    assert found.remarks["lifecycle.initialized-sent"] == ['the notification is named "initialized"']
-
-
-@pytest.mark.parametrize("late", ["http", "without session", "only ping", "limit", "gap", "at once", "unread"])
-def test_initialized_that_is_late_or_lost_or_not_owed(late: str) -> None:
-    log, acme = client()
-    session = acme.session(initialized=False)
-    asked = session.request("ping" if late == "only ping" else "tools/list")
-    if late == "limit":
-        acme.respond(asked, 429)
-    if late == "gap":
-        log.gap()
-    log.idle(1 if late in ("http", "at once") else 12)
-    if late == "http":
-        session.notify("notifications/initialized")
-    elif late == "without session":
-        acme.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    elif late == "unread":
-        headers = {"mcp-session-id": "abcdefgh…", "mcp-protocol-version": "2025-11-25"}
-        unread = acme.request_head("POST", session.context, named=session.label, headers=headers)
-        acme.respond(unread, 429, refusal="TOO_MANY_REQUESTS")
-        log.idle(3)
-    found = judged(log)["acme"]
-    assert found["lifecycle.initialized-sent"] <= UNCLEAR if late != "http" else PASS
-    assert "lifecycle.initialized-sent" not in found.faults
-
-
-@pytest.mark.parametrize(
-    ("transport", "wait", "verdict"),
-    [("http", 3, WARN), ("http", 1, PASS), ("stdio", 0, WARN), ("websocket", 1, WARN)],
-)
-def test_a_request_before_initialized(transport: str, wait: float, verdict: Verdict) -> None:
-    log, acme = client(transport)
-    session = acme.session(initialized=False)
-    session.request("tools/list")
-    log.after(wait)
-    session.notify("notifications/initialized")
-    check(log, "lifecycle.initialized-before-requests", verdict)
-    log, acme = client(transport)
-    session = acme.session()
-    session.request("tools/list")
-    check(log, "lifecycle.initialized-before-requests", PASS)
-
-
-def test_a_ping_before_initialized_is_allowed() -> None:
-    log, acme = client("stdio")
-    session = acme.session(initialized=False)
-    session.request("ping")
-    session.notify("notifications/initialized")
-    check(log, "lifecycle.initialized-before-requests", NONE)
-
-
-@pytest.mark.parametrize(("wait", "verdict"), [(3, WARN), (1, PASS)])
-def test_initialized_again(wait: float, verdict: Verdict) -> None:
-    log, acme = client()
-    session = acme.session()
-    log.after(wait)
-    session.notify("notifications/initialized")
-    check(log, "lifecycle.initialized-once", verdict)
-
-
-def test_a_second_session_has_its_own_initialized() -> None:
-    log, acme = client()
-    for _ in range(2):
-        log.after(5)
-        acme.session()
-    check(log, "lifecycle.initialized-once", PASS)
-
-
-# -- lifecycle.waits-for-initialize
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_requests_wait_for_the_answer_to_initialize(transport: str) -> None:
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "acme", "version": "1"}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    for method, verdict in (("tools/list", WARN), ("ping", NONE)):
-        log, acme = client(transport)
-        acme.post(message)
-        bare(acme, method)
-        check(log, "lifecycle.waits-for-initialize", verdict)
-    log, acme = client(transport)
-    acme.session().request("tools/list")
-    check(log, "lifecycle.waits-for-initialize", PASS)
-
-
-def test_a_request_without_a_label_waits_for_nobody() -> None:
-    log, acme = client(label=None)
-    acme.post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GOOD})
-    acme.respond(bare(acme), 400)
-    assert all("lifecycle.waits-for-initialize" not in found.faults for found in judged(log).values())
-
-
-def test_a_modern_probe_beside_initialize() -> None:
-    log, acme = client("stdio")
-    acme.post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GOOD})
-    acme.modern("server/discover", id=2)
-    check(log, "lifecycle.waits-for-initialize", NONE)
-
-
-# -- lifecycle.capabilities-respected
-
-ASKING = [
-    ("prompts/list", {}),
-    ("resources/read", {"uri": "x:y"}),
-    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}}),
-    ("logging/setLevel", {"level": "info"}),
-]
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-@pytest.mark.parametrize(("method", "params"), ASKING)
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-def test_what_the_server_declared_is_used(revision: str, method: str, params: Any, transport: str) -> None:
-    log, acme = client(transport)
-    acme.session(revision).request(method, params)
-    check(log, "lifecycle.capabilities-respected", PASS)
-    log, acme = client(transport)
-    acme.session(revision, server={"tools": {}}).request(method, params)
-    check(log, "lifecycle.capabilities-respected", WARN if revision == "2025-03-26" else FAIL)
-
-
-def test_a_list_of_tools_does_no_harm() -> None:
-    log, acme = client()
-    acme.session(server={}).request("tools/list")
-    check(log, "lifecycle.capabilities-respected", WARN)
-
-
-def test_a_request_before_the_answer_was_read_cannot_know() -> None:
-    log, acme = client("stdio")
-    acme.session(server={}, initialized=False).request("prompts/list")
-    found = judged(log)["acme"]
-    assert found["lifecycle.capabilities-respected"] is NONE
-
-
-@pytest.mark.parametrize(("query", "verdict"), [("tools=a", WARN), ("tools=b", NONE)])
-def test_a_modern_client_that_has_asked_knows_of_that_url(query: str, verdict: Verdict) -> None:
-    log, acme = client()
+@each("query, verdict", [("tools=a", WARN), ("tools=b", SILENT)])
+def test_a_modern_client_that_has_asked_knows_of_that_url(query: str, verdict: Any) -> None:
+    log = Log()
+    acme = log.http()
     asked = acme.modern("server/discover", query="tools=a&client=acme")
     acme.answer(asked, {"capabilities": {"tools": {}}, "supportedVersions": []})
     acme.modern("prompts/list", query=f"{query}&client=acme")
-    check(log, "lifecycle.capabilities-respected", verdict)
+    check(log, RESPECTED, verdict)
 
 
-def test_a_modern_client_need_not_ask() -> None:
-    log, acme = client()
-    acme.modern("prompts/list")
-    check(log, "lifecycle.capabilities-respected", NONE)
-
-
-@pytest.mark.parametrize("way", ["stdio", "websocket", "http"])
-def test_a_notification_that_is_missing_in_the_log_was_perhaps_sent(way: str) -> None:
+@each("capabilities, verdict", [({"tasks": {}}, PASS), ({}, FAIL)])
+def test_a_client_that_tells_of_its_own_tasks_has_declared_that(capabilities: Any, verdict: Any) -> None:
     log = Log()
-    session = getattr(log, way)().session(initialized=False)
-    log.gap()
-    session.request("tools/list")
-    log.idle(30)
-    assert judged(log)["acme"].faults == {}
-
-
-def test_a_remark_about_nobody_says_why() -> None:
-    log = Log()
-    acme = log.http(None)
-    value = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    acme.respond(acme.post(value, Context(session="m1")), 400)
-    (found,) = judged(log).values()
-    said = "nothing says that this is one client; tools/list came before any initialize"
-    assert found.remarks["lifecycle.initialize-first"] == [said]
+    session = log.http().session(capabilities=capabilities)
+    at = "2026-01-01T00:00:00Z"
+    task = {"taskId": "t", "status": "working", "createdAt": at, "lastUpdatedAt": at, "ttl": None}
+    session.notify("notifications/tasks/status", task)
+    check(log, RESPECTED, verdict)
