@@ -13,6 +13,7 @@ from probe.log.context import Recorder
 from probe.log.event_log import Entry, EventLog
 from probe.log.events import CallProgressed, SessionOpened
 from probe.settings import Limits
+from probe.views.work import Call
 
 from ..support.facts import started
 from ..support.probe import running
@@ -64,16 +65,16 @@ class Followed:
     """What a follower was told."""
 
     def __init__(self, poison: int | None = None) -> None:
-        self.taken: list[tuple[Sequence[str], int]] = []
+        self.taken: list[tuple[tuple[str, ...], int]] = []
         self.missed_at: list[int] = []
         self._poison = poison
 
-    def take(self, calls: Sequence[str], entry: Entry) -> None:
+    def take(self, calls: Sequence[Call], entry: Entry) -> None:
         if entry.seq == self._poison:
             raise KeyError(entry.seq)
-        self.taken.append((tuple(calls), entry.seq))
+        self.taken.append((tuple(call.name for call in calls), entry.seq))
 
-    def missed(self) -> None:
+    def missed(self, first: int, last: int) -> None:
         self.missed_at.append(len(self.taken))
 
 
@@ -83,9 +84,9 @@ def test_a_follower_is_told_of_the_calls_of_each_entry_once_their_records_have_i
     steps: list[float | None] = []
 
     class Steps(Followed):
-        def take(self, calls: Sequence[str], entry: Entry) -> None:
+        def take(self, calls: Sequence[Call], entry: Entry) -> None:
             super().take(calls, entry)
-            record = records.get(calls[0])
+            record = records.get(calls[0].name)
             steps.append(None if record is None else record.steps_done)
 
     followed = Steps()

@@ -11,6 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.log.events import HttpResponse, MessageEmitted, MessageReceived
 from probe.telemetry.requests import Requests
+from probe.views.fold import Views
 from probe.wire.jsonrpc import encode
 
 from ..support.calls import slow
@@ -18,7 +19,7 @@ from ..support.facts import Told, requested, settled, started
 from ..support.http import exchange
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
-from .watched import outcomes, over, steps
+from .watched import outcomes, over, steps, taken
 
 
 async def test_requests_that_come_to_their_own_end(probe: Probe, autojump_clock: MockClock) -> None:
@@ -142,13 +143,14 @@ async def test_ids_that_two_clients_use_at_the_same_time(probe: Probe, autojump_
 
 
 async def test_what_is_never_answered_makes_room(probe: Probe, autojump_clock: MockClock) -> None:
-    requests, _ = steps(probe)
+    views = Views()
+    requests = Requests(views)
     requests.in_flight._most = 2
     client = await probe.client()
     for _ in range(3):
         with trio.move_on_after(0.001):
             await client.tool("simple_tool", {"delayMs": 5000})
-    ends = [requests.take(entry).over for entry in probe.engine.log.since(0, 1_000_000).entries]
+    ends = [taken(requests, views, entry).over for entry in probe.engine.log.since(0, 1_000_000).entries]
     forgotten = [(request.method, request.outcome) for end in ends for request in end]
     assert forgotten == [("initialize", "completed"), ("tools/call", "unanswered")]
     assert len(requests.in_flight) == 2
@@ -156,17 +158,20 @@ async def test_what_is_never_answered_makes_room(probe: Probe, autojump_clock: M
 
 async def test_after_a_gap_nothing_is_taken_for_something_else(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
-    requests, _ = steps(probe)
+    views = Views()
+    requests = Requests(views)
     seen = probe.engine.log.last
+    for entry in probe.engine.log.since(0, seen).entries:
+        taken(requests, views, entry)
     await client.tool("simple_tool")
     entries = probe.engine.log.since(seen, 1000).entries
     cut = next(place for place, entry in enumerate(entries) if entry.fact.kind == "message.received") + 1
     for entry in entries[:cut]:
-        requests.take(entry)
+        taken(requests, views, entry)
     assert len(requests.in_flight) == 1
     requests.missed()
     assert not requests.in_flight
-    assert [over for entry in entries[cut:] if (over := requests.take(entry).over)] == []
+    assert [over for entry in entries[cut:] if (over := taken(requests, views, entry).over)] == []
 
 
 def test_a_task_that_ends_before_its_handle_is_sent_leaves_its_request_alone() -> None:
@@ -176,18 +181,20 @@ def test_a_task_that_ends_before_its_handle_is_sent_leaves_its_request_alone() -
     told.entry(started(5, "pure_task"), request, task="t1", **place)
     told.entry(settled(5, "cancelled", answered=False, cancelled_by="tasks_cancel"), request, task="t1", **place)
     told.entry(MessageEmitted(None, "response", None, 5, b"{}"), request, **place)
-    requests = Requests()
-    ends = [request for entry in told.log.since(0, 9).entries for request in requests.take(entry).over]
+    views = Views()
+    requests = Requests(views)
+    ends = [request for entry in told.log.since(0, 9).entries for request in taken(requests, views, entry).over]
     assert [(request.tool, request.outcome) for request in ends] == [("pure_task", "completed")]
 
 
 def test_a_refused_batch_is_known_however_many_exchanges_wait_for_their_responses() -> None:
-    told, requests = Told(), Requests()
+    told, views = Told(), Views()
+    requests = Requests(views)
     for place in range(1, 3001):
         told.entry(requested(), exchange=place)
         told.entry(MessageReceived(None, "request", "ping", 5, b"{}"), exchange=place)
     told.entry(HttpResponse(400, "application/json", "no session"), exchange=1)
-    ends = [request for entry in told.log.since(0, 10_000).entries for request in requests.take(entry).over]
+    ends = [request for entry in told.log.since(0, 10_000).entries for request in taken(requests, views, entry).over]
     assert [(request.seq, request.outcome) for request in ends] == [(2, "refused")]
 
 
@@ -196,7 +203,8 @@ class Mark:
 
 
 def test_a_request_that_is_over_leaves_nothing_to_the_garbage_collector() -> None:
-    told, requests, alive = Told(), Requests(), WeakSet[Mark]()
+    told, views, alive = Told(), Views(), WeakSet[Mark]()
+    requests = Requests(views)
     told.entry(requested(), exchange=1)
     asked = told.entry(MessageReceived(None, "request", "ping", 5, b"{}"), exchange=1)
     told.entry(MessageEmitted(None, "response", None, 5, b"{}"), asked.seq, exchange=1)
@@ -204,7 +212,7 @@ def test_a_request_that_is_over_leaves_nothing_to_the_garbage_collector() -> Non
     gc.disable()
     try:
         for entry in told.log.since(0, 9).entries:
-            begun = requests.take(entry).begun
+            begun = taken(requests, views, entry).begun
             if begun is not None:
                 begun.span = Mark()
                 alive.add(begun.span)
@@ -217,8 +225,9 @@ def test_a_request_that_is_over_leaves_nothing_to_the_garbage_collector() -> Non
 
 
 def test_the_connection_says_by_which_transport_a_request_came() -> None:
-    told, requests = Told(), Requests()
+    told, views = Told(), Views()
+    requests = Requests(views)
     for connection in ("tcp1", "w2", "i3", "r4"):
         told.entry(MessageReceived(None, "request", "ping", 5, b"{}"), exchange=1, connection=connection)
-    begun = [requests.take(entry).begun for entry in told.log.since(0, 9).entries]
+    begun = [taken(requests, views, entry).begun for entry in told.log.since(0, 9).entries]
     assert [request and request.transport for request in begun] == ["http", "websocket", "stdio", "stdio"]

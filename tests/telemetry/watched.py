@@ -9,10 +9,12 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from probe.log.event_log import Entry
 from probe.server.endpoints.monitoring import Metrics
 from probe.telemetry.printer import Printer
 from probe.telemetry.requests import ObservedRequest, Requests, RequestStep
 from probe.telemetry.service import following
+from probe.views.fold import Views
 from probe.web.paths import Paths
 
 from ..support.http import exchange
@@ -30,8 +32,15 @@ async def watched(printer: Printer | None = None, **values: Any) -> AsyncIterato
 
 def steps(probe: Probe) -> tuple[Requests, list[RequestStep]]:
     """Everything that has happened, as the telemetry reads it."""
-    requests = Requests()
-    return requests, [requests.take(entry) for entry in probe.engine.log.since(0, 1_000_000).entries]
+    views = Views()
+    requests = Requests(views)
+    return requests, [taken(requests, views, entry) for entry in probe.engine.log.since(0, 1_000_000).entries]
+
+
+def taken(requests: Requests, views: Views, entry: Entry) -> RequestStep:
+    """One more entry."""
+    views.take(entry)
+    return requests.take(entry)
 
 
 def over(probe: Probe) -> list[ObservedRequest]:

@@ -17,14 +17,14 @@ from ..views.tables.tables import Tables
 from ..views.work import Call
 
 
-class CallFollower(Protocol):
-    """Is told of the tool calls that entries belong to."""
+class EntryFollower(Protocol):
+    """Is given each entry, once the views have taken it."""
 
     def take(self, calls: Sequence[Call], entry: Entry) -> None:
-        """An entry, and its calls."""
+        """An entry, and the tool calls that it belongs to."""
 
-    def missed(self) -> None:
-        """Entries were lost, and nobody knows to which calls they belong: to any that ran."""
+    def missed(self, first: int, last: int) -> None:
+        """These entries were lost, and may belong to any call that ran."""
 
 
 class Observer:
@@ -35,7 +35,7 @@ class Observer:
     """
 
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
-        self._followers: list[CallFollower] = []
+        self._followers: list[EntryFollower] = []
         self._views = Views(run, Retention(calls=limits.call_records))
         self._tables = Tables(self._views, log)
         self._log = log
@@ -79,7 +79,7 @@ class Observer:
         """The number of entries that were pushed out of the log before they were taken, or could not be taken."""
         return self._log_follower.missed_entries
 
-    def follow(self, follower: CallFollower) -> None:
+    def follow(self, follower: EntryFollower) -> None:
         """Hand each entry to this follower from now on."""
         self._followers.append(follower)
 
@@ -88,11 +88,10 @@ class Observer:
 
     def _take(self, entry: Entry) -> None:
         calls = self._views.take(entry)
-        if calls and self._followers:
-            for follower in self._followers:
-                follower.take(calls, entry)
+        for follower in self._followers:
+            follower.take(calls, entry)
 
     def _missed(self, first: int, last: int) -> None:
         self._views.missed()
         for follower in self._followers:
-            follower.missed()
+            follower.missed(first, last)

@@ -1,6 +1,6 @@
 """Output for operators: `/metrics`, OpenTelemetry, and the lines on standard error.
 
-    event log -> follower -> requests -> tally    -> /metrics, OTLP metrics      (--metrics, --telemetry)
+    event log -> observer -> requests -> tally    -> /metrics, OTLP metrics      (--metrics, --telemetry)
                                       -> spans    -> OTLP traces                 (--telemetry)
     event log -> follower -> lines    -> printer  -> standard error              (--log-level)
 

@@ -1,8 +1,8 @@
-"""The metrics and traces of one engine: one follower of the log feeds all of their receivers."""
+"""The metrics and traces of one engine: the follower of its log feeds all of their receivers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
@@ -14,7 +14,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from ..engine.protocols import WatchedEngine
 from ..log.event_log import Entry
-from ..log.follower import LogFollower
+from ..views.work import Call
 from ..wire.revisions import MODERN
 from . import TelemetryError, gauges
 from .families import Names
@@ -51,7 +51,7 @@ class Counters:
 
     def __init__(self, engine: WatchedEngine, tools: Collection[str]) -> None:
         self._engine = engine
-        self._requests = Requests()
+        self._requests = Requests(engine.observer.views)
         self._tally = Tally(tools)
         self._receivers: list[_Receiver] = [self._tally]
         self._families: list[Callable[[], Iterable[Metric]]] = [self._tally.families, lambda: gauges.read(engine)]
@@ -61,7 +61,6 @@ class Counters:
         # A registry would hold it for the whole process.
         self._process = ProcessCollector(registry=None)
         self.page = MetricsText(CONTENT_TYPE_PLAIN_0_0_4, self._page) if engine.settings.metrics else None
-        self.follower = LogFollower(engine.log, self._take, self._missed, after=engine.log.last)
 
     @classmethod
     def start(cls, engine: WatchedEngine) -> Counters:
@@ -70,6 +69,7 @@ class Counters:
         counters = cls(engine, everything.toolset_of)
         if engine.settings.telemetry:
             counters._open_export([*everything.prompts])
+        engine.observer.follow(counters)
         return counters
 
     def _open_export(self, prompts: list[str]) -> None:
@@ -111,12 +111,14 @@ class Counters:
         for families in self._families:
             yield from families()
 
-    def _take(self, entry: Entry) -> None:
+    def take(self, calls: Sequence[Call], entry: Entry) -> None:
+        """See `observer.EntryFollower.take`."""
         step = self._requests.take(entry)
         for receiver in self._receivers:
             receiver.take(step)
 
-    def _missed(self, first: int, last: int) -> None:
+    def missed(self, first: int, last: int) -> None:
+        """See `observer.EntryFollower.missed`."""
         self._requests.missed()
         for receiver in self._receivers:
             receiver.missed(last - first + 1)

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
+from ..views.fold import Views
+from ..views.values import Exchange
 from ..wire.jsonrpc import RequestId
 from ..wire.revisions import LEGACY, MODERN
 from ..wire.v2025.draft_streams import METHODS as STREAM_METHODS
@@ -31,12 +33,10 @@ TRACE_MEMBERS: Final = ("traceparent", "tracestate")
 LONGEST_TRACE: Final = 512
 """Characters. W3C Trace Context section 3.3.1.5: "Vendors SHOULD propagate at least 512 characters"."""
 
-# More requests than can be in flight by default. Each may have come by an HTTP request of its own, whose head is kept
-# until its response has one. A modern response has none before its first message.
+# More requests, and calls, than can be in flight by default.
 _MOST_OPEN: Final = 10_000
-# Sessions and modern clients whose revision is known; twice the sessions of the defaults.
-_MOST_PEERS: Final = 2000
 
+_REVISIONS: Final = frozenset({*LEGACY, *MODERN})
 _PIPES: Final[Mapping[str, str]] = {"w": "websocket", "i": "stdio", "r": "stdio"}
 
 
@@ -50,16 +50,11 @@ class KnownClient:
 
 @dataclass(slots=True, eq=False)
 class Head:
-    """The kept parts of the head of an HTTP request: the client, with its port where that is known, and its trace.
-
-    `requests` are the numbers of those that it brought: more than one in a batch. A request has its head, so a head
-    that had its requests would keep them until the garbage collector comes.
-    """
+    """Of the head of an HTTP request: the client, with its port where that is known, and its trace."""
 
     version: str
     client: str
     trace: Mapping[str, str]
-    requests: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -112,18 +107,14 @@ class RequestStep:
 
 
 class Requests:
-    """Fed with every entry in order. `in_flight` are the requests that are not over."""
+    """Fed with every entry in order, once `views` have taken it. `in_flight` are the requests that are not over."""
 
-    def __init__(self) -> None:
+    def __init__(self, views: Views) -> None:
+        self._views = views
         self.in_flight: Newest[int, ObservedRequest] = Newest(_MOST_OPEN)
-        self._peers: Newest[str, KnownClient] = Newest(_MOST_PEERS)
         self._calls: Newest[str, ObservedCall] = Newest(_MOST_OPEN)
-        self._heads: Newest[int, Head] = Newest(_MOST_OPEN)
         self._takers: Mapping[type, Callable[[RequestStep, Any], None]] = {
-            events.HttpRequest: self._head,
             events.HttpResponse: self._response,
-            events.SessionOpened: self._greeted,
-            events.ClientSeen: self._greeted,
             events.MessageReceived: self._received,
             events.MessageEmitted: self._answered,
             events.MessageDropped: self._answered,
@@ -141,41 +132,46 @@ class Requests:
 
     def missed(self) -> None:
         """Entries are missing: the end of anything that is open may be among them."""
-        for open_ones in (self.in_flight, self._calls, self._heads):
-            open_ones.clear()
+        self.in_flight.clear()
+        self._calls.clear()
 
     def peer(self, session: str | None) -> KnownClient | None:
         """The session, or the modern client, of a label."""
-        return self._peers.get(session or "")
-
-    def _head(self, step: RequestStep, fact: events.HttpRequest) -> None:
-        head = Head(fact.http_version, fact.client, _trace(fact.headers))
-        self._heads.store(step.entry.context.exchange or 0, head)
+        known = None if session is None else self._views.sessions.get(session)
+        if known is None:
+            return None
+        declared = known.declared[-1]
+        revision = cast("events.SessionOpened | events.ClientSeen", declared.fact).revision
+        # A modern client names what it likes.
+        return KnownClient(revision if revision in _REVISIONS else "", declared.mono)
 
     def _response(self, step: RequestStep, fact: events.HttpResponse) -> None:
-        head = self._heads.pop(step.entry.context.exchange or 0, None)
-        if head is not None and fact.problem is not None:
-            for seq in head.requests:
-                request = self.in_flight.get(seq)
-                if request is not None:
-                    self._end(step, request, "refused")
+        exchange = None if fact.problem is None else self._exchange(step.entry)
+        for message in () if exchange is None else exchange.messages:
+            request = self.in_flight.get(message.seq)
+            if request is not None:
+                self._end(step, request, "refused")
 
-    def _greeted(self, step: RequestStep, fact: events.SessionOpened | events.ClientSeen) -> None:
-        # A modern client names what it likes.
-        revision = fact.revision if fact.revision in (*LEGACY, *MODERN) else ""
-        self._peers.store(step.entry.context.session or "", KnownClient(revision, step.entry.mono))
+    def _exchange(self, entry: Entry) -> Exchange | None:
+        return self._views.exchanges.get(entry.context.exchange or 0)
+
+    def _head(self, entry: Entry) -> Head | None:
+        """The head of the HTTP request that brought a message."""
+        exchange = self._exchange(entry)
+        if exchange is None or exchange.head is None:
+            return None
+        fact = exchange.request
+        return Head(fact.http_version, fact.client, _trace(fact.headers))
 
     def _received(self, step: RequestStep, fact: events.MessageReceived) -> None:
         if fact.rpc != "request" or fact.method is None:
             return
         entry, context = step.entry, step.entry.context
         pipe = context.pipe
-        transport, head = ("http", self._heads.get(context.exchange or 0)) if pipe is None else (_PIPES[pipe[0]], None)
+        transport, head = ("http", self._head(entry)) if pipe is None else (_PIPES[pipe[0]], None)
         step.begun = request = ObservedRequest(
             entry.seq, entry.at, entry.mono, fact.method, fact.id, context.session, transport, head
         )
-        if head is not None:
-            head.requests.append(entry.seq)
         forgotten = self.in_flight.store(entry.seq, request)
         if forgotten is not None:
             self._end(step, forgotten, "unanswered")

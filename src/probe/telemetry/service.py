@@ -1,11 +1,12 @@
 """Everything of the telemetry that runs, beside one engine and around it.
 
     following
-      follower of the log for counters and spans     --metrics, --telemetry
       the measure of lateness                        --metrics, --telemetry
       follower of the log for lines                  with a printer, unless --log-level is off
 
-It stands around the engine's services, so that it still hears how they end; then it has a bounded time for the rest.
+Counters and spans are fed by the engine's observer.
+
+It stands around the engine's services, so that it still has their ends; then it has a bounded time for the rest.
 """
 
 from __future__ import annotations
@@ -40,14 +41,13 @@ async def following(engine: WatchedEngine, printer: Printer | None = None) -> As
     settings = engine.settings
     counters = _counters(engine) if settings.metrics or settings.telemetry else None
     lines = _LogLines(engine, printer) if printer is not None and printer.level != "off" else None
-    followers = [part.follower for part in (counters, lines) if part is not None]
-    if not followers:
+    if counters is None and lines is None:
         yield None
         return
     try:
         async with trio.open_nursery() as nursery:
-            for follower in followers:
-                await nursery.start(follower.serve)
+            if lines is not None:
+                await nursery.start(lines.follower.serve)
             if counters is not None:
                 nursery.start_soon(counters.measure)
             try:
@@ -55,7 +55,7 @@ async def following(engine: WatchedEngine, printer: Printer | None = None) -> As
             finally:
                 nursery.cancel_scope.cancel()
     finally:
-        await _finish(engine, followers, counters)
+        await _finish(engine, lines, counters)
 
 
 def _counters(engine: WatchedEngine) -> Counters:
@@ -65,11 +65,13 @@ def _counters(engine: WatchedEngine) -> Counters:
     return Counters.start(engine)
 
 
-async def _finish(engine: WatchedEngine, followers: list[LogFollower], counters: Counters | None) -> None:
+async def _finish(engine: WatchedEngine, lines: _LogLines | None, counters: Counters | None) -> None:
     with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_S):
-        # In their order: lines may have to wait for who reads them, counters wait for nobody.
-        for follower in followers:
-            await follower.reach(engine.log.last)
+        # In this order: lines may have to wait for their reader, counters wait for nothing.
+        if counters is not None:
+            await engine.observer.reach(engine.log.last)
+        if lines is not None:
+            await lines.follower.reach(engine.log.last)
     if counters is not None:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _EXPORT_S):
             await counters.close()

@@ -90,13 +90,14 @@ class Audit:
         return AuditStatus(store, self._state[0], self._since, self._state[1], self._unwritten.lost)
 
     def take(self, calls: Sequence[Call], entry: Entry) -> None:
-        """See `observer.CallFollower.take`."""
-        for call in calls:
-            self._unwritten.note(call.name)
-        self._write_soon()
+        """See `observer.EntryFollower.take`."""
+        if calls:
+            for call in calls:
+                self._unwritten.note(call.name)
+            self._write_soon()
 
-    def missed(self) -> None:
-        """See `observer.CallFollower.missed`."""
+    def missed(self, first: int, last: int) -> None:
+        """See `observer.EntryFollower.missed`."""
         self._unwritten.missed()
         self._write_soon()
 
