@@ -13,14 +13,14 @@ from probe.cli import app
 from probe.gateway import script
 from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.checks import judge
-from probe.gateway.checks.verdict import Verdict
+from probe.gateway.checks.verdict import GatewayVerdict
 from probe.gateway.client.target import Target, target
 from probe.gateway.marks import first_mark
 from probe.gateway.naming import GUESSED, Naming
 from probe.gateway.run import Options, Recorded, run
 from probe.gateway.script import stopping
 from probe.gateway.script.step import Step
-from probe.gateway.trials import Run
+from probe.gateway.trials import GatewayRun
 from probe.settings import build
 
 from .proxy import Rules, gateway
@@ -64,7 +64,7 @@ async def tried(
     naming: Naming = GUESSED,
     mark: int = first_mark(0),
     **settings: Any,
-) -> Run:
+) -> GatewayRun:
     """A run of these steps through a gateway with these rules; without rules, direct on both ways."""
     async with probe(**settings) as direct, trio.open_nursery() as nursery:
         plan, upstream = None, direct.port
@@ -88,7 +88,7 @@ async def between(
     *,
     mark: int = first_mark(0),
     naming: Naming = GUESSED,
-) -> Run:
+) -> GatewayRun:
     """A run of these steps between a probe and a gateway that are there."""
     sockets = (direct.at("/ws"), through.at("/ws"))
     given: dict[str, Any] = {"mark": mark, "naming": naming, "profile": "quick", "breaker": plan}
@@ -99,9 +99,9 @@ async def between(
     return recorded.run()
 
 
-def found(made: Run) -> dict[int, str]:
+def found(made: GatewayRun) -> dict[int, str]:
     """What is neither the same nor not offered: by number, the verdict with its evidence."""
-    bad = (Verdict.SAME, Verdict.NOT_APPLICABLE)
+    bad = (GatewayVerdict.SAME, GatewayVerdict.NOT_APPLICABLE)
     return {
         finding.fault.number: f"{finding.verdict}: {finding.direct} | {finding.through} | {finding.evidence}"
         for finding in judge(made)

@@ -11,7 +11,7 @@ from probe.gateway.behind import BehindError
 from probe.gateway.checks import judge
 from probe.gateway.client.target import target
 from probe.gateway.marks import first_mark
-from probe.gateway.trials import Run
+from probe.gateway.trials import GatewayRun
 from probe.wire.v2026.meta import CLIENT_INFO
 
 from .faults import Message, ModernRefused, OriginPasses, json_reply
@@ -185,7 +185,7 @@ async def test_a_call_that_is_not_in_the_log_went_to_another_probe() -> None:
 @pytest.mark.parametrize("rules", [Anonymous, Rules])
 async def test_two_runs_at_once_on_one_probe_blame_each_other_for_nothing(rules: type[Rules]) -> None:
     names = ["ids", "fast", "progress.modern", "sessions", "load.quick", "elicitation"]
-    made: list[Run] = []
+    made: list[GatewayRun] = []
     async with probe() as direct, gateway(rules(), direct.port) as before:
 
         async def one(seed: int) -> None:

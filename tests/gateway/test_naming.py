@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe.gateway.checks import Verdict, judge
+from probe.gateway.checks import GatewayVerdict, judge
 from probe.gateway.marks import first_mark
 from probe.gateway.naming import GUESSED, Naming, NamingError, read_names
 
@@ -50,7 +50,7 @@ async def test_a_prefix_says_which_of_two_servers_is_ours() -> None:
     assert made.names["progress"] == "demo_progress"
     assert set(found(made)) == {29}
     renamed = next(each for each in judge(made) if each.fault.number == 29)
-    assert renamed.verdict == Verdict.CHANGED
+    assert renamed.verdict == GatewayVerdict.CHANGED
     assert rules.state.get("astray") is None
 
 

@@ -64,7 +64,7 @@ async def test_a_log_larger_than_one_answer_is_read_to_its_end() -> None:
                 assert (await side.ask(in_session("call", large, opened))).status == 200
                 await side.ask(in_session("call", large, opened))
         observed = await observe(direct.at("/api"))
-    assert [each.said for each in observed.likely if each.check == "retry.twice"] == [
+    assert [each.text for each in observed.likely if each.check == "retry.twice"] == [
         "7 calls came twice with the same bytes"
     ]
 

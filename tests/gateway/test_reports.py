@@ -11,22 +11,24 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from probe.gateway.behind import Behind
-from probe.gateway.checks import CheckResult, Verdict, judge
-from probe.gateway.client.records import Exchange
+from probe.gateway.checks import CheckResult, GatewayVerdict, judge
+from probe.gateway.client.records import ClientExchange
 from probe.gateway.faults import Hint, catalogue
 from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary
 from probe.gateway.side import Way
-from probe.gateway.trials import Run, RunError, Trial, dump, load
+from probe.gateway.trials import GatewayRun, RunError, Trial, dump, load
 
 from .faults import Http10, ResultChanged
 from .runs import tried
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "gateway.schema.json"
 HOSTILE = "\x1b[2J</td><script>alert(1)</script> | `x` & \x00"
-RUN = Run("1.0", 0.0, "http://127.0.0.1:1/mcp", f"http://gateway/{HOSTILE}", "quick", (), {"direct": (), "through": ()})
+RUN = GatewayRun(
+    "1.0", 0.0, "http://127.0.0.1:1/mcp", f"http://gateway/{HOSTILE}", "quick", (), {"direct": (), "through": ()}
+)
 
 
-def finding(number: int, verdict: Verdict, said: str = "") -> CheckResult:
+def finding(number: int, verdict: GatewayVerdict, said: str = "") -> CheckResult:
     return CheckResult(
         catalogue()[number],
         verdict,
@@ -39,11 +41,11 @@ def finding(number: int, verdict: Verdict, said: str = "") -> CheckResult:
 
 
 FINDINGS = [
-    finding(1, Verdict.SAME),
-    finding(2, Verdict.DEGRADED, HOSTILE),
-    finding(8, Verdict.BROKEN, HOSTILE),
-    finding(13, Verdict.NOT_APPLICABLE),
-    finding(26, Verdict.UNCLEAR, HOSTILE),
+    finding(1, GatewayVerdict.SAME),
+    finding(2, GatewayVerdict.DEGRADED, HOSTILE),
+    finding(8, GatewayVerdict.BROKEN, HOSTILE),
+    finding(13, GatewayVerdict.NOT_APPLICABLE),
+    finding(26, GatewayVerdict.UNCLEAR, HOSTILE),
 ]
 
 
@@ -58,12 +60,12 @@ def test_what_a_gateway_says_is_text(form: str) -> None:
 
 
 def test_each_hint_has_a_line_of_its_own() -> None:
-    text = FORMATS["table"](RUN, [finding(8, Verdict.BROKEN)], Allowed())
+    text = FORMATS["table"](RUN, [finding(8, GatewayVerdict.BROKEN)], Allowed())
     assert "    -> mend it\n    -> nginx: first;\n              second;\n" in text
     assert "<br>- mend it<br>- nginx: first; second; |" in FORMATS["markdown"](
-        RUN, [finding(8, Verdict.BROKEN)], Allowed()
+        RUN, [finding(8, GatewayVerdict.BROKEN)], Allowed()
     )
-    value = json.loads(FORMATS["json"](RUN, [finding(8, Verdict.BROKEN)], Allowed()))
+    value = json.loads(FORMATS["json"](RUN, [finding(8, GatewayVerdict.BROKEN)], Allowed()))
     assert value["findings"][0]["hints"] == [
         {"product": None, "lines": ["mend it"]},
         {"product": "nginx", "lines": ["first;", "second;"]},
@@ -91,32 +93,32 @@ def test_json_says_which_calls_a_finding_rests_on() -> None:
 @pytest.mark.parametrize(
     ("verdicts", "strict", "code"),
     [
-        ([Verdict.SAME, Verdict.CHANGED, Verdict.NOT_APPLICABLE], False, 0),
-        ([Verdict.SAME, Verdict.DEGRADED], False, 0),
-        ([Verdict.SAME, Verdict.DEGRADED], True, 1),
-        ([Verdict.UNCLEAR, Verdict.BROKEN], False, 1),
-        ([Verdict.UNCLEAR, Verdict.SAME], False, 3),
+        ([GatewayVerdict.SAME, GatewayVerdict.CHANGED, GatewayVerdict.NOT_APPLICABLE], False, 0),
+        ([GatewayVerdict.SAME, GatewayVerdict.DEGRADED], False, 0),
+        ([GatewayVerdict.SAME, GatewayVerdict.DEGRADED], True, 1),
+        ([GatewayVerdict.UNCLEAR, GatewayVerdict.BROKEN], False, 1),
+        ([GatewayVerdict.UNCLEAR, GatewayVerdict.SAME], False, 3),
         ([], False, 3),
     ],
 )
-def test_the_exit_code(verdicts: list[Verdict], strict: bool, code: int) -> None:
+def test_the_exit_code(verdicts: list[GatewayVerdict], strict: bool, code: int) -> None:
     assert exit_code([finding(8, verdict) for verdict in verdicts], Allowed(), strict=strict) == code
 
 
 def test_an_accepted_deviation_counts_for_nothing_as_long_as_it_is_that_one() -> None:
     allowed = read_allowed('"close.lost" = "degraded"', ["close.lost"])
-    assert exit_code([finding(8, Verdict.BROKEN)], allowed) == 1
+    assert exit_code([finding(8, GatewayVerdict.BROKEN)], allowed) == 1
     allowed = read_allowed('"close.lost" = "broken"', ["close.lost"])
-    assert exit_code([finding(8, Verdict.BROKEN)], allowed) == 0
-    assert "BROKEN (allowed)" in FORMATS["table"](RUN, [finding(8, Verdict.BROKEN)], allowed)
+    assert exit_code([finding(8, GatewayVerdict.BROKEN)], allowed) == 0
+    assert "BROKEN (allowed)" in FORMATS["table"](RUN, [finding(8, GatewayVerdict.BROKEN)], allowed)
     for wrong in ('"close.lost" = "bad"', '"no.such" = "broken"', "close", 'close.lost = "broken"'):
         with pytest.raises(AllowedError):
             read_allowed(wrong, ["close.lost"])
 
 
 def test_a_partial_run_says_so_and_is_no_success() -> None:
-    assert exit_code([finding(8, Verdict.SAME)], Allowed(), partial=True) == 3
-    assert exit_code([finding(8, Verdict.BROKEN)], Allowed(), partial=True) == 1
+    assert exit_code([finding(8, GatewayVerdict.SAME)], Allowed(), partial=True) == 3
+    assert exit_code([finding(8, GatewayVerdict.BROKEN)], Allowed(), partial=True) == 1
     partial = replace(RUN, partial="stopped by a signal: 3 of 40 steps were done")
     for form in FORMATS:
         assert "stopped by a signal: 3 of 40 steps" in FORMATS[form](partial, FINDINGS, Allowed()), form
@@ -138,7 +140,7 @@ async def test_a_saved_run_is_judged_as_the_living_one() -> None:
     again = load(lines)
     assert again.offers == made.offers
     assert judge(again) == judge(made)
-    assert {each.fault.number for each in judge(again) if each.verdict != Verdict.SAME} == {23, 26}
+    assert {each.fault.number for each in judge(again) if each.verdict != GatewayVerdict.SAME} == {23, 26}
     for wrong in (lines[:-1], [*lines[:-1], b"{"], lines[1:], [b'{"kind":"log"}\n', *lines[1:]], []):
         with pytest.raises(RunError):
             load(wrong)
@@ -151,7 +153,7 @@ def test_of_many_calls_a_report_has_the_latest_of_both_ways_and_when_each_was_at
             | {"call": f"c{number // 4}", "tool": "progress", "arguments": {"mark": 1000}, "method": None}
             for number, kind in enumerate(["call.started", "message.emitted", "dispatch.sent", "call.settled"] * 100)
         ]
-        made = tuple(Exchange(f"call {name}", "HTTP/1.1", "POST", 1, 0.0) for name in names)
+        made = tuple(ClientExchange(f"call {name}", "HTTP/1.1", "POST", 1, 0.0) for name in names)
         return Trial("load", way, 1, 1000, made, behind=Behind(tuple(rows)))
 
     trials = (called("direct", [*range(100)]), called("through", [*reversed(range(100))]))

@@ -16,8 +16,8 @@ from probe.gateway.client.response import (
     EventReader,
     Fault,
     ResponseHead,
+    ResponsePart,
     ResponseReader,
-    Seen,
 )
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -43,8 +43,8 @@ WRONG = [
 ]
 
 
-def read(data: bytes, cuts: list[int] | None = None) -> list[Seen]:
-    response, seen = ResponseReader(), list[Seen]()
+def read(data: bytes, cuts: list[int] | None = None) -> list[ResponsePart]:
+    response, seen = ResponseReader(), list[ResponsePart]()
     places = [0, *sorted({cut % (len(data) + 1) for cut in cuts or []}), len(data)]
     for start, end in pairwise(places):
         if start < end:
@@ -52,7 +52,7 @@ def read(data: bytes, cuts: list[int] | None = None) -> list[Seen]:
     return seen + list(response.receive_eof())
 
 
-def body(seen: list[Seen]) -> bytes:
+def body(seen: list[ResponsePart]) -> bytes:
     return b"".join(item.data for item in seen if isinstance(item, Data))
 
 

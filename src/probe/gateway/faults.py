@@ -41,7 +41,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFault:
     """One fault."""
 
     number: int
@@ -80,10 +80,10 @@ def _advice(item: Mapping[str, Any]) -> Advice:
 
 
 @cache
-def catalogue() -> Mapping[int, Known]:
+def catalogue() -> Mapping[int, KnownFault]:
     """All faults by their number."""
     known = [
-        Known(
+        KnownFault(
             item["number"],
             item["name"],
             item["severity"],

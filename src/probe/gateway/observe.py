@@ -29,12 +29,12 @@ class Likely:
     """A guess: the check for it, such as `retry.twice`, and the entries it rests on."""
 
     check: str
-    said: str
+    text: str
     entries: tuple[int, ...]
 
 
 @dataclass(slots=True)
-class _Found:
+class _Entries:
     """Entries of one kind: how many, and the numbers of the first."""
 
     count: int = 0
@@ -60,15 +60,15 @@ class Guesses:
     """
 
     requests: int = 0
-    old: _Found = field(default_factory=_Found)
-    passed_on: _Found = field(default_factory=_Found)
+    old: _Entries = field(default_factory=_Entries)
+    passed_on: _Entries = field(default_factory=_Entries)
     _headers: Counter[str] = field(default_factory=Counter)
     _began: dict[int, float] = field(default_factory=dict)
-    _ages: dict[int, _Found] = field(default_factory=dict)
+    _ages: dict[int, _Entries] = field(default_factory=dict)
     _calls: dict[str, Row] = field(default_factory=dict)
-    _twice: _Found = field(default_factory=_Found)
+    _twice: _Entries = field(default_factory=_Entries)
     _sessions: dict[str, _Session] = field(default_factory=dict)
-    _empty: _Found = field(default_factory=_Found)
+    _empty: _Entries = field(default_factory=_Entries)
 
     def take(self, row: Row) -> None:
         """Look at one entry."""
@@ -100,7 +100,7 @@ class Guesses:
         began = self._began.pop(row["exchange"], None)
         if row["by"] != "client" or began is None or row["mono"] - began <= _LEAST_AGE_S:
             return
-        self._ages.setdefault(round((row["mono"] - began) / _HEAP_S), _Found()).add(row["seq"])
+        self._ages.setdefault(round((row["mono"] - began) / _HEAP_S), _Entries()).add(row["seq"])
 
     def _message(self, row: Row) -> None:
         if row["method"] == "notifications/initialized" and row["session"] in self._sessions:
@@ -147,12 +147,12 @@ class Guesses:
         return [guess for guess in guesses if guess.entries]
 
 
-def _guess(check: str, said: str, found: _Found) -> Likely:
-    return Likely(check, said, tuple(found.first))
+def _guess(check: str, text: str, found: _Entries) -> Likely:
+    return Likely(check, text, tuple(found.first))
 
 
-def _of(sessions: Sequence[_Session]) -> _Found:
-    return _Found(len(sessions), [each.seq for each in sessions[:_MOST_AT_ONCE]])
+def _of(sessions: Sequence[_Session]) -> _Entries:
+    return _Entries(len(sessions), [each.seq for each in sessions[:_MOST_AT_ONCE]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Observed:
         missed = f", without {self.missed} that the log has no more" if self.missed else ""
         lines = [f"entries up to {self.last}{missed}; what is likely, from the side of the probe alone:"]
         lines += [
-            f"likely  {each.check}: {each.said} (entries {', '.join(map(str, each.entries))})" for each in self.likely
+            f"likely  {each.check}: {each.text} (entries {', '.join(map(str, each.entries))})" for each in self.likely
         ]
         return "\n".join([*lines, *([] if self.likely else ["nothing"]), ""])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .client.records import Exchange
+from .client.records import ClientExchange
 
 # Printable characters only: others, such as ESC, could move the cursor of a terminal.
 _HIDDEN: Final = re.compile(r"[^\x20-\x7e\u00a1-\ud7ff\ue000-\ufffd]+")
@@ -22,17 +22,17 @@ def clean(text: str) -> str:
     return _HIDDEN.sub(" ", text)
 
 
-def is_final(answer: Exchange) -> bool:
+def is_final(answer: ClientExchange) -> bool:
     """True if later requests fail, too: the certificate is not trusted, or the server has no TLS."""
     return _of_tls(answer) != ""
 
 
-def why(url: str, answer: Exchange) -> str:
+def why(url: str, answer: ClientExchange) -> str:
     """The reason why this answer is not a probe's, on one line."""
     return clean(f"{url} {_of_tls(answer) or _of_status(answer) or _of_answer(answer)}")
 
 
-def _of_tls(answer: Exchange) -> str:
+def _of_tls(answer: ClientExchange) -> str:
     untrusted = _UNTRUSTED.search(answer.problem)
     if untrusted is not None:
         return f"has a certificate that is not trusted ({untrusted[1]}): trust it with --cafile FILE, or use --insecure"
@@ -41,7 +41,7 @@ def _of_tls(answer: Exchange) -> str:
     return ""
 
 
-def _of_status(answer: Exchange) -> str:
+def _of_status(answer: ClientExchange) -> str:
     if answer.status is None:
         return f"cannot be reached: {answer.problem or answer.end}"
     if _WANTS_TLS.search(answer.body):
@@ -55,7 +55,7 @@ def _of_status(answer: Exchange) -> str:
     return ""
 
 
-def _of_answer(answer: Exchange) -> str:
+def _of_answer(answer: ClientExchange) -> str:
     error = (answer.answer or {}).get("error")
     if isinstance(error, dict):
         return f"answers with an error: {error.get('code')}, {str(error.get('message'))[:_MOST_BODY]!r}"
@@ -64,5 +64,5 @@ def _of_answer(answer: Exchange) -> str:
     return f"leads to no probe: {answer.method} got {answer.status}, {answer.end}{_body(answer)}"
 
 
-def _body(answer: Exchange) -> str:
+def _body(answer: ClientExchange) -> str:
     return f": {clean(answer.body)[:_MOST_BODY]}" if answer.body else ""

@@ -23,7 +23,7 @@ from .script import of_profile, reach
 from .script.answering import ANSWERS, Silence
 from .script.step import Profile, Step, Taken
 from .side import ERAS, WAYS, Side, Way, modern
-from .trials import Run, Trial
+from .trials import GatewayRun, Trial
 
 # The probe logs the last bytes of a socket after the client has them.
 _LINGER_S = 0.05
@@ -86,13 +86,13 @@ class Recorded:
         ways = {way: {trial.step for trial in self.trials if trial.way == way} for way in WAYS}
         return [trial for trial in self.trials if all(trial.step in steps for steps in ways.values())]
 
-    def run(self) -> Run:
+    def run(self) -> GatewayRun:
         """The run up to now."""
         offers: dict[str, tuple[str, ...]] = {
             way: tuple(sorted(self.sides[way].offers)) if way in self.sides else () for way in WAYS
         }
         options = self.options
-        return Run(
+        return GatewayRun(
             self.program,
             self.started_at,
             options.direct.url,

@@ -15,7 +15,7 @@ from ..wire.v2026.header_values import encode as header_value
 from ..wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROGRESS_TOKEN, PROTOCOL_VERSION
 from .breaker import Plan
 from .client.live import Live, Sending, exchange, exchanging, message_sending
-from .client.records import Exchange
+from .client.records import ClientExchange
 from .client.response import Headers
 from .client.target import Target
 from .marks import client_name
@@ -60,7 +60,7 @@ class Side:
         """The name of the probe's tool on this way."""
         return self.names.get(name, name)
 
-    async def ask(self, sending: Sending, seconds: float | None = None) -> Exchange:
+    async def ask(self, sending: Sending, seconds: float | None = None) -> ClientExchange:
         """Run one exchange to its end, for at most `seconds`, or `ANSWER_S` by default."""
         answer = await exchange(self.mcp, sending, ANSWER_S if seconds is None else seconds)
         self._unanswered = self._unanswered + 1 if answer.status is None else 0
@@ -79,7 +79,7 @@ class Side:
 class LegacySession:
     """A legacy session: its opening exchanges, and its id or None."""
 
-    opened: tuple[Exchange, ...]
+    opened: tuple[ClientExchange, ...]
     id: str | None
     revision: str
     mark: int
@@ -117,8 +117,8 @@ async def open_session(
     session = LegacySession((first,), first.header("mcp-session-id"), str(agreed), mark)
     if "protocolVersion" not in first.result:
         return session
-    told = notification("notifications/initialized", None)
-    second = await side.ask(message_sending(f"{name}initialized", told, session.headers))
+    initialized = notification("notifications/initialized", None)
+    second = await side.ask(message_sending(f"{name}initialized", initialized, session.headers))
     return replace(session, opened=(first, second))
 
 
@@ -185,7 +185,7 @@ def with_headers(sending: Sending, *more: tuple[str, str]) -> Sending:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class EraClient:
     """A client in the era of its way. `session` is None in the modern era."""
 
     side: Side
@@ -193,7 +193,7 @@ class Conversation:
     session: LegacySession | None
 
     @property
-    def opened(self) -> tuple[Exchange, ...]:
+    def opened(self) -> tuple[ClientExchange, ...]:
         """The exchanges before its first request."""
         return () if self.session is None else self.session.opened
 
@@ -213,10 +213,10 @@ class Conversation:
 
 
 @asynccontextmanager
-async def conversation(side: Side, mark: int) -> AsyncIterator[Conversation]:
+async def era_client(side: Side, mark: int) -> AsyncIterator[EraClient]:
     """A conversation for as long as the block; its session, where it has one, is ended by DELETE."""
     if side.era == "modern":
-        yield Conversation(side, mark, None)
+        yield EraClient(side, mark, None)
         return
     async with session(side, mark) as opened:
-        yield Conversation(side, mark, opened)
+        yield EraClient(side, mark, opened)

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from ..wire.jsonrpc import Json, encode
 from .behind import Behind
-from .client.records import Exchange, exchange_from
+from .client.records import ClientExchange, exchange_from
 from .side import Way
 
 VERSION: Final = 3
@@ -39,13 +39,13 @@ class Trial:
     way: Way
     turn: int
     mark: int
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[ClientExchange, ...]
     moments: Mapping[str, float] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     behind: Behind = field(default_factory=lambda: Behind(()))
     skipped: str = ""
 
-    def __getitem__(self, name: str) -> Exchange:
+    def __getitem__(self, name: str) -> ClientExchange:
         """The exchange of this name. Raises `KeyError`."""
         for item in self.exchanges:
             if item.name == name:
@@ -58,7 +58,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class GatewayRun:
     """All trials of a run, with the offers of both ways. `log` identifies the run of the probe at `api`.
 
     `names` are the gateway's names of the probe's tools. `partial` is the reason why steps are missing, empty for a
@@ -83,7 +83,7 @@ class Run:
         return [trial for trial in self.trials if trial.step == step and trial.way == way]
 
 
-def dump(run: Run) -> Iterator[bytes]:
+def dump(run: GatewayRun) -> Iterator[bytes]:
     """The lines of a file."""
     head = {
         "kind": "gateway-run",
@@ -100,7 +100,7 @@ def dump(run: Run) -> Iterator[bytes]:
     yield encode({"kind": "end", "trials": len(run.trials)}) + b"\n"
 
 
-def load(lines: Iterable[bytes]) -> Run:
+def load(lines: Iterable[bytes]) -> GatewayRun:
     """Read what `dump` wrote. Raises `RunError`."""
     head: Json | None = None
     trials: list[Trial] = []
@@ -119,7 +119,7 @@ def load(lines: Iterable[bytes]) -> Run:
     if head is None or not ended:
         raise RunError("the file is cut off: its last line is missing")
     offers = {way: tuple(names) for way, names in head.pop("offers").items()}
-    return Run(**head, trials=tuple(trials), offers=offers)
+    return GatewayRun(**head, trials=tuple(trials), offers=offers)
 
 
 def _object(number: int, line: bytes) -> Json:

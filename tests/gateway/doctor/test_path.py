@@ -14,7 +14,7 @@ import trustme
 
 from probe.cli.program import main
 from probe.gateway.doctor import needs, path
-from probe.gateway.doctor.path import Finding, Visit
+from probe.gateway.doctor.path import PathFinding, Visit
 from probe.gateway.doctor.target import ProbeAddress, WrongError
 
 from ...infra.proxies import buffering, delaying
@@ -38,7 +38,7 @@ def asked(origin: str) -> Visit:
     return Visit(ProbeAddress(origin, None), hold_s=1.0)
 
 
-def marks(found: list[Finding]) -> list[tuple[str, str]]:
+def marks(found: list[PathFinding]) -> list[tuple[str, str]]:
     return [(finding.about, finding.mark) for finding in found]
 
 
@@ -84,10 +84,10 @@ def test_what_arrives_otherwise_than_it_was_sent_is_told() -> None:
     there = [["host", "inside:8000"], ["accept", "a/b"], ["mcp-method", "tools/call"], ["via", "1.1 edge"]]
     entry = {"headers": there, "http_version": "1.0", "client": "10.0.0.1:5"}
     assert [*path._compared(sent, entry, target)] == [
-        Finding("request", "bad", "headers that do not arrive: mcp-name"),
-        Finding("request", "note", "host arrives as 'inside:8000' instead of 'probe.example'"),
-        Finding("request", "note", "headers that are added: via: 1.1 edge"),
-        Finding("request", "note", "arrives as HTTP/1.0 from 10.0.0.1:5"),
+        PathFinding("request", "bad", "headers that do not arrive: mcp-name"),
+        PathFinding("request", "note", "host arrives as 'inside:8000' instead of 'probe.example'"),
+        PathFinding("request", "note", "headers that are added: via: 1.1 edge"),
+        PathFinding("request", "note", "arrives as HTTP/1.0 from 10.0.0.1:5"),
     ]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...gateway.naming import Naming
     from ...gateway.run import Options, Recorded
     from ...gateway.script.step import Step
-    from ...gateway.trials import Run
+    from ...gateway.trials import GatewayRun
     from ...settings import Settings
 
 _UNREACHABLE = 2
@@ -196,7 +196,7 @@ def _chosen(only: Sequence[str], skip: Sequence[str]) -> set[int]:
     return wanted
 
 
-def _load(path: str) -> Run:
+def _load(path: str) -> GatewayRun:
     from ...gateway.trials import RunError, load
 
     try:
@@ -210,7 +210,7 @@ def _tell(line: str) -> None:
     click.echo(line, err=True)
 
 
-def _execute(given: _Given, chosen: set[int]) -> Run:
+def _execute(given: _Given, chosen: set[int]) -> GatewayRun:
     import trio
 
     if given.through is None:

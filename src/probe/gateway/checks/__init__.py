@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..faults import Hint, Known, catalogue
-from ..trials import Run
+from ..faults import Hint, KnownFault, catalogue
+from ..trials import GatewayRun
 from . import fidelity, reach, returning, stopping, timing
-from .verdict import Case, Check, UnjudgedError, Verdict, not_applicable, unclear
+from .verdict import Case, Check, GatewayVerdict, UnjudgedError, not_applicable, unclear
 
-__all__ = ["CHECKS", "CheckResult", "Verdict", "judge"]
+__all__ = ["CHECKS", "CheckResult", "GatewayVerdict", "judge"]
 
 CHECKS: Final[tuple[Check, ...]] = tuple(
     sorted(
@@ -19,11 +19,11 @@ CHECKS: Final[tuple[Check, ...]] = tuple(
         key=lambda check: check.number,
     )
 )
-_BY_SEVERITY: Final[Mapping[str, Verdict]] = {
-    "A": Verdict.BROKEN,
-    "B": Verdict.BROKEN,
-    "C": Verdict.DEGRADED,
-    "D": Verdict.CHANGED,
+_BY_SEVERITY: Final[Mapping[str, GatewayVerdict]] = {
+    "A": GatewayVerdict.BROKEN,
+    "B": GatewayVerdict.BROKEN,
+    "C": GatewayVerdict.DEGRADED,
+    "D": GatewayVerdict.CHANGED,
 }
 # Two turns of a hundred calls, with the ten before them.
 _MOST_CALLS: Final = 220
@@ -34,8 +34,8 @@ _PRODUCTS: Final = ("server", "via", "x-powered-by", "x-varnish")
 class CheckResult:
     """The finding of one check. `calls` are its calls at the probe, by way."""
 
-    fault: Known
-    verdict: Verdict
+    fault: KnownFault
+    verdict: GatewayVerdict
     direct: str
     through: str
     evidence: str
@@ -48,7 +48,7 @@ class CheckResult:
         return self.fault.name
 
 
-def judge(run: Run, checks: Iterable[Check] = CHECKS) -> list[CheckResult]:
+def judge(run: GatewayRun, checks: Iterable[Check] = CHECKS) -> list[CheckResult]:
     """The findings of the checks that had their steps done."""
     case = Case(run)
     product = product_of(run)
@@ -66,10 +66,10 @@ def _finding(case: Case, check: Check, product: str | None) -> CheckResult:
     if seen.verdict is not None:
         verdict = seen.verdict
     elif seen.found is None:
-        verdict = Verdict.UNCLEAR
+        verdict = GatewayVerdict.UNCLEAR
     else:
-        verdict = _BY_SEVERITY[fault.severity] if seen.found else Verdict.SAME
-    bad = verdict in (Verdict.BROKEN, Verdict.DEGRADED, Verdict.CHANGED)
+        verdict = _BY_SEVERITY[fault.severity] if seen.found else GatewayVerdict.SAME
+    bad = verdict in (GatewayVerdict.BROKEN, GatewayVerdict.DEGRADED, GatewayVerdict.CHANGED)
     hints = fault.hints(product, seen.cases) if bad else ()
     return CheckResult(fault, verdict, seen.direct, seen.through, seen.evidence, hints, _calls(case, check))
 
@@ -93,14 +93,14 @@ def _calls(case: Case, check: Check) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def product_of(run: Run) -> str | None:
+def product_of(run: GatewayRun) -> str | None:
     """The names of the gateway in its responses, such as "nginx/1.27" in Server, without those of the direct way."""
     named = {way: _names(run, way) for way in ("direct", "through")}
     new = [name for name in named["through"] if name not in named["direct"]]
     return ", ".join(new) or None
 
 
-def _names(run: Run, way: str) -> list[str]:
+def _names(run: GatewayRun, way: str) -> list[str]:
     found: dict[str, None] = {}
     for trial in run.trials:
         if trial.way == way:

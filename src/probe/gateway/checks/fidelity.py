@@ -8,11 +8,11 @@ from functools import partial
 from typing import Final
 
 from ...wire.two_ways import is_same_id, lost
-from ..client.records import Exchange
+from ..client.records import ClientExchange
 from ..script.fidelity import IDS
 from ..side import Way
 from ..trials import Trial
-from .verdict import Case, Check, Seen, compared, listed, listing, members, not_applicable, permitted, unclear
+from .verdict import Case, Check, Comparison, compared, listed, listing, members, not_applicable, permitted, unclear
 
 
 def framing(case: Case) -> list[str]:
@@ -28,7 +28,7 @@ def _faults(case: Case, way: Way) -> list[str]:
     return [f"{trial.step}: {fault}" for trial in trials for item in trial.exchanges for fault in item.faults]
 
 
-def errors(case: Case) -> Seen:
+def errors(case: Case) -> Comparison:
     """Found if a refusal, such as of a request without Accept, has another status or code through the gateway."""
     pairs = [
         (own.name, _refusal(own), _refusal(other))
@@ -45,18 +45,18 @@ def _pairs(case: Case, *steps: str) -> list[tuple[Trial, Trial]]:
     return [both for both in map(case.both, steps) if both is not None]
 
 
-def _counted(count: int, what: str, differ: list[str]) -> Seen:
+def _counted(count: int, what: str, differ: list[str]) -> Comparison:
     if not count:
         raise not_applicable("the gateway does not offer it")
     return compared(f"{count} {what}", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
 
 
-def _refusal(item: Exchange) -> str:
+def _refusal(item: ClientExchange) -> str:
     code = "" if item.error_code is None else f" {item.error_code}"
     return f"{item.status}{code}"
 
 
-def tool_errors(case: Case) -> Seen:
+def tool_errors(case: Case) -> Comparison:
     """Found if a JSON-RPC error of the tool `fail` arrives as a result with `isError`."""
     direct, through = case.pair("failures")
     ours, theirs = direct["protocol_error"], through["protocol_error"]
@@ -67,7 +67,7 @@ def tool_errors(case: Case) -> Seen:
     return compared(str(ours.error_code), "a tool result", found=True, evidence="isError instead of error")
 
 
-def results(case: Case) -> Seen:
+def results(case: Case) -> Comparison:
     """Found if a result does not arrive, or with another content, compared by `records.digest`."""
     pairs = [
         (own, theirs[own.name])
@@ -84,7 +84,7 @@ def results(case: Case) -> Seen:
     return _counted(len(pairs), "results", differ)
 
 
-def ids(case: Case) -> Seen:
+def ids(case: Case) -> Comparison:
     """Found if an id or token of `IDS` comes back with another value or JSON type; at the probe it may be another."""
     _, through = case.pair("ids")
     wrong: list[str] = []
@@ -130,20 +130,20 @@ def origin(case: Case) -> list[str]:
     return [f"{item.name}: 403, through {item.status}" for item in asked if item.status == 200 and item.result]
 
 
-def limit(step: str, case: Case) -> Seen:
+def limit(step: str, case: Case) -> Comparison:
     """Found if the gateway refuses a body of `BODIES` or a head of `HEADS`, such as 60,000 bytes, unlike the probe."""
     direct, through = case.pair(step)
     taken = {item.name for item in direct.exchanges if item.status == 200 and item.name != "initialize"}
     refused = [item for item in through.exchanges if item.name in taken and item.status != 200]
-    said = [f"{item.name}: {item.status or item.problem or item.end}" for item in refused]
+    parts = [f"{item.name}: {item.status or item.problem or item.end}" for item in refused]
     first = refused[0].name if refused else "all taken"
-    return compared("all taken", f"refused: {first}" if refused else first, found=bool(refused), evidence=listed(said))
+    return compared("all taken", f"refused: {first}" if refused else first, found=bool(refused), evidence=listed(parts))
 
 
 _MUST: Final = frozenset({"authorization", "traceparent", "x-mixed"})
 
 
-def headers(case: Case) -> Seen:
+def headers(case: Case) -> Comparison:
     """Found if a header is lost that clients need; changed if another one is lost or merged."""
     direct, through = case.pair("headers")
     ours, theirs = _at_probe(direct), _at_probe(through)
@@ -158,8 +158,8 @@ def headers(case: Case) -> Seen:
         if "mirrored" in trial and trial["mirrored"].error_code == -32020
     ]
     gone = [name for name in missing if name in _MUST or name.startswith("mcp-")]
-    said = [f"lost: {listed(missing)}"] if missing else []
-    evidence = "; ".join([*said, *changed, *refused])
+    parts = [f"lost: {listed(missing)}"] if missing else []
+    evidence = "; ".join([*parts, *changed, *refused])
     if gone or refused:
         seen = compared("all", f"{len(missing)} lost", found=True, evidence=evidence)
     elif missing or changed:
@@ -192,7 +192,7 @@ def _at_probe(trial: Trial) -> dict[str, list[str]] | None:
     return found
 
 
-def encoding(case: Case) -> Seen:
+def encoding(case: Case) -> Comparison:
     """Found if an event stream arrives with Content-Encoding, forbidden by `no-transform`."""
     direct, through = case.pair("encoding")
     ours, theirs = (trial["call"].header("content-encoding") for trial in (direct, through))

@@ -13,7 +13,7 @@ from ..trials import Trial
 from .verdict import (
     Case,
     Check,
-    Seen,
+    Comparison,
     UnjudgedError,
     compared,
     listed,
@@ -27,7 +27,7 @@ from .verdict import (
 _NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
 
 
-def http10(case: Case) -> Seen:
+def http10(case: Case) -> Comparison:
     """Found if more than half of the requests reach the probe as HTTP/1.0."""
     versions = {way: _versions(case, way) for way in ("direct", "through")}
     old = versions["through"].count("1.0")
@@ -48,7 +48,7 @@ def _versions(case: Case, way: Any) -> list[str]:
     return [row["http_version"] for row in {row["seq"]: row for row in heads}.values()]
 
 
-def modern(case: Case) -> Seen:
+def modern(case: Case) -> Comparison:
     """Changed if the gateway refuses 2026-07-28, or if its calls reach the probe in another revision."""
     both = case.both("reach.modern")
     if both is None or not case.offers("modern", "direct"):
@@ -64,7 +64,7 @@ def modern(case: Case) -> Seen:
     return compared(V2026_07_28, V2026_07_28, found=False)
 
 
-def renamed(case: Case) -> Seen:
+def renamed(case: Case) -> Comparison:
     """Found if the gateway calls any tool of the probe by another name."""
     ours, theirs = _tools(case)
     if not theirs:
@@ -82,7 +82,7 @@ def _tools(case: Case) -> tuple[list[str], list[str]]:
     return listings[0], listings[1]
 
 
-def lists(case: Case) -> Seen:
+def lists(case: Case) -> Comparison:
     """Found if a tool, resource or prompt of the probe is in no list of the gateway, over all pages."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("legacy", "through"):
@@ -101,7 +101,7 @@ def lists(case: Case) -> Seen:
     return compared(ours, ", ".join(counts), found=bool(missing), evidence=evidence)
 
 
-def capabilities(case: Case) -> Seen:
+def capabilities(case: Case) -> Comparison:
     """Found if a session at the probe declares other capabilities than its client did."""
     seen = set(members(_opened(case, 0)["capabilities"]))
     try:
@@ -110,12 +110,12 @@ def capabilities(case: Case) -> Seen:
         of_none = set()
     invented = sorted((seen - set(CAPABILITIES)) | of_none)
     lost = sorted(set(CAPABILITIES) - seen)
-    said = [f"invented: {listed(invented)}"] if invented else []
-    said += [f"lost: {listed(lost)}"] if lost else []
-    return compared(listed(sorted(CAPABILITIES)), listed(sorted(seen)), found=bool(said), evidence="; ".join(said))
+    parts = [f"invented: {listed(invented)}"] if invented else []
+    parts += [f"lost: {listed(lost)}"] if lost else []
+    return compared(listed(sorted(CAPABILITIES)), listed(sorted(seen)), found=bool(parts), evidence="; ".join(parts))
 
 
-def initialized(case: Case) -> Seen:
+def initialized(case: Case) -> Comparison:
     """Found if the session of a client gets no `notifications/initialized` at the probe."""
     opened = _opened(case, 0)
     behind, session = case.of("reach.call", "through")[0].behind, opened["session"]
@@ -149,7 +149,7 @@ def _session_of_call(case: Case, client: int) -> str:
     return str(calls[-1].started["session"])
 
 
-def header(case: Case) -> Seen:
+def header(case: Case) -> Comparison:
     """Found if the answer to `initialize` has no Mcp-Session-Id, and the session does not work without it."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("sessions", "direct"):
@@ -164,7 +164,7 @@ def header(case: Case) -> Seen:
     return compared("there", "missing", found=True, evidence=f"the next request got {both[1]['ping'].status}")
 
 
-def unknown(case: Case) -> Seen:
+def unknown(case: Case) -> Comparison:
     """Found if a request with the id of an unknown or deleted session gets 200."""
     both = case.both("reach.legacy")
     if both is None or "unknown session" not in both[1]:
@@ -177,7 +177,7 @@ def unknown(case: Case) -> Seen:
     return compared(str(direct), str(through), found=found, evidence=evidence)
 
 
-def deleted(case: Case) -> Seen:
+def deleted(case: Case) -> Comparison:
     """Found if DELETE leaves the session at the probe open; changed if the gateway refuses it with 405."""
     both = case.both("reach.call")
     if both is None or "0 delete" not in both[1]:
@@ -211,7 +211,7 @@ def _legacy_sessions(case: Case) -> dict[int, list[str]]:
     return found
 
 
-def shared(case: Case) -> Seen:
+def shared(case: Case) -> Comparison:
     """Found if the calls of all clients run in one session at the probe."""
     found = _legacy_sessions(case)
     sets = [set(labels) for labels in found.values()]
@@ -221,7 +221,7 @@ def shared(case: Case) -> Seen:
     return compared("3 sessions for 3 clients", f"{count}", found=bool(together), evidence=evidence)
 
 
-def each(case: Case) -> Seen:
+def each(case: Case) -> Comparison:
     """Found if two calls of one client run in different sessions at the probe."""
     found = _legacy_sessions(case)
     several = [labels for labels in found.values() if len(set(labels)) > 1]
@@ -239,7 +239,7 @@ def sticky(case: Case) -> list[str]:
     return [f"{len(lost)} of {len(trial.exchanges)} requests got 404"] if lost else []
 
 
-def answers(case: Case) -> Seen:
+def answers(case: Case) -> Comparison:
     """Found if the gateway has stopped answering, whatever the request."""
     direct, through = (case.of("answers", way)[-1] for way in ("direct", "through"))
     ours, theirs = direct["discover"], through["discover"]

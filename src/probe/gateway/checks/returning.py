@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..client.records import Exchange
+from ..client.records import ClientExchange
 from ..trials import Trial
 from .timing import PROGRESS, is_held
-from .verdict import Case, Check, Seen, compared, listed, members, not_applicable, unclear
+from .verdict import Case, Check, Comparison, compared, listed, members, not_applicable, unclear
 
 _HELD: Final = "the streams are held back: stream.held"
 
 
-def resume(case: Case) -> Seen:
+def resume(case: Case) -> Comparison:
     """Found if a broken stream has no ids of events, or if Last-Event-ID does not bring its rest."""
     direct, through = case.pair("resume")
     if "rest" not in direct:
@@ -36,7 +36,7 @@ def _steps(trial: Trial) -> list[str]:
     return [f"{number:g}" if isinstance(number, int | float) else "?" for number in numbers] + answered
 
 
-def questions(case: Case) -> Seen:
+def questions(case: Case) -> Comparison:
     """Found if a question (elicitation) does not reach the client, or the call gets no result after the answer."""
     direct, through = case.pair("elicitation")
     if not direct.facts["asked"]:
@@ -50,7 +50,7 @@ def questions(case: Case) -> Seen:
     return compared("asked", how, found=True, evidence=str(members(through["call"].answer).get("error", ""))[:120])
 
 
-def features(case: Case) -> Seen:
+def features(case: Case) -> Comparison:
     """Found if a capability is not offered through the gateway, or if tasks or subscriptions do not work."""
     ours, theirs = (set(case.run.offers[way]) for way in ("direct", "through"))
     eras = [era for era in ("legacy", "modern") if era in theirs]
@@ -58,28 +58,28 @@ def features(case: Case) -> Seen:
         name for name in ours - theirs if name.partition(".")[0] in eras and "." in name and ":" not in name
     )
     broken = [] if missing else _broken(case)
-    said = [f"not offered: {listed(missing)}"] if missing else []
-    evidence = "; ".join([*said, *broken])
+    parts = [f"not offered: {listed(missing)}"] if missing else []
+    evidence = "; ".join([*parts, *broken])
     return compared("all", f"{len(missing) + len(broken)} lost", found=bool(evidence), evidence=evidence)
 
 
 def _broken(case: Case) -> list[str]:
-    said: list[str] = []
+    parts: list[str] = []
     for step in ("tasks.legacy", "tasks.modern"):
         both = case.both(step)
         if both is not None and len(both[1].exchanges) < len(both[0].exchanges):
-            said.append(f"{step}: no task was made")
+            parts.append(f"{step}: no task was made")
         elif both is not None and "result" not in members(both[1].exchanges[-1].answer):
-            said.append(f"{step}: {both[1].exchanges[-1].name} was not answered")
+            parts.append(f"{step}: {both[1].exchanges[-1].name} was not answered")
     listen = case.both("subscription")
     if listen is not None and not is_held(case):
         came, due = len(listen[1]["listen"].messages), len(listen[0]["listen"].messages)
         if came < due:
-            said.append(f"subscriptions/listen: {came} of {due} messages")
-    return said
+            parts.append(f"subscriptions/listen: {came} of {due} messages")
+    return parts
 
 
-def draft(case: Case) -> Seen:
+def draft(case: Case) -> Comparison:
     """Found if a draft stream is resumed too early (1004), because the probe saw its close late."""
     direct, through = case.pair("draft")
     if "resume" not in direct or direct["resume"].error_code is not None:
@@ -90,7 +90,7 @@ def draft(case: Case) -> Seen:
     return compared("resumed", "resumed" if code is None else f"error {code}", found=code == 1004)
 
 
-def websocket(case: Case) -> Seen:
+def websocket(case: Case) -> Comparison:
     """Found if the upgrade to a WebSocket does not get 101, or if messages on it get no answer."""
     direct, through = case.pair("websocket")
     ours, theirs = direct["websocket"], through["websocket"]
@@ -114,11 +114,11 @@ def _broken_trials(case: Case, *steps: str) -> list[Trial]:
     return trials
 
 
-def _broken_calls(case: Case) -> list[Exchange]:
+def _broken_calls(case: Case) -> list[ClientExchange]:
     return [trial["call"] for trial in _broken_trials(case, *_AFTER) if trial.facts["broken"]]
 
 
-def twice(case: Case) -> Seen:
+def twice(case: Case) -> Comparison:
     """Found if a call begins twice at the probe after its connection broke before the answer."""
     trials = _broken_trials(case, *_BEFORE)
     counts = {trial.step: len(trial.behind.calls(trial.mark)) for trial in trials}
@@ -127,7 +127,7 @@ def twice(case: Case) -> Seen:
     return compared("1 call", "1 call" if most == 1 else f"{most} calls", found=bool(several), evidence=listed(several))
 
 
-def refused(case: Case) -> Seen:
+def refused(case: Case) -> Comparison:
     """Found if a broken call is sent again while the first one runs, and the probe refuses the second one."""
     trial = _broken_trials(case, "break.before.legacy")[0]
     sent = len(trial.behind.of("message.received", method="tools/call"))
@@ -136,7 +136,7 @@ def refused(case: Case) -> Seen:
     return compared("sent once", how, found=found, evidence=f"the client got {trial['call'].status}")
 
 
-def hidden(case: Case) -> Seen:
+def hidden(case: Case) -> Comparison:
     """Found if a response without its result looks complete after its connection to the probe broke."""
     calls = _broken_calls(case)
     complete = [item for item in calls if item.end == "complete" and item.answer is None and item.status == 200]
@@ -146,7 +146,7 @@ def hidden(case: Case) -> Seen:
     return compared("broken", how, found=bool(complete), evidence=evidence)
 
 
-def hangs(case: Case) -> Seen:
+def hangs(case: Case) -> Comparison:
     """Found if a response stays open at the client after its connection to the probe broke."""
     item = max(_broken_calls(case), key=lambda item: item.ended - item.began)
     took = item.ended - item.began

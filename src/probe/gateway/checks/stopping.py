@@ -9,7 +9,7 @@ from ..script.stopping import STREAM_OPEN_S
 from ..side import WAYS
 from ..trials import Trial
 from .timing import PROGRESS, call_of, offset
-from .verdict import Case, Check, Seen, compared, listed, listing, not_applicable, unclear
+from .verdict import Case, Check, Comparison, compared, listed, listing, not_applicable, unclear
 
 _CLOSES: Final = ("close.stream", "close.slow", "close.silent")
 # A close within this is soon enough, on any machine.
@@ -41,7 +41,7 @@ def _close_times(case: Case) -> tuple[dict[str, float | str], dict[str, float | 
     return found[0], found[1]
 
 
-def close_lost(case: Case) -> Seen:
+def close_lost(case: Case) -> Comparison:
     """Found if the client closes the stream of a modern call, and the call runs on at the probe."""
     direct, through = _close_times(case)
     if any(after == "never" for after in direct.values()):
@@ -53,7 +53,7 @@ def close_lost(case: Case) -> Seen:
     return compared(_times(direct), _times(through), found=bool(lost), evidence=f"lost: {listed(lost)}" if lost else "")
 
 
-def close_late(case: Case) -> Seen:
+def close_late(case: Case) -> Comparison:
     """Found if the probe sees the close of a modern stream later than without the gateway."""
     direct, through = _close_times(case)
     late = [
@@ -75,7 +75,7 @@ def _times(after: dict[str, float | str]) -> str:
     return " / ".join(shown)
 
 
-def cancel_lost(case: Case) -> Seen:
+def cancel_lost(case: Case) -> Comparison:
     """Found if `notifications/cancelled` does not cancel the call at the probe, or only after `_CANCEL_S`."""
     direct, through = case.pair("cancel")
     base = offset(case)
@@ -106,7 +106,7 @@ def _cancelled(case: Case) -> Trial:
     return through
 
 
-def cancel_answered(case: Case) -> Seen:
+def cancel_answered(case: Case) -> Comparison:
     """Found if the client gets an answer to a cancelled call."""
     through = _cancelled(case)
     answer = through["call"].answer
@@ -114,7 +114,7 @@ def cancel_answered(case: Case) -> Seen:
     return compared("nothing", how, found=answer is not None)
 
 
-def cancel_open(case: Case) -> Seen:
+def cancel_open(case: Case) -> Comparison:
     """Found if the stream of a cancelled call is still open after `STREAM_OPEN_S`."""
     through = _cancelled(case)
     left_open = through["call"].end == "timed out"
@@ -136,7 +136,7 @@ def _cut(case: Case, step: str) -> float | None:
     return took if over_early and took < both[1].facts["seconds"] + 5.0 else None
 
 
-def quiet_cut(case: Case) -> Seen:
+def quiet_cut(case: Case) -> Comparison:
     """Found if a quiet stream or call is cut, and lives without the gateway."""
     cuts = {step: _cut(case, step) for step in _QUIET if case.both(step) is not None}
     if not cuts:
@@ -146,14 +146,14 @@ def quiet_cut(case: Case) -> Seen:
     busy = _cut(case, "busy") if case.both("busy") is not None else None
     if busy is not None and all(abs(after - busy) < 2.0 for after in found.values()):
         raise not_applicable("it is the whole of a call that is bounded: busy.cut")
-    said = [f"{step.removeprefix('quiet.')} after {after:.1f} s" for step, after in found.items()]
+    parts = [f"{step.removeprefix('quiet.')} after {after:.1f} s" for step, after in found.items()]
     lives = "quiet.comments" in cuts and "quiet.comments" not in found
-    evidence = listed(said) + ("; with comments every 15 s it lives" if found and lives else "")
+    evidence = listed(parts) + ("; with comments every 15 s it lives" if found and lives else "")
     shortest = f"{min(found.values()):.1f} s" if found else f"> {seconds} s"
     return compared(f"> {seconds} s", shortest, found=bool(found), evidence=evidence)
 
 
-def busy_cut(case: Case) -> Seen:
+def busy_cut(case: Case) -> Comparison:
     """Found if a call with messages all the time is cut."""
     after = _cut(case, "busy")
     seconds = case.pair("busy")[1].facts["seconds"]

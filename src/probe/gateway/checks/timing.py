@@ -15,7 +15,7 @@ from ..trials import Trial
 from .verdict import (
     Case,
     Check,
-    Seen,
+    Comparison,
     UnjudgedError,
     compared,
     listed,
@@ -101,7 +101,7 @@ def _lateness(case: Case) -> tuple[list[float], list[float]]:
     return ways[0], ways[1]
 
 
-def held(case: Case) -> Seen:
+def held(case: Case) -> Comparison:
     """Found if most streams arrive only after their last message was made."""
     through = [each for each in _all(case, "through") if each.late]
     if not through:
@@ -121,7 +121,7 @@ def _nothing(case: Case) -> UnjudgedError:
     return not_applicable("no progress arrives with its request")
 
 
-def late(case: Case) -> Seen:
+def late(case: Case) -> Comparison:
     """Found if the median message is later than without the gateway, and the stream is not held back as a whole."""
     direct, through = _lateness(case)
     if not through:
@@ -135,7 +135,7 @@ def late(case: Case) -> Seen:
     return compared(ms(ours), ms(theirs), found=is_late(theirs, ours), evidence=evidence)
 
 
-def dropped(case: Case) -> Seen:
+def dropped(case: Case) -> Comparison:
     """Found if more than half of the calls with a progress token bring no progress on any stream."""
     through = [each for each in _all(case, "through") if each.at_probe]
     if not through:
@@ -156,7 +156,7 @@ def moved(case: Case) -> list[str]:
     return [f"{count} messages came on the GET stream"] if count else []
 
 
-def overtaken(case: Case) -> Seen:
+def overtaken(case: Case) -> Comparison:
     """Found if a message of progress is missing where others of the same call arrived: the result came first."""
     trials = [trial for step in ("fast", *_TIMED) for trial in case.of(step, "through")]
     called = [(trial, call) for trial in trials if (call := call_of(trial)) is not None and call.progress]
@@ -187,7 +187,7 @@ def order(case: Case) -> list[str]:
     return wrong
 
 
-def get_head(case: Case) -> Seen:
+def get_head(case: Case) -> Comparison:
     """Found if the head of the GET stream does not come within 3 s."""
     both = case.pair("get")
     ours, theirs = (trial["get"] for trial in both)
@@ -202,7 +202,7 @@ def get_head(case: Case) -> Seen:
     return compared(direct, ms(took), found=took > 3.0, evidence="")
 
 
-def get_empty(case: Case) -> Seen:
+def get_empty(case: Case) -> Comparison:
     """Found if `notifications/tools/list_changed` does not arrive on the GET stream; changed if that gets 405."""
     both = case.pair("get")
     ours, theirs = (trial["get"] for trial in both)
@@ -218,7 +218,7 @@ def get_empty(case: Case) -> Seen:
     return compared(f"{len(ours.messages)} message", f"{came} ({theirs.status})", found=not came, evidence=evidence)
 
 
-def serial(case: Case) -> Seen:
+def serial(case: Case) -> Comparison:
     """Found if a call gets no answer among others, or if calls come late and wait for each other at the probe."""
     ours, theirs = ([_load(trial) for trial in _loads(case, way)] for way in WAYS)
     if not ours or not theirs:
@@ -275,7 +275,7 @@ def _ends(call: ProbeCall) -> list[tuple[Row, int]]:
     return [(call.started, 1), *([] if call.settled is None else [(call.settled, -1)])]
 
 
-def load_sessions(case: Case) -> Seen:
+def load_sessions(case: Case) -> Comparison:
     """Found if the probe opens a session for more than half of the requests of 2026-07-28, which has no sessions."""
     trial = next(iter(_loads(case, "through")), None)
     if trial is None or not case.offers("modern", "through"):
@@ -287,7 +287,7 @@ def load_sessions(case: Case) -> Seen:
     return compared("0 sessions", f"{len(opened)}", found=2 * len(opened) > calls, evidence=evidence)
 
 
-def streams(case: Case) -> Seen:
+def streams(case: Case) -> Comparison:
     """Found if requests wait or are refused once an HTTP/2 connection has its limit of streams open."""
     trial = case.one("streams", "through")
     if trial is None:

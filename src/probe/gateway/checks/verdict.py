@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from ..side import Way
-from ..trials import Run, Trial
+from ..trials import GatewayRun, Trial
 
 
-class Verdict(StrEnum):
+class GatewayVerdict(StrEnum):
     """The verdicts, roughly from the best to the worst."""
 
     SAME = "same"
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Comparison:
     """The result of a check. `found` is None if it is not known. `verdict` replaces the verdict of the catalogue.
 
     `cases` are the cases of the fault found, by their names in the catalogue.
@@ -33,43 +33,43 @@ class Seen:
     direct: str = ""
     through: str = ""
     evidence: str = ""
-    verdict: Verdict | None = None
+    verdict: GatewayVerdict | None = None
     cases: tuple[str, ...] = ()
 
 
 class UnjudgedError(Exception):
     """A check cannot compare: `seen` has its verdict, n/a or unclear, and the reason."""
 
-    def __init__(self, why: str, verdict: Verdict) -> None:
+    def __init__(self, why: str, verdict: GatewayVerdict) -> None:
         super().__init__(why)
-        self.seen = Seen(None, evidence=why, verdict=verdict)
+        self.seen = Comparison(None, evidence=why, verdict=verdict)
 
 
 def not_applicable(why: str) -> UnjudgedError:
     """The gateway does not offer what is checked, or another fault hides it."""
-    return UnjudgedError(why, Verdict.NOT_APPLICABLE)
+    return UnjudgedError(why, GatewayVerdict.NOT_APPLICABLE)
 
 
 def unclear(why: str) -> UnjudgedError:
     """The trials do not decide, for example because the direct way has the fault too."""
-    return UnjudgedError(why, Verdict.UNCLEAR)
+    return UnjudgedError(why, GatewayVerdict.UNCLEAR)
 
 
-def compared(direct: str, through: str, *, found: bool, evidence: str = "") -> Seen:
+def compared(direct: str, through: str, *, found: bool, evidence: str = "") -> Comparison:
     """The fault is there or not."""
-    return Seen(found, direct, through, evidence)
+    return Comparison(found, direct, through, evidence)
 
 
 def listing(
     of: Callable[[Case], list[str]], same: str, other: str, *, direct: str | None = None, most: int = 5
-) -> Callable[[Case], Seen]:
+) -> Callable[[Case], Comparison]:
     """Make a check of a list of faults: it is found if `of` gives any, such as ["id 7: refused"].
 
     The way through is shown as `same` or `other`, and the direct way as `direct`, or `same` without it. The evidence
     shows `most` faults.
     """
 
-    def judge(case: Case) -> Seen:
+    def judge(case: Case) -> Comparison:
         wrong = of(case)
         through = other if wrong else same
         return compared(same if direct is None else direct, through, found=bool(wrong), evidence=listed(wrong, most))
@@ -77,16 +77,16 @@ def listing(
     return judge
 
 
-def permitted(direct: str, through: str, evidence: str) -> Seen:
+def permitted(direct: str, through: str, evidence: str) -> Comparison:
     """An allowed difference, with the verdict `changed`."""
-    return Seen(True, direct, through, evidence, Verdict.CHANGED)
+    return Comparison(True, direct, through, evidence, GatewayVerdict.CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """All trials of a run, as the check of some steps sees them. Skipped trials are left out."""
 
-    run: Run
+    run: GatewayRun
 
     def of(self, step: str, way: Way) -> list[Trial]:
         """The trials of a step on one way."""
@@ -121,7 +121,7 @@ class Check:
 
     number: int
     steps: tuple[str, ...]
-    judge: Callable[[Case], Seen]
+    judge: Callable[[Case], Comparison]
     alone: bool = False
 
 

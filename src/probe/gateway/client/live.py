@@ -25,7 +25,7 @@ import trio
 from pydantic_core import from_json
 
 from ...wire.jsonrpc import Json, encode
-from .records import KEPT_BYTES, Arrived, Draft, Exchange, digest
+from .records import KEPT_BYTES, Arrived, ClientExchange, Draft, digest
 from .response import (
     Comment,
     Data,
@@ -35,8 +35,8 @@ from .response import (
     Headers,
     Response2,
     ResponseHead,
+    ResponsePart,
     ResponseReader,
-    Seen,
 )
 from .target import Target, connect
 
@@ -63,7 +63,7 @@ class Live:
     def __init__(self, sending: Sending, size: int) -> None:
         self._draft = Draft(sending.name, "HTTP/1.1", sending.method, size, time.time())
         self._events: EventReader | None = None
-        self._bell = trio.lowlevel.ParkingLot()
+        self._changed = trio.lowlevel.ParkingLot()
         self._stream: trio.abc.Stream | None = None
         self._wire: ResponseReader | Response2 | None = None
         self._closing = False
@@ -88,7 +88,7 @@ class Live:
         """The body so far; empty for an event stream."""
         return bytes(self._draft.body)
 
-    def record(self) -> Exchange:
+    def record(self) -> ClientExchange:
         """The exchange up to now."""
         return self._draft.finish(time.time())
 
@@ -118,7 +118,7 @@ class Live:
     async def _wait(self, met: Callable[[], bool], seconds: float) -> bool:
         with trio.move_on_after(seconds):
             while not met() and not self.over:
-                await self._bell.park()
+                await self._changed.park()
         return met() or self.over
 
     async def close(self) -> None:
@@ -188,11 +188,11 @@ class Live:
                 self._take(seen, now)
             if isinstance(wire, Response2):
                 await self._flush(wire)
-            self._bell.unpark_all()
+            self._changed.unpark_all()
             if not data:
                 return
 
-    def _take(self, seen: Seen, now: float) -> None:
+    def _take(self, seen: ResponsePart, now: float) -> None:
         draft = self._draft
         match seen:
             case ResponseHead(status, headers, framing):
@@ -241,7 +241,7 @@ class Live:
         if self._draft.end is None:
             self._draft.end = how
             self._draft.ended = time.time()
-            self._bell.unpark_all()
+            self._changed.unpark_all()
 
 
 def _is(message: Json | None, method: str) -> TypeGuard[Json]:
@@ -258,7 +258,7 @@ async def exchanging(to: Target, sending: Sending) -> AsyncIterator[Live]:
         nursery.cancel_scope.cancel()
 
 
-async def exchange(to: Target, sending: Sending, seconds: float = _WAIT_S) -> Exchange:
+async def exchange(to: Target, sending: Sending, seconds: float = _WAIT_S) -> ClientExchange:
     """Run one exchange to its end, for at most `seconds`."""
     async with exchanging(to, sending) as live:
         await live.wait_over(seconds)
@@ -293,7 +293,7 @@ def message_sending(name: str, message: Any, headers: Headers) -> Sending:
 
 
 @dataclass(frozen=True, slots=True)
-class Streams:
+class OpenedStreams:
     """The result of `open_many`: the peer's limit of streams, and the seconds until the head of each stream.
 
     `limit` is None if the peer has set none; `refused` counts reset streams.
@@ -305,7 +305,7 @@ class Streams:
     problem: str = ""
 
 
-async def open_many(to: Target, sendings: Sequence[Sending], seconds: float) -> Streams:
+async def open_many(to: Target, sendings: Sequence[Sending], seconds: float) -> OpenedStreams:
     """Send these requests at once on one connection, up to the peer's limit; wait `seconds` for the heads.
 
     The others wait for a free stream (RFC 9113 section 5.1.2).
@@ -313,16 +313,16 @@ async def open_many(to: Target, sendings: Sequence[Sending], seconds: float) -> 
     try:
         stream, protocol = await connect(to)
     except OSError as error:
-        return Streams(None, (), 0, str(error))
+        return OpenedStreams(None, (), 0, str(error))
     try:
         if protocol != "HTTP/2":
-            return Streams(None, (), 0, "HTTP/2 is not spoken")
+            return OpenedStreams(None, (), 0, "HTTP/2 is not spoken")
         return await _many(stream, to, sendings, seconds)
     finally:
         await trio.aclose_forcefully(stream)
 
 
-async def _many(stream: trio.abc.Stream, to: Target, sendings: Sequence[Sending], seconds: float) -> Streams:
+async def _many(stream: trio.abc.Stream, to: Target, sendings: Sequence[Sending], seconds: float) -> OpenedStreams:
     connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
     connection.initiate_connection()
     began, heads, order = time.monotonic(), dict[int, float](), list[int]()
@@ -359,4 +359,4 @@ async def _many(stream: trio.abc.Stream, to: Target, sendings: Sequence[Sending]
                 refused += isinstance(event, h2.events.StreamReset)
     limit = connection.remote_settings.max_concurrent_streams
     came = tuple(heads.get(number) for number in order) + (None,) * len(waiting)
-    return Streams(limit if limit < 2**31 else None, came, refused, problem)
+    return OpenedStreams(limit if limit < 2**31 else None, came, refused, problem)

@@ -29,7 +29,7 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ClientExchange:
     """One request and its response. Times are seconds since the epoch, None for parts that did not arrive.
 
     `name` is unique within its trial. `headers` are the response's, as received. `comments` are the times of the
@@ -82,14 +82,14 @@ class Exchange:
         return [item for item in self.messages if item.message is not None and item.message.get("method") == method]
 
 
-def exchange_from(value: Mapping[str, Any]) -> Exchange:
+def exchange_from(value: Mapping[str, Any]) -> ClientExchange:
     """The exchange of an object made by `asdict`. Raises `TypeError` and `KeyError` for another object."""
     fields = dict(value)
     fields["headers"] = tuple((name, text) for name, text in fields["headers"])
     fields["messages"] = tuple(Arrived(**item) for item in fields["messages"])
     fields["comments"] = tuple(fields["comments"])
     fields["faults"] = tuple(fields["faults"])
-    return Exchange(**fields)
+    return ClientExchange(**fields)
 
 
 def digest(message: Any) -> str:
@@ -102,8 +102,8 @@ def digest(message: Any) -> str:
 
 def _plain(value: Any, *, top: bool = False) -> Any:
     if isinstance(value, dict):
-        said = {name: item for name, item in sorted(value.items()) if not (name == "isError" and item is False)}
-        kept = {name: _plain(item) for name, item in said.items() if name != "_meta"}
+        members = {name: item for name, item in sorted(value.items()) if not (name == "isError" and item is False)}
+        kept = {name: _plain(item) for name, item in members.items() if name != "_meta"}
         if top:
             kept.pop("id", None)
         return kept
@@ -136,11 +136,11 @@ class Draft:
     ended: float = 0.0
     problem: str = ""
 
-    def finish(self, now: float) -> Exchange:
+    def finish(self, now: float) -> ClientExchange:
         """The record; an exchange without an end has timed out."""
         values: dict[str, Any] = {name: getattr(self, name) for name in Draft.__slots__}
         body = cast("bytearray", values.pop("body"))
-        return Exchange(
+        return ClientExchange(
             **{
                 **values,
                 "messages": tuple(self.messages),

@@ -67,7 +67,7 @@ class Fault:
     what: str
 
 
-Seen: TypeAlias = ResponseHead | Data | Ended | Fault
+ResponsePart: TypeAlias = ResponseHead | Data | Ended | Fault
 
 
 class _FaultError(ValueError):
@@ -80,7 +80,7 @@ class ResponseReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._left = 0
-        self._read: Callable[[], Seen | None] | None = self._head
+        self._read: Callable[[], ResponsePart | None] | None = self._head
         self._until_close = False
         self._complained = False
         self._switched = False
@@ -90,7 +90,7 @@ class ResponseReader:
         """True once reading has ended."""
         return self._read is None
 
-    def receive(self, data: bytes) -> Iterator[Seen]:
+    def receive(self, data: bytes) -> Iterator[ResponsePart]:
         """Take bytes; gives the parts of the response, in order."""
         self._buffer += data
         while self._read is not None:
@@ -106,7 +106,7 @@ class ResponseReader:
             self._complained = True
             yield Fault(f"{len(self._buffer)} bytes follow the end of the response")
 
-    def receive_eof(self) -> Iterator[Seen]:
+    def receive_eof(self) -> Iterator[ResponsePart]:
         """Take the end of the connection; gives `Ended` unless the response was over."""
         if self._read is None:
             return
@@ -125,7 +125,7 @@ class ResponseReader:
         del self._buffer[: end + 1]
         return line[:-1]
 
-    def _head(self) -> Seen | None:
+    def _head(self) -> ResponsePart | None:
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
             if len(self._buffer) > _MOST_HEAD:
@@ -166,20 +166,20 @@ class ResponseReader:
         self._read, self._until_close = self._rest, True
         return "close"
 
-    def _end(self) -> Seen:
+    def _end(self) -> ResponsePart:
         self._read = None
         return Ended("complete")
 
-    def _measured(self) -> Seen | None:
+    def _measured(self) -> ResponsePart | None:
         if self._left == 0:
             return self._end()
         return self._part()
 
-    def _rest(self) -> Seen | None:
+    def _rest(self) -> ResponsePart | None:
         self._left = len(self._buffer)
         return self._part()
 
-    def _part(self) -> Seen | None:
+    def _part(self) -> ResponsePart | None:
         data = bytes(self._buffer[: self._left])
         if not data:
             return None
@@ -187,7 +187,7 @@ class ResponseReader:
         self._left -= len(data)
         return Data(data)
 
-    def _size(self) -> Seen | None:
+    def _size(self) -> ResponsePart | None:
         line = self._line()
         if line is None:
             return None
@@ -198,7 +198,7 @@ class ResponseReader:
         self._read = self._chunk if self._left else self._trailer
         return self._read()
 
-    def _chunk(self) -> Seen | None:
+    def _chunk(self) -> ResponsePart | None:
         if self._left:
             return self._part()
         if len(self._buffer) < 2:
@@ -209,7 +209,7 @@ class ResponseReader:
         self._read = self._size
         return self._size()
 
-    def _trailer(self) -> Seen | None:
+    def _trailer(self) -> ResponsePart | None:
         line = self._line()
         while line:
             _field(line)
@@ -272,7 +272,7 @@ class Response2:
             self._over = True
             self._connection.reset_stream(self._stream, h2.errors.ErrorCodes.CANCEL)
 
-    def receive(self, data: bytes) -> Iterator[Seen]:
+    def receive(self, data: bytes) -> Iterator[ResponsePart]:
         """Take bytes; gives the parts of the response, in order."""
         try:
             events = self._connection.receive_data(data)
@@ -284,13 +284,13 @@ class Response2:
             yield from self._seen(event)
         self._send_body()
 
-    def receive_eof(self) -> Iterator[Seen]:
+    def receive_eof(self) -> Iterator[ResponsePart]:
         """Take the end of the connection."""
         if not self._over:
             self._over = True
             yield Ended("cut")
 
-    def _seen(self, event: h2.events.Event) -> Iterator[Seen]:
+    def _seen(self, event: h2.events.Event) -> Iterator[ResponsePart]:
         if isinstance(event, h2.events.ResponseReceived):
             fields = [(str(name), str(value)) for name, value in event.headers or ()]
             status = next(int(value) for name, value in fields if name == ":status")

@@ -12,13 +12,15 @@ import wsproto.events as ws
 from pydantic_core import from_json
 
 from ...wire.jsonrpc import encode
-from .records import Arrived, Draft, Exchange, digest
+from .records import Arrived, ClientExchange, Draft, digest
 from .target import Target, connect
 
 _READ_BYTES = 64 * 1024
 
 
-async def converse(to: Target, name: str, messages: Sequence[Any], answers: int, seconds: float = 5.0) -> Exchange:
+async def converse(
+    to: Target, name: str, messages: Sequence[Any], answers: int, seconds: float = 5.0
+) -> ClientExchange:
     """Open a WebSocket, send these messages, and wait for so many answers; then close it.
 
     The record has each failure: the status of a refused handshake, else the reason.

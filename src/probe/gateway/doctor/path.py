@@ -59,7 +59,7 @@ _HOP: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PathFinding:
     """One fact about the way to the probe."""
 
     about: str
@@ -85,11 +85,11 @@ class Visit:
         return json.loads(get(self.target, f"{path}?{urlencode(query)}"))
 
 
-def tls(visit: Visit) -> Iterator[Finding]:
+def tls(visit: Visit) -> Iterator[PathFinding]:
     """Find the offered versions of TLS and HTTP."""
     host, port = str(visit.target.url.hostname), visit.target.url.port or 443
     if visit.target.tls is None:
-        yield Finding("tls", "note", "no TLS: what is sent can be read and changed on the way")
+        yield PathFinding("tls", "note", "no TLS: what is sent can be read and changed on the way")
         return
     context = visit.target.tls
     context.set_alpn_protocols(["h2", "http/1.1"])
@@ -101,20 +101,20 @@ def tls(visit: Visit) -> Iterator[Finding]:
         version = wrapped.version()
     days = (ssl.cert_time_to_seconds(str((ends or {})["notAfter"])) - time.time()) / 86_400
     soon: Mark = "note" if days < 14 else "ok"
-    yield Finding("tls", soon, f"{version}, {protocol}; the certificate is valid for {days:.0f} more days")
+    yield PathFinding("tls", soon, f"{version}, {protocol}; the certificate is valid for {days:.0f} more days")
 
 
-def between(visit: Visit) -> Iterator[Finding]:
+def between(visit: Visit) -> Iterator[PathFinding]:
     """Find the proxies named in headers, such as Via."""
     with visit.target.response("GET", "/health") as response:
         added = {name: value for name, value in response.getheaders() if name.lower() not in _OWN}
-    said = ", ".join(f"{name}: {value}" for name, value in added.items())
-    yield Finding(
-        "between", "note" if added else "ok", f"added to responses: {said}" if added else "nothing names itself"
+    names = ", ".join(f"{name}: {value}" for name, value in added.items())
+    yield PathFinding(
+        "between", "note" if added else "ok", f"added to responses: {names}" if added else "nothing names itself"
     )
 
 
-def stream(visit: Visit) -> Iterator[Finding]:
+def stream(visit: Visit) -> Iterator[PathFinding]:
     """Find out whether each message of a stream comes in its time, and not compressed."""
     headers, message = modern_call("progress", {"steps": _STEPS, "step_ms": int(_STEP_S * 1000)})
     began = time.monotonic()
@@ -125,9 +125,9 @@ def stream(visit: Visit) -> Iterator[Finding]:
             [] if encoding else [at - began for at, method in _arrivals(response) if method == "notifications/progress"]
         )
     if encoding:
-        yield Finding("stream", "bad", f"the event stream is packed ({encoding}), which holds messages back")
+        yield PathFinding("stream", "bad", f"the event stream is packed ({encoding}), which holds messages back")
     elif kind != "text/event-stream":
-        yield Finding("stream", "bad", f"the event stream comes as {kind}")
+        yield PathFinding("stream", "bad", f"the event stream comes as {kind}")
     else:
         yield _judged(came)
 
@@ -138,26 +138,26 @@ def _arrivals(response: HTTPResponse) -> Iterator[tuple[float, str | None]]:
             yield time.monotonic(), json.loads(line[5:]).get("method")
 
 
-def _judged(came: list[float]) -> Finding:
+def _judged(came: list[float]) -> PathFinding:
     if len(came) < _STEPS:
-        return Finding("stream", "bad", f"of {_STEPS} messages {len(came)} came")
+        return PathFinding("stream", "bad", f"of {_STEPS} messages {len(came)} came")
     if came[0] > _STEPS * _STEP_S:
-        return Finding(
+        return PathFinding(
             "stream", "bad", f"all messages came at the end, after {came[0]:.1f} s: something buffers the stream"
         )
     # There is no common clock: each lateness is relative to the first message, and may be below 0.
     late = [at - came[0] - number * _STEP_S for number, at in enumerate(came)]
     off = max(late) - min(late)
     if off > _HELD_S:
-        return Finding(
+        return PathFinding(
             "stream", "bad", f"messages came in pieces, up to {off:.1f} s late: something buffers the stream"
         )
-    return Finding(
+    return PathFinding(
         "stream", "ok", f"{_STEPS} messages, each as it was sent (up to {off * 1000:.0f} ms apart from its time)"
     )
 
 
-def arrived(visit: Visit) -> Iterator[Finding]:
+def arrived(visit: Visit) -> Iterator[PathFinding]:
     """Find out how a request arrives at the probe, from its event log."""
     headers, message = modern_call("simple_tool", {"delayMs": 0})
     with visit.target.response("POST", visit.path, headers, message) as response:
@@ -165,31 +165,31 @@ def arrived(visit: Visit) -> Iterator[Finding]:
         response.read()
     page = visit.ask("/api/events", kind="http.request", text=visit.label, before=10**12, limit=1)
     if not page["events"]:
-        yield Finding("request", "note", "the probe's log does not have the request: the query of its URL was lost")
+        yield PathFinding("request", "note", "the probe's log does not have the request: the query of its URL was lost")
         return
     (entry,) = page["events"]
     yield from _compared(headers, entry, visit.target)
 
 
-def _compared(sent: Mapping[str, str], entry: Mapping[str, Any], target: ProbeAddress) -> Iterator[Finding]:
+def _compared(sent: Mapping[str, str], entry: Mapping[str, Any], target: ProbeAddress) -> Iterator[PathFinding]:
     there = {name.lower(): value for name, value in entry["headers"]}
     ours = {name.lower(): value for name, value in sent.items()} | {"host": target.url.netloc}
     lost = sorted(name for name in ours.keys() - there.keys() - _HOP)
     changed = sorted(name for name in ours.keys() & there.keys() if ours[name] != there[name])
     added = sorted(there.keys() - ours.keys() - _HOP)
     if lost:
-        yield Finding("request", "bad", f"headers that do not arrive: {', '.join(lost)}")
+        yield PathFinding("request", "bad", f"headers that do not arrive: {', '.join(lost)}")
     for name in changed:
-        yield Finding("request", "note", f"{name} arrives as {there[name]!r} instead of {ours[name]!r}")
+        yield PathFinding("request", "note", f"{name} arrives as {there[name]!r} instead of {ours[name]!r}")
     if added:
-        yield Finding(
+        yield PathFinding(
             "request", "note", f"headers that are added: {', '.join(f'{name}: {there[name]}' for name in added)}"
         )
     seen = f"HTTP/{entry['http_version']} from {entry['client']}"
-    yield Finding("request", "ok" if not lost else "note", f"arrives as {seen}")
+    yield PathFinding("request", "ok" if not lost else "note", f"arrives as {seen}")
 
 
-def large(visit: Visit) -> Iterator[Finding]:
+def large(visit: Visit) -> Iterator[PathFinding]:
     """Find out whether a body of 2 MiB passes, half of the probe's limit."""
     headers, message = modern_call("simple_tool", {"delayMs": 0})
     message["params"]["_meta"]["example.org/padding"] = "x" * _LARGE
@@ -197,14 +197,14 @@ def large(visit: Visit) -> Iterator[Finding]:
         status = response.status
         response.read()
     if status == 200:
-        yield Finding("body", "ok", "a body of 2 MiB passes")
+        yield PathFinding("body", "ok", "a body of 2 MiB passes")
     else:
-        yield Finding(
+        yield PathFinding(
             "body", "bad", f"a body of 2 MiB is answered HTTP {status}, which a probe itself takes up to 4 MiB"
         )
 
 
-def leaving(visit: Visit) -> Iterator[Finding]:
+def leaving(visit: Visit) -> Iterator[PathFinding]:
     """Find out whether a closed connection reaches the probe, as 2026-07-28 cancels."""
     headers, message = modern_call("progress", {"steps": _LEFT_STEPS, "step_ms": 200})
     began = time.monotonic()
@@ -218,17 +218,17 @@ def leaving(visit: Visit) -> Iterator[Finding]:
         if calls and calls[0]["outcome"] == "disconnected":
             after = max(0.0, calls[0]["duration_ms"] / 1000 - gone)
             mark: Mark = "ok" if after < 1 else "note"
-            yield Finding(
+            yield PathFinding(
                 "leaving", mark, f"the probe learns within {after:.1f} s that a client has gone, and stops its call"
             )
             return
         time.sleep(0.2)
-    yield Finding(
+    yield PathFinding(
         "leaving", "bad", f"{_SEEN_S:.0f} s after the client had gone its call still ran: the close is not passed on"
     )
 
 
-def holding(visit: Visit) -> Iterator[Finding]:
+def holding(visit: Visit) -> Iterator[PathFinding]:
     """Find out whether an idle stream stays open, with keep-alive comments."""
     session = open_session(visit.target, visit.path)
     yield _held(visit, session)
@@ -236,7 +236,7 @@ def holding(visit: Visit) -> Iterator[Finding]:
         response.read()
 
 
-def _held(visit: Visit, session: dict[str, str]) -> Finding:
+def _held(visit: Visit, session: dict[str, str]) -> PathFinding:
     connection = visit.target.connection()
     # A proxy that buffers sends no head either. A slow one has `hold_s` for it.
     connection.timeout = visit.hold_s
@@ -253,7 +253,7 @@ def _held(visit: Visit, session: dict[str, str]) -> Finding:
             line = response.readline()
             comments += line.startswith(b":")
             if not line:
-                return Finding(
+                return PathFinding(
                     "holding", "bad", f"an idle event stream was ended after {time.monotonic() - began:.0f} s"
                 )
     except TimeoutError:
@@ -262,18 +262,19 @@ def _held(visit: Visit, session: dict[str, str]) -> Finding:
         connection.close()
     if comments is None:
         text = f"an event stream did not begin within {visit.hold_s:.0f} s: something buffers it"
-        return Finding("holding", "bad", text)
+        return PathFinding("holding", "bad", text)
     text = f"an idle event stream stays open for {visit.hold_s:.0f} s, with {comments} keep-alive comments"
-    return Finding("holding", "ok" if comments else "note", text)
+    return PathFinding("holding", "ok" if comments else "note", text)
 
 
-QUESTIONS: tuple[Callable[[Visit], Iterator[Finding]], ...] = (tls, between, arrived, stream, leaving, large, holding)
+Question: TypeAlias = Callable[[Visit], Iterator[PathFinding]]
+QUESTIONS: tuple[Question, ...] = (tls, between, arrived, stream, leaving, large, holding)
 
 
-def findings(visit: Visit) -> Iterator[Finding]:
+def findings(visit: Visit) -> Iterator[PathFinding]:
     """Ask one question after the other; an error is a `bad` finding."""
     for question in QUESTIONS:
         try:
             yield from question(visit)
         except (WrongError, OSError, HTTPException, ValueError, LookupError) as error:
-            yield Finding(question.__name__, "bad", f"cannot be asked: {str(error) or type(error).__name__}")
+            yield PathFinding(question.__name__, "bad", f"cannot be asked: {str(error) or type(error).__name__}")

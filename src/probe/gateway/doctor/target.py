@@ -53,8 +53,8 @@ def expect(response: HTTPResponse, status: int) -> None:
     """Raise `WrongError` for another status, with the body unless it is a page for browsers."""
     if response.status != status:
         is_page = response.headers.get_content_type() == "text/html"
-        said = "" if is_page else f": {response.read(300).decode('utf-8', 'replace')}"
-        raise WrongError(f"HTTP {response.status} instead of {status}{said}")
+        body = "" if is_page else f": {response.read(300).decode('utf-8', 'replace')}"
+        raise WrongError(f"HTTP {response.status} instead of {status}{body}")
 
 
 def get(target: ProbeAddress, path: str) -> bytes:

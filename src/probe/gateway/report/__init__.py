@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ..checks import CheckResult
-from ..trials import Run
+from ..trials import GatewayRun
 from .document import document, json_report
 from .formats import html, junit, markdown, table
 from .summary import Allowed, AllowedError, exit_code, read_allowed, summary
 
 __all__ = ["FORMATS", "Allowed", "AllowedError", "document", "exit_code", "read_allowed", "summary"]
 
-FORMATS: Final[Mapping[str, Callable[[Run, Sequence[CheckResult], Allowed], str]]] = {
+FORMATS: Final[Mapping[str, Callable[[GatewayRun, Sequence[CheckResult], Allowed], str]]] = {
     "table": table,
     "json": json_report,
     "junit": junit,

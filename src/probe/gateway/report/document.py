@@ -20,10 +20,10 @@ from ...wire.gateway_report import (
     GatewayTrial,
 )
 from ..behind import Row
-from ..checks import CHECKS, CheckResult, Verdict, product_of
-from ..client.records import Arrived, Exchange
+from ..checks import CHECKS, CheckResult, GatewayVerdict, product_of
+from ..client.records import Arrived, ClientExchange
 from ..script import STEPS
-from ..trials import Run, Trial
+from ..trials import GatewayRun, Trial
 from .summary import Allowed
 
 # A page reads a report whole. Of a hundred calls the first ones are kept: their step puts the latest first.
@@ -35,10 +35,10 @@ _MOST_BODY: Final = 300
 _PHASES: Final[Mapping[str, str]] = {step.name: step.phase for step in STEPS}
 _STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for check in CHECKS}
 # An entry is described by the first of these members it has.
-_TOLD: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
+_DESCRIBING: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
 
 
-def document(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> GatewayReport:
+def document(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> GatewayReport:
     """The report of a run."""
     return GatewayReport(
         FORMAT,
@@ -52,18 +52,18 @@ def document(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> Gat
         product_of(run),
         GatewayLog(run.api, run.log),
         {way: list(offers) for way, offers in run.offers.items()},
-        {verdict.value: sum(each.verdict == verdict for each in findings) for verdict in Verdict},
+        {verdict.value: sum(each.verdict == verdict for each in findings) for verdict in GatewayVerdict},
         [_finding(run, each, allowed) for each in findings],
         [_trial(run, trial) for trial in run.trials],
     )
 
 
-def json_report(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
+def json_report(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """The report as JSON, for programs and pages."""
     return json.dumps(asdict(document(run, findings, allowed)), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _finding(run: Run, finding: CheckResult, allowed: Allowed) -> GatewayFinding:
+def _finding(run: GatewayRun, finding: CheckResult, allowed: Allowed) -> GatewayFinding:
     fault = finding.fault
     steps = [step for step in _STEPS[fault.number] if any(trial.step == step for trial in run.trials)]
     return GatewayFinding(
@@ -84,7 +84,7 @@ def _finding(run: Run, finding: CheckResult, allowed: Allowed) -> GatewayFinding
     )
 
 
-def _trial(run: Run, trial: Trial) -> GatewayTrial:
+def _trial(run: GatewayRun, trial: Trial) -> GatewayTrial:
     calls = [call.started["call"] for call in trial.behind.all_calls(trial.mark)]
     return GatewayTrial(
         trial.step,
@@ -102,7 +102,7 @@ def _trial(run: Run, trial: Trial) -> GatewayTrial:
     )
 
 
-def _exchanges(run: Run, trial: Trial) -> Sequence[Exchange]:
+def _exchanges(run: GatewayRun, trial: Trial) -> Sequence[ClientExchange]:
     """The first exchanges of either way, the same ones of both."""
     if len(trial.exchanges) <= _MOST_EXCHANGES:
         return trial.exchanges
@@ -118,7 +118,7 @@ def _entries(trial: Trial) -> Sequence[Row]:
     return [*rows[:_MOST_ENTRIES], *ends[:_MOST_ENDS]]
 
 
-def _exchange(item: Exchange) -> GatewayExchange:
+def _exchange(item: ClientExchange) -> GatewayExchange:
     return GatewayExchange(
         item.name,
         item.protocol,
@@ -153,7 +153,7 @@ def _what(message: Mapping[str, Any] | None) -> str:
 
 
 def _entry(row: Row) -> GatewayEntry:
-    told = next((str(row[name]) for name in _TOLD if row.get(name) is not None), "")
+    description = next((str(row[name]) for name in _DESCRIBING if row.get(name) is not None), "")
     return GatewayEntry(
-        row["seq"], row["at"], row["kind"], row["connection"], row["exchange"], row["session"], row["call"], told
+        row["seq"], row["at"], row["kind"], row["connection"], row["exchange"], row["session"], row["call"], description
     )

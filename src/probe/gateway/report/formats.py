@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from html import escape
 from xml.sax.saxutils import quoteattr
 
-from ..checks import CheckResult, Verdict, product_of
+from ..checks import CheckResult, GatewayVerdict, product_of
 from ..faults import Hint
 from ..refusal import clean
-from ..trials import Run
+from ..trials import GatewayRun
 from .summary import Allowed, summary
 
 _STYLE = """
@@ -27,12 +27,12 @@ _WIDEST = 34
 
 def _cells(finding: CheckResult, allowed: Allowed) -> tuple[str, str, str, str, str]:
     """The cells of a finding: name, direct, through, verdict, evidence."""
-    verdict = finding.verdict.upper() if finding.verdict == Verdict.BROKEN else str(finding.verdict)
+    verdict = finding.verdict.upper() if finding.verdict == GatewayVerdict.BROKEN else str(finding.verdict)
     cells = (finding.name, finding.direct, finding.through, verdict + allowed.mark(finding), finding.evidence)
     return (clean(cells[0]), clean(cells[1]), clean(cells[2]), cells[3], clean(cells[4]))
 
 
-def table(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
+def table(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """The report as a table for a terminal."""
     rows = [("check", "direct", "through", "verdict", "evidence"), *(_cells(finding, allowed) for finding in findings)]
     widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
@@ -57,7 +57,7 @@ def _cell(text: str) -> str:
     return escaped.replace("<", "&lt;").replace("[", "\\[")
 
 
-def markdown(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
+def markdown(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """The report as Markdown, such as for a comment on a pull request."""
     when = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     made_by = [f"mcp-probe {run.program}", *map(_cell, filter(None, [product_of(run)]))]
@@ -72,12 +72,12 @@ def markdown(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str
     for finding in findings:
         name, direct, through, verdict, evidence = map(_cell, _cells(finding, allowed))
         title = f"{finding.fault.title}:" if finding.hints else ""
-        said = [evidence, title, *(f"- {_cell(str(hint))}" for hint in finding.hints)]
-        lines.append(f"| `{name}` | {direct} | {through} | {verdict} | {'<br>'.join(filter(None, said))} |")
+        parts = [evidence, title, *(f"- {_cell(str(hint))}" for hint in finding.hints)]
+        lines.append(f"| `{name}` | {direct} | {through} | {verdict} | {'<br>'.join(filter(None, parts))} |")
     return "\n".join(lines) + "\n"
 
 
-def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
+def junit(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """The report as JUnit XML: broken is a failure, unclear and a partial run an error, what is not offered skipped."""
     cases = "".join(_case(finding, allowed) for finding in findings)
     if run.partial:
@@ -86,9 +86,9 @@ def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     counted = [finding for finding in findings if not allowed.accepts(finding)]
     counts = {
         "tests": len(findings) + bool(run.partial),
-        "failures": sum(each.verdict == Verdict.BROKEN for each in counted),
-        "errors": sum(each.verdict == Verdict.UNCLEAR for each in counted) + bool(run.partial),
-        "skipped": sum(each.verdict == Verdict.NOT_APPLICABLE for each in findings),
+        "failures": sum(each.verdict == GatewayVerdict.BROKEN for each in counted),
+        "errors": sum(each.verdict == GatewayVerdict.UNCLEAR for each in counted) + bool(run.partial),
+        "skipped": sum(each.verdict == GatewayVerdict.NOT_APPLICABLE for each in findings),
     }
     numbers = " ".join(f'{name}="{value}"' for name, value in counts.items())
     return (
@@ -100,23 +100,23 @@ def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
 
 def _case(finding: CheckResult, allowed: Allowed) -> str:
     name, direct, through, _, evidence = _cells(finding, allowed)
-    said = clean(f"direct: {direct}; through: {through}; {evidence}")
-    said = "\n".join([said, *(f"- {hint}" for hint in finding.hints)])
+    text = clean(f"direct: {direct}; through: {through}; {evidence}")
+    text = "\n".join([text, *(f"- {hint}" for hint in finding.hints)])
     inner = ""
     if allowed.accepts(finding):
-        inner = f"<system-out>allowed: {escape(said)}</system-out>"
-    elif finding.verdict == Verdict.BROKEN:
-        inner = f"<failure message={quoteattr(finding.fault.title)}>{escape(said)}</failure>"
-    elif finding.verdict == Verdict.UNCLEAR:
-        inner = f"<error message={quoteattr(evidence)}>{escape(said)}</error>"
-    elif finding.verdict == Verdict.NOT_APPLICABLE:
+        inner = f"<system-out>allowed: {escape(text)}</system-out>"
+    elif finding.verdict == GatewayVerdict.BROKEN:
+        inner = f"<failure message={quoteattr(finding.fault.title)}>{escape(text)}</failure>"
+    elif finding.verdict == GatewayVerdict.UNCLEAR:
+        inner = f"<error message={quoteattr(evidence)}>{escape(text)}</error>"
+    elif finding.verdict == GatewayVerdict.NOT_APPLICABLE:
         inner = f"<skipped message={quoteattr(evidence)}/>"
-    elif finding.verdict != Verdict.SAME:
-        inner = f"<system-out>{finding.verdict}: {escape(said)}</system-out>"
+    elif finding.verdict != GatewayVerdict.SAME:
+        inner = f"<system-out>{finding.verdict}: {escape(text)}</system-out>"
     return f'<testcase classname="gateway" name={quoteattr(name)} time="0">{inner}</testcase>\n'
 
 
-def html(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
+def html(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """One page without other files."""
     rows = "".join(_html_row(finding, allowed) for finding in findings)
     title = escape(f"Gateway check of {clean(run.through)}")

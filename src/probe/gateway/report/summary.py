@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..checks import CheckResult, Verdict
+from ..checks import CheckResult, GatewayVerdict
 
 _ORDER = (
-    Verdict.SAME,
-    Verdict.CHANGED,
-    Verdict.DEGRADED,
-    Verdict.BROKEN,
-    Verdict.NOT_APPLICABLE,
-    Verdict.UNCLEAR,
+    GatewayVerdict.SAME,
+    GatewayVerdict.CHANGED,
+    GatewayVerdict.DEGRADED,
+    GatewayVerdict.BROKEN,
+    GatewayVerdict.NOT_APPLICABLE,
+    GatewayVerdict.UNCLEAR,
 )
 
 
@@ -48,27 +48,27 @@ def read_allowed(text: str, names: Iterable[str]) -> Allowed:
     for name, verdict in data.items():
         if name not in known:
             raise AllowedError(f'there is no check {name!r}; a line is "stream.late" = "degraded", the name in quotes')
-        if verdict not in {each.value for each in Verdict}:
-            raise AllowedError(f"{name} cannot be {verdict!r}, but one of {', '.join(Verdict)}")
+        if verdict not in {each.value for each in GatewayVerdict}:
+            raise AllowedError(f"{name} cannot be {verdict!r}, but one of {', '.join(GatewayVerdict)}")
     return Allowed(data)
 
 
 def summary(findings: Sequence[CheckResult], partial: str = "") -> str:
     """One line of counts, and why the run is `partial`."""
     counts = Counter(finding.verdict for finding in findings)
-    said = [f"{counts[verdict]} {_shown(verdict)}" for verdict in _ORDER if counts[verdict]]
-    counted = " · ".join(said) or "nothing was checked"
+    parts = [f"{counts[verdict]} {_shown(verdict)}" for verdict in _ORDER if counts[verdict]]
+    counted = " · ".join(parts) or "nothing was checked"
     return f"{counted} · PARTIAL: {partial}" if partial else counted
 
 
-def _shown(verdict: Verdict) -> str:
-    return verdict.upper() if verdict == Verdict.BROKEN else str(verdict)
+def _shown(verdict: GatewayVerdict) -> str:
+    return verdict.upper() if verdict == GatewayVerdict.BROKEN else str(verdict)
 
 
 def exit_code(findings: Sequence[CheckResult], allowed: Allowed, *, strict: bool = False, partial: bool = False) -> int:
     """1 if a finding is broken (with `strict` also degraded), else 3 if one is unclear or was not done, else 0."""
     left = [finding.verdict for finding in findings if not allowed.accepts(finding)]
-    bad = {Verdict.BROKEN, Verdict.DEGRADED} if strict else {Verdict.BROKEN}
+    bad = {GatewayVerdict.BROKEN, GatewayVerdict.DEGRADED} if strict else {GatewayVerdict.BROKEN}
     if bad.intersection(left):
         return 1
-    return 3 if Verdict.UNCLEAR in left or partial or not findings else 0
+    return 3 if GatewayVerdict.UNCLEAR in left or partial or not findings else 0

@@ -8,7 +8,7 @@ from typing import Final
 from ...wire.jsonrpc import request
 from ...wire.revisions import V2025_11_25, V2026_07_28
 from ..client.live import Sending, message_sending
-from ..client.records import Exchange
+from ..client.records import ClientExchange
 from ..side import (
     ACCEPT,
     JSON_TYPE,
@@ -16,7 +16,7 @@ from ..side import (
     LegacySession,
     Side,
     call,
-    conversation,
+    era_client,
     in_session,
     initialize,
     modern,
@@ -37,7 +37,7 @@ TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 async def ids(side: Side, mark: int) -> Taken:
     """Calls with each of `IDS` as id and token."""
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     async with session(side, mark) as opened:
         for at, value in enumerate(IDS):
             arguments = {"steps": 1, "step_ms": 1, "mark": mark + 1 + at}
@@ -49,7 +49,7 @@ async def ids(side: Side, mark: int) -> Taken:
 async def errors(side: Side, mark: int) -> Taken:
     """Refusals of each kind: a client decides by their status and code."""
     own = side.ask
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     async with session(side, mark) as opened:
         exchanges.append(await own(Sending("not JSON", "POST", opened.headers, b'{"jsonrpc": "2.0", "id": 1')))
         exchanges.append(await own(in_session("no such method", request(1, "no/such", None), opened)))
@@ -74,7 +74,7 @@ async def modern_errors(side: Side, mark: int) -> Taken:
 
 async def failures(side: Side, mark: int) -> Taken:
     """A tool that fails with a JSON-RPC error, and with `isError`."""
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     async with session(side, mark) as opened:
         for how in ("protocol_error", "tool_error"):
             message = call(side, "fail", {"how": how})
@@ -84,7 +84,7 @@ async def failures(side: Side, mark: int) -> Taken:
 
 async def results(side: Side, mark: int) -> Taken:
     """Results of every shape, of the offered tools."""
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     async with session(side, mark) as opened:
         tools = [tool for tool in ("structured_output", "content_types", "chatty") if f"tool:{tool}" in side.offers]
         exchanges += [await side.ask(in_session(tool, call(side, tool, {}), opened)) for tool in tools]
@@ -93,7 +93,7 @@ async def results(side: Side, mark: int) -> Taken:
 
 async def large_results(side: Side, mark: int, sizes: tuple[int, ...] = (16, 80)) -> Taken:
     """Results of 1 and 5 megabytes; gateways' buffers often have 4."""
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     async with session(side, mark) as opened:
         for blocks in sizes:
             message = call(side, "long_output", {"blocks": blocks, "chars": 65536})
@@ -108,7 +108,7 @@ async def larger_results(side: Side, mark: int) -> Taken:
 
 async def bodies(side: Side, mark: int) -> Taken:
     """Requests of growing size, until one is refused."""
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     async with session(side, mark) as opened:
         for at, size in enumerate(BODIES):
             message = call(side, "simple_tool", {"mark": mark + 1 + at})
@@ -129,7 +129,7 @@ HEADS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 
 async def heads(side: Side, mark: int) -> Taken:
     """Heads within the probe's limits of 32 KB and 100 headers."""
-    async with conversation(side, mark) as client:
+    async with era_client(side, mark) as client:
         exchanges = [await side.ask(with_headers(client.listing(name), *headers)) for name, headers in HEADS]
     return Taken((*client.opened, *exchanges))
 
@@ -153,7 +153,7 @@ async def headers(side: Side, mark: int) -> Taken:
     arguments = {"region": "us-east", "priority": 3, "dry_run": True}
     mirrored = (("Mcp-Param-Region", "us-east"), ("Mcp-Param-Priority", "3"), ("Mcp-Param-Dry-Run", "true"))
     marked = sent_headers(side, mark)
-    async with conversation(side, mark) as client:
+    async with era_client(side, mark) as client:
         simple = client.call("marked", "simple_tool", {"mark": mark})
         exchanges = [*client.opened, await side.ask(with_headers(simple, *marked))]
     if side.era == "modern" and "tool:routed_tool" in side.offers:
@@ -165,7 +165,7 @@ async def headers(side: Side, mark: int) -> Taken:
 async def encoding(side: Side, mark: int) -> Taken:
     """A stream for a client with `Accept-Encoding: gzip`."""
     arguments = {"steps": 4, "step_ms": 50, "mark": mark}
-    async with conversation(side, mark) as client:
+    async with era_client(side, mark) as client:
         sending = client.call("call", "progress", arguments, token=f"token-{mark}")
         got = await side.ask(with_headers(sending, ("Accept-Encoding", "gzip")))
     return Taken((*client.opened, got))
@@ -179,7 +179,7 @@ async def origins(side: Side, mark: int) -> Taken:
         honest.append(message_sending("initialize", hello, (JSON_TYPE, ACCEPT, (MARK_HEADER, str(mark)))))
     if "modern" in side.offers:
         honest.append(modern("server/discover", "server/discover", mark=mark))
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     for sending in honest:
         host = replace(sending, name=f"{sending.name}, evil host", authority="evil.example")
         origin = with_headers(replace(sending, name=f"{sending.name}, evil origin"), ("Origin", "https://evil.example"))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...wire.jsonrpc import Json, request
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ..client.live import Sending
-from ..client.records import Exchange
+from ..client.records import ClientExchange
 from ..marks import client_mark
 from ..side import CAPABILITIES, LegacySession, Side, call, in_session, modern, modern_call, open_session
 from .step import Step, Taken
@@ -35,8 +35,8 @@ async def legacy(side: Side, mark: int) -> Taken:
     return Taken(tuple(exchanges), facts={"lists": lists})
 
 
-async def _pages(side: Side, opened: LegacySession, method: str, member: str) -> tuple[list[Exchange], list[str]]:
-    exchanges: list[Exchange] = []
+async def _pages(side: Side, opened: LegacySession, method: str, member: str) -> tuple[list[ClientExchange], list[str]]:
+    exchanges: list[ClientExchange] = []
     names: list[str] = []
     cursor: str | None = None
     for page in range(_MOST_PAGES):
@@ -77,7 +77,7 @@ async def marked_calls(side: Side, mark: int) -> Taken:
     if "legacy" not in side.offers:
         sending = modern_call(side, "0 call", tool, _marked(tool, client_mark(mark, 0)), mark=mark)
         return Taken((await side.ask(sending),))
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     for client, declared in enumerate((CAPABILITIES, {})):
         own = client_mark(mark, client)
         opened = await open_session(side, own, name=f"{client} ", capabilities=declared)

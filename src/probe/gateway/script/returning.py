@@ -14,14 +14,14 @@ from ...wire.jsonrpc import Json, notification, request, result_response
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, TASKS_EXTENSION
 from ..breaker import Moment
 from ..client.live import Live, Sending, exchanging, open_many
-from ..client.records import Exchange
+from ..client.records import ClientExchange
 from ..client.websocket import converse
 from ..side import (
     ACCEPT,
     CAPABILITIES,
     Side,
     call,
-    conversation,
+    era_client,
     in_session,
     initialize,
     modern,
@@ -46,7 +46,7 @@ async def resume(side: Side, mark: int) -> Taken:
             await live.close()
         first = live.record()
         seen = [item.event_id for item in first.messages if item.event_id is not None]
-        rest: list[Exchange] = []
+        rest: list[ClientExchange] = []
         if seen:
             headers = (ACCEPT, *opened.headers[2:], ("Last-Event-ID", seen[-1]))
             rest.append(await side.ask(Sending("rest", "GET", headers), 5.0))
@@ -57,17 +57,17 @@ async def elicitation(side: Side, mark: int) -> Taken:
     """A question of the probe to the client, and the answer."""
     async with session(side, mark) as opened:
         message = call(side, "elicit_simple_form", {})
-        answered: list[Exchange] = []
+        answered: list[ClientExchange] = []
         async with (
-            side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear,
+            side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as stream,
             side.asking(in_session("call", message, opened)) as live,
         ):
-            asked = await _question(live, ear)
+            asked = await _question(live, stream)
             if asked is not None:
                 reply = result_response(asked, {"action": "decline"})
                 answered.append(await side.ask(in_session("answer", reply, opened)))
             await live.wait_over(3.0)
-        records = (live.record(), ear.record())
+        records = (live.record(), stream.record())
     return Taken((*opened.opened, *records, *answered), facts={"asked": asked is not None})
 
 
@@ -94,7 +94,7 @@ async def legacy_task(side: Side, mark: int) -> Taken:
         message = call(side, "pure_task", {"durationMs": 1000})
         message["params"]["task"] = {"ttl": 60_000}
         made = await side.ask(in_session("make", message, opened))
-        got: list[Exchange] = []
+        got: list[ClientExchange] = []
         id = (made.result.get("task") or {}).get("taskId")
         if isinstance(id, str):
             got.append(await side.ask(in_session("get", request(2, "tasks/get", {"taskId": id}), opened)))
@@ -107,7 +107,7 @@ async def modern_task(side: Side, mark: int) -> Taken:
     declared: Json = {CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
     params = {"name": side.tool("pure_task"), "arguments": {"durationMs": 1000}, "_meta": declared}
     made = await side.ask(modern("make", "tools/call", params, mark=mark))
-    got: list[Exchange] = []
+    got: list[ClientExchange] = []
     id = made.result.get("taskId")
     if isinstance(id, str):
         asking = modern("get", "tasks/get", {"taskId": id, "_meta": declared}, mark=mark, id=2)
@@ -118,12 +118,12 @@ async def modern_task(side: Side, mark: int) -> Taken:
 async def subscription(side: Side, mark: int) -> Taken:
     """`subscriptions/listen`, and a change of the list of tools."""
     wanted = {"notifications": {"toolsListChanged": True}}
-    async with side.asking(modern("listen", "subscriptions/listen", wanted, mark=mark)) as ear:
-        await ear.wait_messages(1, 3.0)
+    async with side.asking(modern("listen", "subscriptions/listen", wanted, mark=mark)) as stream:
+        await stream.wait_messages(1, 3.0)
         announce = modern_call(side, "announce", "announce_list_change", {"list": "tools"}, mark=mark)
-        told = await side.ask(announce)
-        await ear.wait_messages(2, 2.0)
-    return Taken((ear.record(), told))
+        notified = await side.ask(announce)
+        await stream.wait_messages(2, 2.0)
+    return Taken((stream.record(), notified))
 
 
 async def draft_stream(side: Side, mark: int) -> Taken:
@@ -137,7 +137,7 @@ async def draft_stream(side: Side, mark: int) -> Taken:
         await live.close()
     first = live.record()
     created = first.of("notifications/stream/create")
-    got: list[Exchange] = []
+    got: list[ClientExchange] = []
     if created and created[0].message is not None:
         params = created[0].message["params"]["stream"]
         await trio.sleep(params["resumeInterval"]["min"] + _SEEN_S)
@@ -213,7 +213,7 @@ def _slow(mark: int) -> dict[str, object]:
 async def after(side: Side, mark: int, moment: Moment = "after") -> Taken:
     """The connection breaks after the first event of a stream."""
     arguments = {"steps": 8, "step_ms": 200, "mark": mark}
-    async with conversation(side, mark) as client:
+    async with era_client(side, mark) as client:
         _plan(side, mark, moment)
         got = await side.ask(client.call("call", "progress", arguments, token=1), HANGS_S)
     return Taken((*client.opened, got), facts=_facts(side, mark))

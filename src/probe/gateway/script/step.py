@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..client.records import Exchange
+from ..client.records import ClientExchange
 from ..side import Side
 
 Profile: TypeAlias = Literal["quick", "full", "idle"]
@@ -16,7 +16,7 @@ Profile: TypeAlias = Literal["quick", "full", "idle"]
 class Taken:
     """The result of a step: its exchanges, the client's moments in seconds since the epoch, and other facts."""
 
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[ClientExchange, ...]
     moments: Mapping[str, float] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
 

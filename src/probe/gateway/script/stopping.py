@@ -11,7 +11,7 @@ from typing import Final
 import trio
 
 from ...wire.jsonrpc import notification
-from ..side import Side, call, conversation, in_session, modern_call, session
+from ..side import Side, call, era_client, in_session, modern_call, session
 from .step import Profile, Step, Taken
 
 # For the probe to learn of a close or a cancellation late.
@@ -33,9 +33,9 @@ async def cancelled(side: Side, mark: int) -> Taken:
     async with session(side, mark) as opened:
         async with side.asking(in_session("call", call(side, "silent_call", arguments, id=1), opened)) as live:
             await trio.sleep(0.5)
-            told = notification("notifications/cancelled", {"requestId": 1, "reason": "not wanted any more"})
+            notified = notification("notifications/cancelled", {"requestId": 1, "reason": "not wanted any more"})
             moment = time.time()
-            answer = await side.ask(in_session("cancel", told, opened))
+            answer = await side.ask(in_session("cancel", notified, opened))
             await live.wait_over(STREAM_OPEN_S)
         record = live.record()
     return Taken((*opened.opened, record, answer), {"cancelled": moment})
@@ -82,7 +82,7 @@ async def quiet_stream(side: Side, mark: int, seconds: int, *, comments: bool = 
 async def quiet_call(side: Side, mark: int, seconds: int) -> Taken:
     """A call without a message for `seconds`; in the modern era its response begins after that."""
     arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": False, "mark": mark}
-    async with conversation(side, mark) as client:
+    async with era_client(side, mark) as client:
         got = await side.ask(client.call("call", "silent_call", arguments), seconds + 10.0)
     return Taken((*client.opened, got), facts={"seconds": seconds})
 
@@ -91,7 +91,7 @@ async def busy_stream(side: Side, mark: int, seconds: int) -> Taken:
     """A stream of `seconds` with a message every few seconds: only a limit of the whole request ends it."""
     step = min(3500, seconds * 50)
     arguments = {"steps": seconds * 1000 // step, "step_ms": step, "mark": mark}
-    async with conversation(side, mark) as client:
+    async with era_client(side, mark) as client:
         got = await side.ask(client.call("call", "progress", arguments, token=f"token-{mark}"), seconds + 10.0)
     return Taken((*client.opened, got), facts={"seconds": seconds})
 

@@ -9,9 +9,9 @@ import trio
 
 from ...wire.jsonrpc import request
 from ..client.live import Sending
-from ..client.records import Exchange
+from ..client.records import ClientExchange
 from ..marks import client_mark
-from ..side import ACCEPT, Side, call, conversation, in_session, modern_call, open_session, session
+from ..side import ACCEPT, Side, call, era_client, in_session, modern_call, open_session, session
 from .step import Step, Taken
 
 STEPS_EACH: Final = 4
@@ -30,12 +30,12 @@ async def legacy_progress(side: Side, mark: int) -> Taken:
     """Progress in a session with an open GET stream, to see where each message arrives."""
     arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "mark": mark}
     async with session(side, mark) as opened:
-        async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear:
-            await ear.wait_head(1.0)
+        async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as stream:
+            await stream.wait_head(1.0)
             message = call(side, "progress", arguments, token=f"token-{mark}")
             got = await side.ask(in_session("call", message, opened))
             await trio.sleep(0.05)
-        beside = ear.record()
+        beside = stream.record()
     return Taken((*opened.opened, beside, got))
 
 
@@ -58,32 +58,32 @@ async def fast(side: Side, mark: int) -> Taken:
 async def listening(side: Side, mark: int) -> Taken:
     """The GET stream: when its head comes, and whether a list-changed notification arrives on it."""
     async with session(side, mark) as opened:
-        async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear:
-            await ear.wait_head(_HEAD_S)
+        async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as stream:
+            await stream.wait_head(_HEAD_S)
             message = call(side, "announce_list_change", {"list": "tools"})
             got = await side.ask(in_session("announce", message, opened))
-            await ear.wait_messages(1, 2.0)
-        beside = ear.record()
+            await stream.wait_messages(1, 2.0)
+        beside = stream.record()
     return Taken((*opened.opened, beside, got))
 
 
 async def parallel(side: Side, mark: int, count: int = 10) -> Taken:
     """Calls at the same time, each with a stream of its own."""
     arguments = {"steps": 4, "step_ms": 150}
-    got: list[Exchange] = []
+    got: list[ClientExchange] = []
 
     async def one(number: int) -> None:
         marked = {**arguments, "mark": mark + 1 + number}
         sending = client.call(f"call {number}", "progress", marked, id=100 + number, token=number)
         got.append(await side.ask(sending, _FIRST_S))
 
-    async with conversation(side, mark) as client, trio.open_nursery() as calls:
+    async with era_client(side, mark) as client, trio.open_nursery() as calls:
         for number in range(count):
             calls.start_soon(one, number)
     return Taken(tuple(sorted(got, key=_latest_first)))
 
 
-def _latest_first(item: Exchange) -> tuple[bool, float]:
+def _latest_first(item: ClientExchange) -> tuple[bool, float]:
     """Calls without an answer first, then by their first message, latest first: a report has 12 of a hundred calls."""
     return item.answer is not None, item.began - item.messages[0].at if item.messages else 0.0
 
@@ -101,7 +101,7 @@ async def many(side: Side, mark: int) -> Taken:
 
 async def sessions(side: Side, mark: int) -> Taken:
     """Three clients with two calls each, every request on a new connection."""
-    exchanges: list[Exchange] = []
+    exchanges: list[ClientExchange] = []
     for client in range(3):
         opened = await open_session(side, client_mark(mark, client), name=f"{client} ")
         exchanges += opened.opened
