@@ -23,17 +23,17 @@ import styles from "./tasks.module.css";
 
 function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
   return [
-    { key: "tool", head: "Tool", width: "minmax(8.5rem, 10rem)", cell: (task) => <span title={task.id}>{task.tool}</span> },
+    { key: "tool", head: "Tool", width: "minmax(8rem, 10rem)", cell: (task) => <span title={task.id}>{task.tool}</span> },
     {
       key: "status",
       head: "Status",
-      width: "7rem",
+      width: "6.5rem",
       cell: (task) => <StatusBadge status={task.status} title={task.status === "queued" ? QUEUED : undefined} />,
     },
     {
       key: "progress",
       head: "Progress",
-      width: "minmax(7rem, 10rem)",
+      width: "minmax(6rem, 10rem)",
       cell: (task) => (
         <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={task.status} />
       ),

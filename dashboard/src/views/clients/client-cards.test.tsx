@@ -76,6 +76,17 @@ test("while there is no client the page says how to connect one, and the first t
   await inBothThemes(() => expectAccessible());
 });
 
+test("what has no known client ends no welcome, and is a card once something of it was judged", async () => {
+  const nothing = judgedSubject([], { label: "unattributed", kind: "nothing", names: [], summary: { NOT_OBSERVED: 86 } });
+  const { come } = await opened({ judged: [nothing] });
+  come([]);
+  await expect.element(page.getByRole("group", { name: "my_client.py" })).toBeInTheDocument();
+  await expect.element(cards()).not.toBeInTheDocument();
+  come([sessionRow({ id: "unattributed", era: null, client_name: "", client_version: "", refused: 1 })]);
+  await expect.element(cards()).toMatchTextContent(/Unattributed traffic/);
+  await expect.element(page.getByRole("group", { name: "my_client.py" })).toBeInTheDocument();
+});
+
 test("a client that was there when the page was opened is not welcomed", async () => {
   const { come } = await opened();
   come([sessionRow({ id: "s9", client_name: "editor" })]);

@@ -13,6 +13,7 @@ import { Skeleton } from "~/ui/skeleton";
 import { Time, useNow } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
 import { JudgeOff } from "~/widgets/judge-off";
+import { UNATTRIBUTED } from "~/words/client-name";
 import { counted } from "~/words/counted";
 import styles from "./cards.module.css";
 import { type Card, type Client, cardsOf, clientsOf, titleOf } from "./clients";
@@ -31,14 +32,15 @@ export function ClientCards() {
   const { subjects, state, error } = useJudged();
   const file = useServer().data?.file ?? null;
   const [text, setText] = useUrlState("text");
-  const clients = useMemo(() => clientsOf(rows, subjects), [rows, subjects]);
+  const clients = useMemo(() => clientsOf(rows, subjects).filter(hasDone), [rows, subjects]);
+  const known = useMemo(() => clients.filter(({ name }) => name !== UNATTRIBUTED), [clients]);
   const cards = useMemo(() => cardsOf(clients.filter((client) => wordsOf(client).includes(text.toLowerCase()))), [clients, text]);
-  const first = useFirst(clients, waiting);
+  const first = useFirst(known, waiting);
   const tools = clients.length > 1 && <SearchField label="Search clients" value={text} onChange={setText} />;
   return (
     <Page title="Clients" tools={tools} scroll>
       {waiting && <Skeleton label="Waiting for the server" />}
-      {!waiting && clients.length === 0 && (file === null ? <Welcome /> : <EmptyState title="The file has no client" />)}
+      {!waiting && known.length === 0 && (file === null ? <Welcome /> : <EmptyState title="The file has no client" />)}
       {first !== null && <FirstRequest client={first} />}
       {clients.length > 0 && (
         <div className={styles["view"]}>
@@ -50,6 +52,11 @@ export function ClientCards() {
       )}
     </Page>
   );
+}
+
+/** What is unattributed is shown once something of it was refused, noted or judged. */
+function hasDone({ name, rows, subject }: Client): boolean {
+  return name !== UNATTRIBUTED || rows.length > 0 || (subject !== null && countsOf(subject).exercised > 0);
 }
 
 const wordsOf = (client: Client) => `${client.name} ${titleOf(client).title} ${titleOf(client).aside}`.toLowerCase();
