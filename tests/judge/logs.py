@@ -22,9 +22,7 @@ from msgspec import structs
 
 from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
-from probe.judge.rules.all import PREDICATES
 from probe.judge.rules.catalogue import catalogue
-from probe.judge.trace.judge import TraceJudge
 from probe.judge.verdicts import RuleTally, Verdict
 from probe.log import events
 from probe.log.context import Context
@@ -581,15 +579,6 @@ class Judged:
         self.evidence[rule] = [evidence.seqs for evidence in tally.evidence]
         self.measured[rule] = tally.measured
 
-    def judged_again(self, functions: Judged) -> None:
-        for rule in self.verdicts.keys() & functions.verdicts.keys():
-            before, now = self.verdicts[rule], functions.verdicts[rule]
-            assert before is now or rule in BETTER, (rule, before, now, functions.remarks[rule])
-            self.verdicts[rule] = now
-            self.remarks[rule] = functions.remarks[rule]
-            self.evidence[rule] = functions.evidence[rule]
-            self.measured[rule] = functions.measured[rule]
-
     @property
     def faults(self) -> dict[str, Verdict]:
         """The rules with FAIL or WARN."""
@@ -603,83 +592,32 @@ def judged(
     over: bool | None = True,
     only: Iterable[str] | None = None,
     settings: Mapping[str, Any] | None = None,
-    functions: bool = True,
+    **options: Any,
 ) -> Mapping[str, Judged]:
-    """What the judge says of a log, by subject; a rule that raises fails the test.
+    """What the judge says of a log, by subject; a rule that raises fails the test. `options` are those of the judge.
 
     The log has its end, and with it the clients have theirs; without `end` it was cut off, and with None for `over` the
-    entries say who has ended. Rules that are functions already are asked as such (`asked_as_functions`), unless
-    `functions` is False, where a test is about the classes.
+    entries say who has ended.
     """
-    wanted = PREDICATES if only is None else {rule: PREDICATES[rule] for rule in only}
-    judge = Judge(catalogue(), wanted)
+    wanted = FUNCTIONS if only is None else {rule: FUNCTIONS[rule] for rule in only}
+    judge = Judge(catalogue(), wanted, **options)
     judge.begin(replace(HEADER, settings=settings or {}))
-    for item in log.items:
-        judge.take(item)
-    if end:
-        judge.end(End(log.seq), over=over)
-    found: dict[str, Judged] = {}
-    for subject in judge.subjects:
-        assert not subject.broken, subject.broken
-        each = found[subject.life.label] = Judged()
-        for predicate in subject.predicates:
-            each.add(predicate.rule.id, predicate.tally)
-    if functions:
-        last = End(log.seq) if end else None
-        for label, again in asked_as_functions(log, end=last, over=over, only=only, settings=settings).items():
-            found[label].judged_again(again)
-    return found
-
-
-BETTER: Mapping[str, str] = {
-    "tasks.input-required": "a task that the client has cancelled needs no input",
-    "tasks.polls-to-end": "a look at a task counts, also where entries were missing before it",
-    "tasksx.polls-to-end": "a look at a task counts, also where entries were missing before it",
-    "tasksx.polymorphic": "a look at a task counts, also where entries were missing before it",
-    "elicit.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
-    "roots.declared-served": "a question that the server gave up is INCONCLUSIVE at once, and outweighs no PASS",
-    "ping.answered": "an answer that came counts, also where a limit of the server was reached before it",
-    "http.both-answer-forms": "who cancels a task has not missed the answer, nor is one that a gap may have left alone",
-    "http.sse-empty-data": "who cancels a task has not missed the answer, nor is one that a gap may have left alone",
-    "http.content-type": "the server refuses two values that differ, and not only the first",
-    "http.session-header": "a request that the log has behind an answer came after it, also at the same time",
-    "http.version-header": "a request that the log has behind an answer came after it, also at the same time",
-    "http.version-header-negotiated": "the same; and the server refuses two equal values: they name no revision",
-    "resume.comes-back": "some SDKs come back twice for a stream and then give it up, which is measured",
-    "resume.no-second-call": "a second call before the client comes back counts; it is no excuse that it does so later",
-    "resume.position-true": "the stream that Last-Event-ID names is the one that is resumed",
-    "cache.fresh-kept": "no answer is kept for longer than 24 hours, whatever its ttl says",
-    "listen.relists": "a list that is asked for again counts, also where entries were missing before it",
-    "stdio.only-messages": "a bare value behind a gap at the beginning of the log may be a part of a message",
-    "refused.by-server": "what need not be a fault is INCONCLUSIVE at once, also where another rule decides later",
-    "session.not-churned": "a gap leaves nothing open where there are fewer than five sessions",
-}
-"""Rules that as functions do not always say what their classes did, each with the reason."""
-
-
-def asked_as_functions(
-    log: Log,
-    *,
-    end: End | None,
-    over: bool | None = True,
-    only: Iterable[str] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    batch_s: float = 1.0,
-) -> Mapping[str, Judged]:
-    """What the rules that are functions say of a log, by subject; in batches of so many seconds."""
-    wanted = FUNCTIONS if only is None else {rule: FUNCTIONS[rule] for rule in only if rule in FUNCTIONS}
-    judge = TraceJudge(catalogue(), wanted, batch_s=batch_s)
-    judge.begin(replace(HEADER, settings=settings or {}))
-    for item in log.items:
-        judge.take(item)
-    judge.end(end, over=over)
+    judge_all(judge, log.items)
+    judge.end(End(log.seq) if end else None, over=over)
     found: dict[str, Judged] = {}
     for subject in judge.subjects:
         assert not subject.broken, subject.broken
         each = found[subject.label] = Judged()
-        for rule in wanted:
-            each.add(rule, subject.tally(rule))
+        for rule in judge.rules_about(subject):
+            each.add(rule.id, subject.tally(rule.id))
     return found
+
+
+def judge_all(judge: Judge, items: Iterable[Entry | Gap]) -> None:
+    """Take all items, and ask about them."""
+    for item in items:
+        judge.take(item)
+    judge.settle()
 
 
 def expect(log: Log, rule: str, verdict: Verdict, label: str = "acme") -> Judged:

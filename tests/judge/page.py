@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
+from probe.judge.functions.all import FUNCTIONS
 from probe.judge.reports.links import link
-from probe.judge.rules.all import PREDICATES
 from probe.judge.rules.catalogue import Level, Rule, catalogue
 
 ABOUT: Mapping[str, str] = {
@@ -65,7 +65,7 @@ _MARKUP = re.compile(r"(`[^`]*`)|([\\*_\[\]<>])")
 
 def page() -> str:
     """The whole page."""
-    rules = [rule for rule in catalogue().rules.values() if rule.id in PREDICATES]
+    rules = [rule for rule in catalogue().rules.values() if rule.id in FUNCTIONS]
     parts = [_PAGE.format(count=len(rules))]
     for group, members in groupby(sorted(rules, key=lambda rule: rule.group), key=lambda rule: rule.group):
         parts.append(f"## {ABOUT[group]}\n")

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from probe.judge.functions.all import FUNCTIONS
+from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
-from probe.judge.trace.judge import TraceJudge
 
 from ..support.rows import each
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, Expected, Story, expect
@@ -271,7 +271,7 @@ def test_stories(expected: Expected, story: Story):
 
 
 def test_a_ping_has_the_number_that_a_question_had_in_the_log_before():
-    judge = TraceJudge(catalogue(), FUNCTIONS)
+    judge = Judge(catalogue(), FUNCTIONS)
     for method, result in ((ELICIT, {"action": "cancel"}), ("ping", {})):
         log = Log()
         answer(log, method, FORM, result)

@@ -1,6 +1,6 @@
 """What the judge reads itself may have made room for newer messages: that is as if entries were missing.
 
-The content of messages is kept up to a number of bytes (`contents._MOST_CONTENT`), which these tests make small.
+The content of messages is kept up to a number of bytes (`Retention.content_bytes`), which these tests make small.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ from collections.abc import Callable
 
 import pytest
 
-from probe.judge.judge import Judge, judge_all
-from probe.judge.projection import contents
-from probe.judge.rules.all import PREDICATES
+from probe.judge.functions.all import FUNCTIONS
+from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
+from probe.views.retention import Retention
 
-from .logs import HEADER, Http, Log, judged
+from .logs import HEADER, Http, Log, judge_all, judged
 
+LITTLE = Retention(content_bytes=20_000)
 INPUT = {"k": {"method": "roots/list", "params": {}}}
 ASKED = {"resultType": "input_required", "requestState": "state of a round", "inputRequests": INPUT}
-
-
-@pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_MOST_CONTENT", 20_000)
 
 
 def _fill(client: Http) -> None:
@@ -79,7 +75,7 @@ def _list_that_is_delivered_late(log: Log) -> None:
 def test_what_has_made_room_ends_no_judge_and_accuses_nobody(story: Callable[[Log], None]) -> None:
     log = Log()
     story(log)
-    assert judged(log, functions=False)["acme"].faults == {}
+    assert judged(log, retention=LITTLE)["acme"].faults == {}
 
 
 def test_what_waits_is_not_decided_when_a_message_has_made_room() -> None:
@@ -91,19 +87,18 @@ def test_what_waits_is_not_decided_when_a_message_has_made_room() -> None:
     stream.ask("ping")
     _round_of_a_forgotten_request(log)
     log.idle(20)
-    found = judged(log, functions=False)["acme"]
+    found = judged(log, retention=LITTLE)["acme"]
     assert found["ping.answered"] is Verdict.INCONCLUSIVE
-    assert "a message that is needed has made room for newer ones" in found.remarks["ping.answered"]
+    assert "entries of the log are missing" in found.remarks["ping.answered"]
 
 
-def test_a_message_is_read_again_and_not_kept_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_is_read_again_and_not_kept_parsed() -> None:
     """Parsed JSON takes many times the room of its text, so only that of the newest messages is kept."""
-    monkeypatch.undo()
     log = Log()
     session = log.http().session()
     for _ in range(200):
         session.answer(session.call("echo", {"parts": [[] for _ in range(3_000)]}), {"content": []})
-    judge = Judge(catalogue(), PREDICATES)
+    judge = Judge(catalogue(), FUNCTIONS)
     judge.begin(HEADER)
     tracemalloc.start()
     try:

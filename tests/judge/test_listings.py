@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
-from probe.judge.trace.judge import TraceJudge
 from probe.judge.trace.listings import ListPage, Lists, Pages
 
 from .logs import HEADER, Log
@@ -66,7 +66,7 @@ def test_lists_belong_to_their_session_and_to_the_client():
     one, two = client.session(), client.session()
     one.answer(one.request("resources/list"), {"resources": [], "nextCursor": "c"})
     two.request("resources/list", {"cursor": "c"})
-    judge = TraceJudge(catalogue(), {})
+    judge = Judge(catalogue(), {})
     judge.begin(HEADER)
     for item in log.items:
         judge.take(item)

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import structs
 
 from probe.judge.functions.all import FUNCTIONS
+from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
-from probe.judge.trace.judge import TraceJudge
 from probe.log import events
 
 from ..support.rows import each
@@ -136,7 +136,7 @@ def test_stories(expected: Expected, story: Story):
 
 
 def test_two_logs_of_one_label_have_sessions_of_the_same_name():
-    judge = TraceJudge(catalogue(), FUNCTIONS)
+    judge = Judge(catalogue(), FUNCTIONS)
     for result in (A, AB):
         log = Log()
         _list(open_session(log), result)

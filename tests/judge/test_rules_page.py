@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from probe.judge.functions.all import FUNCTIONS
 from probe.judge.reports.as_json import rule_list
-from probe.judge.rules.all import PREDICATES
 from probe.judge.rules.catalogue import catalogue
 
 from ..documents.markdown import ROOT, anchors
@@ -20,7 +20,7 @@ def test_the_committed_page_is_not_stale() -> None:
 def test_each_finding_leads_to_its_rule_in_the_documents() -> None:
     there = anchors(COMMITTED)
     docs = {rule.rule: rule.docs for rule in rule_list(catalogue()).rules}
-    assert docs.keys() >= PREDICATES.keys()
+    assert docs.keys() >= FUNCTIONS.keys()
     for id, address in docs.items():
-        assert address == (f"docs/judge-rules.md#{id}" if id in PREDICATES else None)
+        assert address == (f"docs/judge-rules.md#{id}" if id in FUNCTIONS else None)
         assert address is None or id in there

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from probe.core.inbound import HttpHead, check_get, check_post, check_version
 from probe.core.modern_inbound import climb
 from probe.judge.verdicts import Verdict
-from probe.log.header import End
 from probe.log.redaction import decoded_headers
 from probe.wire.errors import Refusal, Rejection
 from probe.wire.jsonrpc import Request
@@ -20,7 +19,7 @@ from probe.wire.v2026.header_values import encode
 
 from ..support.rows import each
 from .checks import FAIL, PASS, SILENT, WARN
-from .logs import MODERN, Log, asked_as_functions
+from .logs import MODERN, Log, judged
 
 Headers = Sequence[tuple[str, str]]
 
@@ -39,7 +38,7 @@ def refused(check: Callable[[HttpHead], Any], method: str, headers: Headers) -> 
 
 
 def found(log: Log, *rules: str) -> Mapping[str, Verdict]:
-    return asked_as_functions(log, end=End(log.seq), only=rules)["acme"].verdicts
+    return judged(log, only=rules)["acme"].verdicts
 
 
 def sent(method: str, headers: Headers) -> Log:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from probe.judge.functions.all import FUNCTIONS
+from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
-from probe.judge.trace.judge import TraceJudge
 from probe.judge.verdicts import Verdict
 
 from ..support.rows import each
@@ -253,7 +253,7 @@ def test_a_process_before_the_log_may_have_probed() -> None:
 )
 def test_a_process_that_only_asks_what_the_server_is_makes_no_second_client(acts: str, several: bool) -> None:
     """The TypeScript SDK asks so by a process of its own, which may run beside the other one."""
-    judge = TraceJudge(catalogue(), FUNCTIONS)
+    judge = Judge(catalogue(), FUNCTIONS)
     judge.begin(HEADER)
     for item in processes(acts).items:
         judge.take(item)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from probe.judge.functions.all import FUNCTIONS
+from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.trace.findings import FAIL, PASS, Finding
-from probe.judge.trace.judge import TraceJudge
 from probe.judge.trace.opportunities import ASKED, NOTIFICATION, REQUEST
 from probe.judge.trace.rules import RuleFunction
 from probe.judge.trace.trace import Trace
@@ -22,7 +22,7 @@ from probe.views.retention import Retention
 from .checks import FAIL as FAILED
 from .checks import PASS as PASSED
 from .checks import SILENT, UNCLEAR
-from .logs import HEADER, Log, asked_as_functions
+from .logs import HEADER, Log, judged
 from .test_ends import CROSSING
 from .test_ping import _pings
 
@@ -33,15 +33,15 @@ def _of(*functions: RuleFunction) -> Mapping[str, Sequence[RuleFunction]]:
     return {each.id: [each] for each in functions}
 
 
-def _judge(log: Log, functions: Mapping[str, Sequence[RuleFunction]], **options: Any) -> TraceJudge:
-    judge = TraceJudge(catalogue(), functions, **options)
+def _judge(log: Log, functions: Mapping[str, Sequence[RuleFunction]], **options: Any) -> Judge:
+    judge = Judge(catalogue(), functions, **options)
     judge.begin(HEADER)
     for item in log.items:
         judge.take(item)
     return judge
 
 
-def _says(judge: TraceJudge, rule: str) -> tuple[Verdict, list[str]]:
+def _says(judge: Judge, rule: str) -> tuple[Verdict, list[str]]:
     (subject,) = (each for each in judge.subjects if each.label == "acme")
     tally = subject.tally(rule)
     return tally.verdict, [each.remark for each in tally.evidence]
@@ -58,7 +58,7 @@ def _stories() -> list[Log]:
 
 @pytest.mark.parametrize("log", _stories())
 def test_batches_of_any_size_give_the_same_verdicts(log: Log):
-    live, saved = (asked_as_functions(log, end=End(log.seq), batch_s=size) for size in (0.0, float("inf")))
+    live, saved = (judged(log, batch_s=size) for size in (0.0, float("inf")))
     assert live == saved
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
 from probe.judge.outcome.judgement import report_of
 from probe.judge.reports.as_json import as_json
-from probe.judge.rules.all import PREDICATES
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 from probe.log.event_log import Entry, Gap
@@ -120,7 +120,7 @@ def logs(draw: Any) -> Log:
 
 def judged(items: Iterable[Entry | Gap], *, end: bool = True, until: float | None = None) -> Judge:
     """A log that was judged; nothing happened after it until the moment `until`."""
-    judge = Judge(catalogue(), PREDICATES)
+    judge = Judge(catalogue(), FUNCTIONS)
     judge.begin(HEADER)
     last = 0
     for item in items:
@@ -128,17 +128,16 @@ def judged(items: Iterable[Entry | Gap], *, end: bool = True, until: float | Non
         last = item.seq if isinstance(item, Entry) else item.last
     if until is not None:
         judge.tick(until)
-    if end:
-        judge.end(End(last))
+    judge.end(End(last) if end else None)
     return judge
 
 
 def verdicts(judge: Judge) -> Found:
-    """Every verdict, by label and rule; a predicate that raises fails the test."""
+    """Every verdict, by label and rule; a rule that raises fails the test."""
     found = {}
     for subject in judge.subjects:
         assert not subject.broken, subject.broken
-        found[subject.life.label] = {each.rule.id: each.tally.verdict for each in subject.predicates}
+        found[subject.label] = {rule.id: subject.verdict_of(rule.id) for rule in judge.rules_about(subject)}
     return found
 
 
@@ -148,10 +147,10 @@ def accused(judge: Judge, label: str, rule: str | None = None) -> list[set[int]]
     return [
         set(evidence.seqs)
         for subject in judge.subjects
-        if subject.life.label == label
-        for each in subject.predicates
-        if rule in (None, each.rule.id)
-        for evidence in each.tally.evidence
+        if subject.label == label
+        for id, tally in subject.tallies.items()
+        if rule in (None, id)
+        for evidence in tally.evidence
         if evidence.verdict >= least
     ]
 
@@ -167,7 +166,7 @@ def _all_evidence() -> Iterator[None]:
 @given(logs(), st.data())
 def test_a_living_log_is_judged_as_a_saved_one(log: Log, data: st.DataObject) -> None:
     """Ticks between the entries, none later than the next entry, change nothing, at any place."""
-    living, saved = (Judge(catalogue(), PREDICATES) for _ in range(2))
+    living, saved = (Judge(catalogue(), FUNCTIONS) for _ in range(2))
     living.begin(HEADER)
     saved.begin(HEADER)
     stop = data.draw(st.integers(1, len(log.items)))
@@ -210,7 +209,7 @@ def test_what_is_missing_accuses_nobody_and_excuses_nobody(log: Log, data: st.Da
     for label in after.keys() & before.keys():
         for rule, verdict in after[label].items():
             known = before[label].get(rule, Verdict.NOT_OBSERVED)
-            if PREDICATES[rule].general:
+            if any(each.general for each in FUNCTIONS[rule]):
                 # A message may break two rules, and the general one leaves it to the other where that can decide. It
                 # can be the only one that can where entries are missing, and accuses no other message then.
                 for seqs in accused(holed, label, rule):
@@ -233,7 +232,7 @@ def test_when_it_was_does_not_matter(log: Log, shift: float) -> None:
 
 @given(logs())
 def test_a_failure_stays_one(log: Log) -> None:
-    judge = Judge(catalogue(), PREDICATES)
+    judge = Judge(catalogue(), FUNCTIONS, batch_s=0)
     judge.begin(HEADER)
     failed: set[tuple[str, str]] = set()
     later = Log()
@@ -243,10 +242,10 @@ def test_a_failure_stays_one(log: Log) -> None:
         assert isinstance(item, Entry)
         judge.take(item)
         found = {
-            (subject.life.label, each.rule.id)
+            (subject.label, rule)
             for subject in judge.subjects
-            for each in subject.predicates
-            if each.tally.verdict is Verdict.FAIL
+            for rule, tally in subject.tallies.items()
+            if tally.verdict is Verdict.FAIL
         }
         assert failed <= found
         failed = found

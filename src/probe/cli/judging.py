@@ -18,6 +18,7 @@ import click
 
 from ..core.clients import LABEL_RULE, is_client_label
 from ..core.escaping import shown
+from ..judge.functions.all import FUNCTIONS
 from ..judge.outcome.comparison import compare, compare_values
 from ..judge.outcome.exit_status import (
     CLEAN,
@@ -34,7 +35,6 @@ from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge
 from ..judge.reports.junit import junit
 from ..judge.reports.terminal import comparison, terminal
-from ..judge.rules.all import PREDICATES
 from ..judge.rules.catalogue import catalogue
 from ..judge.runs.client import ClientStartError
 from ..judge.runs.judged import Judged
@@ -141,7 +141,7 @@ def _check(options: JudgeOptions) -> None:
         raise click.UsageError("--for must be a number of seconds")
     if not is_client_label(options.label):
         raise click.UsageError(f"label must be {LABEL_RULE}")
-    known = [*MINIMUM, _NONE, *PREDICATES, *(f"{rule.partition('.')[0]}.*" for rule in PREDICATES)]
+    known = [*MINIMUM, _NONE, *FUNCTIONS, *(f"{rule.partition('.')[0]}.*" for rule in FUNCTIONS)]
     for wanted in options.require:
         if wanted not in known:
             raise click.UsageError(f"--require: there is no rule {wanted!r}{did_you_mean(wanted, known)}")

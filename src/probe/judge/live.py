@@ -17,11 +17,12 @@ from ..engine.protocols import WatchedEngine
 from ..log.event_log import Entry, EventLog, Gap
 from ..log.follower import LogFollower
 from ..log.ndjson import SavedLog
-from .judge import Judge, Subject
+from .functions.all import FUNCTIONS
+from .judge import Judge
 from .outcome.judgement import report_with, subject_report
 from .report import Judgement, SubjectReport
-from .rules.all import PREDICATES
 from .rules.catalogue import catalogue
+from .trace.subject import Subject
 from .verdicts import Verdict
 
 # How much of the time that passes may be spent on judging.
@@ -29,9 +30,9 @@ _SHARE: Final = 0.05
 
 
 def live_judge(engine: WatchedEngine) -> JudgeService:
-    """A judge with every rule that has a predicate; it has begun the log of an engine, and follows it by `serve`."""
+    """A judge with every rule that has code; it has begun the log of an engine, and follows it by `serve`."""
     rules, opened = catalogue(), engine.opened
-    judge = Judge(rules, PREDICATES)
+    judge = Judge(rules, FUNCTIONS)
     judge.begin(engine.header(str(rules.version)), living=opened is None)
     return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log)
 
@@ -61,14 +62,14 @@ class JudgeService:
         await self._catch_up()
         found = []
         for subject in self._subjects(name):
-            found.append(subject_report(subject))
+            found.append(subject_report(self._judge, subject))
             await trio.lowlevel.checkpoint()
         return report_with(self._judge, found)
 
     async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
         """The same subjects one by one, each as it is when it is asked for, once all that is there has been read."""
         await self._catch_up()
-        return map(subject_report, self._subjects(name))
+        return (subject_report(self._judge, subject) for subject in self._subjects(name))
 
     def frame(self) -> Judgement:
         """The report up to now without its subjects."""
@@ -95,8 +96,8 @@ class JudgeService:
         """The subjects of a name: the one that was given it, else those that this server calls so."""
         if name is None:
             return self._judge.subjects
-        named = [subject for subject in self._judge.subjects if subject.life.label == name]
-        return [subject for subject in named if subject.life.kind == "label"] or named
+        named = [subject for subject in self._judge.subjects if subject.label == name]
+        return [subject for subject in named if subject.kind == "label"] or named
 
     def _take(self, entry: Entry) -> None:
         before = self._clock.now()

@@ -27,7 +27,7 @@ NOT_VISIBLE: Final = (
 class RuleReport:
     """The verdict of one rule. `level` is the strongest that the rule has at a revision that was spoken.
 
-    `at` is the worst verdict at each revision, `broken` the defect of the predicate that keeps it from a verdict.
+    `at` is the worst verdict at each revision, `broken` the defect of its code that keeps it from a verdict.
     """
 
     rule: Rule
@@ -128,7 +128,7 @@ class Judgement:
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """The predicates that have a defect, by rule."""
+        """The rules whose code has a defect, with the defect."""
         return {
             rule.rule.id: rule.broken for subject in self.subjects for rule in subject.rules if rule.broken is not None
         }

@@ -284,6 +284,12 @@ class Message(Struct, eq=False):
         return self.entry.mono
 
     @property
+    def post(self) -> Exchange | None:
+        """The HTTP request that brought it; None on a pipe, and where the log does not have its head."""
+        exchange = self.exchange
+        return None if exchange is None or exchange.head is None else exchange
+
+    @property
     def pipe(self) -> Connection | None:
         """Its connection, where that carries all messages both ways."""
         return self.place if self.place is not None and self.place.scope is not None else None

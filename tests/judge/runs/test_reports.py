@@ -6,7 +6,8 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from probe.judge.judge import Judge, judge_all
+from probe.judge.functions.all import FUNCTIONS
+from probe.judge.judge import Judge
 from probe.judge.outcome.comparison import compare
 from probe.judge.outcome.judgement import report_of
 from probe.judge.report import Judgement
@@ -14,11 +15,10 @@ from probe.judge.reports.badge import badge
 from probe.judge.reports.card import card
 from probe.judge.reports.junit import junit
 from probe.judge.reports.terminal import comparison, terminal
-from probe.judge.rules.all import PREDICATES
 from probe.judge.rules.catalogue import catalogue
 from probe.log.event_log import Entry
 
-from ..logs import HEADER, Log
+from ..logs import HEADER, Log, judge_all
 
 ACCUSED = "::error ::forged"
 FORGED = f"\n{ACCUSED}\r{ACCUSED}\u2028{ACCUSED}\u2029{ACCUSED}\x85{ACCUSED}\ufffe\uffff"
@@ -30,7 +30,7 @@ def judged(name: str, label: str = "acme") -> Judgement:
     log = Log()
     session = log.http(label, name=name, version=name).session()
     session.post({"jsonrpc": name, "id": 9, "method": "ping"})
-    judge = Judge(catalogue(), PREDICATES)
+    judge = Judge(catalogue(), FUNCTIONS)
     judge.begin(HEADER)
     judge_all(judge, log.items)
     return report_of(judge)
@@ -77,7 +77,7 @@ def test_under_each_piece_of_evidence_stands_the_begin_of_its_message() -> None:
     log = Log()
     session = log.http("acme").session()
     wrong = session.post({"jsonrpc": "1.0", "id": 9, "method": "ping", "params": {"_meta": {"x": "y" * 200}}})
-    judge = Judge(catalogue(), PREDICATES)
+    judge = Judge(catalogue(), FUNCTIONS)
     judge.begin(HEADER)
     judge_all(judge, log.items)
     report, entries = report_of(judge), {each.seq: each for each in log.items if isinstance(each, Entry)}
@@ -102,7 +102,7 @@ def test_a_default_name_has_the_user_agent_beside_it(name: str, shown: str) -> N
     request = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
     client.post(request, headers={"user-agent": "python-httpx/1.2"})
     client.session()
-    judge = Judge(catalogue(), PREDICATES)
+    judge = Judge(catalogue(), FUNCTIONS)
     judge.begin(HEADER)
     judge_all(judge, log.items)
     assert any(line.startswith(shown) for line in terminal(report_of(judge), lambda seq: None))

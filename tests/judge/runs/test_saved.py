@@ -15,10 +15,6 @@ import pytest
 from msgspec import structs
 
 from probe.cli.program import main
-from probe.judge.judge import Judge
-from probe.judge.rules.all import PREDICATES
-from probe.judge.rules.catalogue import catalogue
-from probe.judge.rules.predicate import Predicate
 from probe.judge.runs import saved
 from probe.judge.runs.run import new_judge
 from probe.log import entry_reading, ndjson
@@ -214,26 +210,6 @@ def test_a_person_at_a_terminal_sees_how_far_the_reading_is(tmp_path: Path) -> N
     assert b"mcp-probe: reading" in shown
     assert b"100%" in shown
     assert b"reading" not in ended.stdout
-
-
-def test_a_short_session_costs_only_the_rules_that_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    plain = Predicate.__init__
-
-    def counted(self: Predicate, *given: object) -> None:
-        plain(self, *given)  # type: ignore[arg-type]
-        made.append(self.rule.id)
-
-    monkeypatch.setattr(Predicate, "__init__", counted)
-    judge = Judge(catalogue(), PREDICATES)
-    judge.begin(HEADER)
-    log = Log()
-    log.http(None).session()
-    for item in log.items:
-        judge.take(item)
-    assert 0 < len(made) < len(PREDICATES) / 2
-    [subject] = judge.subjects
-    assert len(subject.predicates) == len(PREDICATES)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection
 
-from probe.judge.judge import Judge, judge_all
-from probe.judge.rules.all import PREDICATES
+from probe.judge.functions.all import FUNCTIONS
+from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
 from probe.log import events, ndjson
 from probe.log.context import Context
@@ -283,10 +283,11 @@ async def test_the_judge_leaves_out_what_was_forwarded_also_where_its_beginning_
         await server.entry("session.closed")
         begun = server.entries("forwarding.begun")[0]["seq"]
         for since in (0, begun):
-            judge = Judge(catalogue(), PREDICATES)
+            judge = Judge(catalogue(), FUNCTIONS)
             judge.begin(server.engine.header())
-            judge_all(judge, server.engine.log.since(since, 1000).entries)
-            assert "acme" not in {subject.life.label for subject in judge.subjects}
+            for entry in server.engine.log.since(since, 1000).entries:
+                judge.take(entry)
+            assert "acme" not in {subject.label for subject in judge.subjects}
             assert [gap.last for log in judge.logs for gap in log.gaps] == [begun] * bool(since)
 
 
@@ -295,9 +296,10 @@ async def test_the_judge_judges_a_server_on_standard_streams_behind_the_log_of_a
     async with collecting() as server, socket_to(server) as socket:
         await greeted(socket)
         number = (await server.entry("forwarding.begun"))["exchange"]
-        judge = Judge(catalogue(), PREDICATES)
+        judge = Judge(catalogue(), FUNCTIONS)
         judge.begin(server.engine.header())
-        judge_all(judge, server.engine.log.since(0, 1000).entries)
+        for entry in server.engine.log.since(0, 1000).entries:
+            judge.take(entry)
         judge.begin(server.engine.header())
         judge.take(Entry(1, 1.0, 1.0, Context(f"i{number}", number, "stdio server"), OPENED))
-        assert "stdio server" in {subject.life.label for subject in judge.subjects}
+        assert "stdio server" in {subject.label for subject in judge.subjects}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..rules.catalogue import catalogue, check_complete
 from ..trace.rules import registered
 from . import (
     cache,
@@ -67,3 +68,4 @@ _GROUPS: Final = (
 )
 
 FUNCTIONS: Final = registered()
+check_complete(catalogue(), FUNCTIONS)

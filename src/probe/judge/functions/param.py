@@ -51,7 +51,7 @@ class Mirrored(NamedTuple):
 
 def mirrored(request: Message, trace: Trace) -> Iterator[Mirrored]:
     """The arguments of a call that have a header, but for hidden ones; of many hidden members not all are named."""
-    tool, exchange = called_tool(request, trace), request.exchange
+    tool, exchange = called_tool(request, trace), request.post
     if tool is None or exchange is None:
         return
     for name, param in tool.headers.items():
@@ -189,7 +189,7 @@ def omits_absent(each: Mirrored) -> Finding | None:
 @rule("param.only-annotated", each=REQUEST, methods=_CALL, one_process=True)
 def mirrors_nothing_else(request: Message, trace: Trace) -> Finding | None:
     """Mirrors nothing that is not annotated."""
-    tool, sent = called_tool(request, trace), _headers(request.exchange)
+    tool, sent = called_tool(request, trace), _headers(request.post)
     if tool is None or not sent or tool.is_invalid:
         return None
     extra = ", ".join(sorted(sent - tool.headers.keys()))

@@ -2,8 +2,8 @@
 
 0  no finding that was not expected
 1  a FAIL that was not expected, with `--strict` a WARN, or an expectation that is stale
-2  nothing can be said: no message came, too little was observed, the log is not whole, a predicate has a defect, or a
-   finding may be that of another client under the same name
+2  nothing can be said: no message came, too little was observed, the log is not whole, the code of a rule has a
+   defect, or a finding may be that of another client under the same name
 
 A comparison of two reports finds only rules that became worse: a FAIL, or a WARN with `--strict`, where the other
 report has a better verdict, or none: many rules have an opportunity only when they are broken. It finds none where the
@@ -98,7 +98,7 @@ def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
         elif log.cut_off and not demands.own_servers:
             yield f"the log of run {log.run} was cut off"
     for rule in report.broken:
-        yield f"the predicate of {rule} has a defect"
+        yield f"the code of {rule} has a defect"
     for subject in report.subjects:
         if doubted := [each.rule.id for each in subject.rules if _may_be_of_another(each, subject, demands)]:
             yield f"{subject.label}: {subject.several}, so {', '.join(doubted)} is not decided; give each its own name"

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ..judge import Judge, JudgedLog, Subject
-from ..projection.life import Life
+from ..judge import Judge, JudgedLog
 from ..report import Judgement, LogReport, RuleReport, SubjectReport
 from ..rules.catalogue import Level, Rule
-from ..rules.predicate import Predicate
+from ..trace.subject import Subject
+from ..verdicts import RuleTally
+
+_NOTHING_FOUND: Final = RuleTally()
 
 
 def report_of(judge: Judge) -> Judgement:
     """The findings of a judge so far; the judge can go on."""
-    return report_with(judge, map(subject_report, judge.subjects))
+    return report_with(judge, (subject_report(judge, subject) for subject in judge.subjects))
 
 
 def report_with(judge: Judge, subjects: Iterable[SubjectReport]) -> Judgement:
@@ -27,44 +29,42 @@ def _log_report(log: JudgedLog) -> LogReport:
     return LogReport(header.run, header.program, log.offset, log.last, log.end, tuple(log.gaps), log.living)
 
 
-def subject_report(subject: Subject) -> SubjectReport:
+def subject_report(judge: Judge, subject: Subject) -> SubjectReport:
     """The findings of a judge about one subject."""
-    life = subject.life
-    within = [each for each in subject.predicates if _in_reach(each.rule, life)]
-    judged = sorted(within, key=lambda predicate: predicate.rule.id)
+    asked = judge.rules_about(subject)
     return SubjectReport(
-        life.label,
-        life.kind,
-        tuple(sorted(life.names)),
-        tuple(sorted(life.agents)),
-        tuple(sorted(life.revisions)),
-        tuple(sorted(life.transports)),
-        dict(sorted(life.capabilities.items())),
-        life.several,
-        life.whole,
-        life.exchanges,
-        life.requests,
-        life.listings,
-        life.uses,
-        len(life.sessions),
-        tuple(_rule_report(predicate, subject) for predicate in judged),
-        tuple(each.rule for each in subject.predicates if not _in_reach(each.rule, life)),
+        subject.label,
+        subject.kind,
+        tuple(sorted(subject.names)),
+        tuple(sorted(subject.agents)),
+        tuple(sorted(subject.revisions)),
+        tuple(sorted(subject.transports)),
+        dict(sorted(subject.capabilities.items())),
+        None if subject.several is None else subject.several.why,
+        not subject.gaps,
+        subject.exchanges,
+        subject.requests,
+        subject.listings,
+        subject.uses,
+        subject.sessions,
+        tuple(_rule_report(rule, subject) for rule in asked if _in_reach(rule, subject)),
+        tuple(rule for rule in asked if not _in_reach(rule, subject)),
     )
 
 
-def _in_reach(rule: Rule, life: Life) -> bool:
+def _in_reach(rule: Rule, subject: Subject) -> bool:
     """Whether a rule can apply to what a subject spoke, and over what."""
-    if life.transports and not life.transports & set(rule.transports):
+    if subject.transports and not subject.transports & set(rule.transports):
         return False
-    return not life.revisions or bool(life.revisions & set(rule.revisions))
+    return not subject.revisions or bool(subject.revisions & set(rule.revisions))
 
 
-def _rule_report(predicate: Predicate, subject: Subject) -> RuleReport:
-    rule, tally = predicate.rule, predicate.tally
+def _rule_report(rule: Rule, subject: Subject) -> RuleReport:
+    tally = subject.tallies.get(rule.id, _NOTHING_FOUND)
     return RuleReport(
         rule,
         tally.verdict,
-        _level(rule, subject.life.revisions),
+        _level(rule, subject.revisions),
         tally.counts,
         tally.evidence,
         dict(sorted(tally.measured.items())),

@@ -59,7 +59,7 @@ def _lines(report: Judgement, lookup: Lookup, *, verbose: bool, width: int) -> I
     for subject in seen:
         yield from _wrapped(f"{subject.label}: {conclusion(subject)}.", 0, width)
     for rule, defect in report.broken.items():
-        yield from _wrapped(f"The predicate of {rule} has a defect and gave no verdict: {defect}", 0, width)
+        yield from _wrapped(f"The code of {rule} has a defect and gave no verdict: {defect}", 0, width)
 
 
 def comparison(found: Sequence[Compared], values: Sequence[ComparedValue], *, verbose: bool) -> Iterator[str]:

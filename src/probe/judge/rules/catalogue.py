@@ -1,13 +1,13 @@
 """The catalogue of rules: `rules.toml`, loaded and checked.
 
 The file says of each rule what the specification demands, when an opportunity comes, and what passes, fails or stays
-silent. The code of a predicate has the rule's id and nothing of its text.
+silent. The code of a rule has its id and nothing of its text.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from hashlib import sha256
@@ -199,6 +199,14 @@ def load(text: bytes) -> RuleCatalogue:
     return RuleCatalogue(
         raw["catalogue"]["version"], sha256(text).hexdigest(), rules, bugs, drills, allowances, misuse, refusals
     )
+
+
+def check_complete(catalogue: RuleCatalogue, coded: Collection[str]) -> None:
+    """Raise `CatalogueError` unless each passive rule is among those that have code, and each of these is a rule."""
+    if missing := {rule.id for rule in catalogue.passive}.difference(coded):
+        raise CatalogueError(f"no code for {', '.join(sorted(missing))}")
+    if unknown := set(coded) - catalogue.rules.keys():
+        raise CatalogueError(f"no rule for the code of {', '.join(sorted(unknown))}")
 
 
 def _seen_by(what: str, ids: list[str] | str, rules: Mapping[str, Rule]) -> tuple[str, ...]:

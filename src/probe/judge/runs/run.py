@@ -28,10 +28,10 @@ from ...log.event_log import Gap
 from ...log.follower import LogFollower
 from ...log.header import End
 from ...settings import Settings
+from ..functions.all import FUNCTIONS
 from ..judge import Judge
 from ..outcome.expectations import findings
 from ..outcome.judgement import report_of
-from ..rules.all import PREDICATES
 from ..rules.catalogue import catalogue
 from .client import ClientRun
 from .judged import Judged, save
@@ -83,8 +83,8 @@ Running: TypeAlias = Callable[[Settings], AbstractAsyncContextManager[JudgedServ
 
 
 def new_judge() -> Judge:
-    """A judge with every rule of the catalogue that has a predicate."""
-    return Judge(catalogue(), PREDICATES)
+    """A judge with every rule of the catalogue that has code."""
+    return Judge(catalogue(), FUNCTIONS)
 
 
 async def judge_client(running: Running, settings: Settings, wanted: Wanted, say: Callable[[str], None]) -> Judged:
@@ -168,6 +168,7 @@ async def _tell_news(judge: Judge, say: Callable[[str], None]) -> None:
     known: set[object] = set()
     while True:
         await trio.sleep(_NEWS_S)
+        judge.settle()
         for finding in findings(report_of(judge)):
             if finding not in known:
                 known.add(finding)

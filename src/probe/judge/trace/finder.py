@@ -195,6 +195,7 @@ class Finder:
         session = self.views.sessions.get(entry.context.session or "")
         if session is None:
             return
+        subject.sessions += session.opened is entry
         subject.revisions.add(fact.revision)
         subject.named(fact.client_name, fact.client_version, members(from_json(fact.capabilities)), entry.mono)
         self._note(subject, each.SESSION, session, entry)

@@ -13,7 +13,7 @@ from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
-from ..verdicts import RuleTally
+from ..verdicts import RuleTally, Verdict
 from .alike import Alike
 from .dialogue import Dialogue
 from .kind import Kind
@@ -96,6 +96,7 @@ class Subject:
     listings: int = 0
     uses: int = 0
     exchanges: int = 0
+    sessions: int = 0
     busy: set[Connection] = field(default_factory=set)
     known: Known = field(default_factory=Known)
     alike: Alike = field(default_factory=Alike)
@@ -226,6 +227,11 @@ class Subject:
         if found is None:
             found = self.tallies[rule] = RuleTally()
         return found
+
+    def verdict_of(self, rule: str) -> Verdict:
+        """The verdict of a rule so far."""
+        known = self.tallies.get(rule)
+        return Verdict.NOT_OBSERVED if known is None else known.verdict
 
     def mark(self, seq: int) -> Mark:
         """What was found about the view of an entry."""

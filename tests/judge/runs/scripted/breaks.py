@@ -404,10 +404,9 @@ ONE: Final = {
 }
 """Rules that are broken on standard streams in one revision alone."""
 ALSO: Final = {
-    "polite.refused-not-hammered": {"refused.by-server"},
     "version.era-remembered": {"cache.fresh-kept"},
 }
-"""Rules that are broken together: what is repeated was refused, and each probe fetches again what may be kept."""
+"""Rules that are broken together: each probe fetches again what may be kept."""
 
 
 _FIRST: Final = ("stdio.probes-with-discover", "lifecycle.waits-for-initialize")

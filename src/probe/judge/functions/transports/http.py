@@ -127,7 +127,7 @@ def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Find
     if message is not None and message.method == "ping":
         return UNCLEAR("a ping without Mcp-Session-Id, which is legal before initialize", session)
     remark = f"{method} without Mcp-Session-Id (client or gateway)"
-    if not is_on_connection_of(session, exchange):
+    if not any(is_on_connection_of(each, exchange) for each in trace.seen.newest(SESSION, None, _MOST_SESSIONS)):
         if trace.seen.all(SESSION, since=at, until=at + trace.allowances.settle_s):
             return UNCLEAR(f"{remark}, perhaps of another process before its initialize", session)
         trace.sure.crossed(at, "settle_s", session)

@@ -30,11 +30,11 @@ _MEMBERS: Final[Mapping[str, str]] = {
 
 
 def head_of(message: Message) -> Exchange | None:
-    """The HTTP request of a message; None for a part of an array.
+    """The HTTP request of a message; None for a part of an array, and where the log lacks the head.
 
     An array is the fault of `jsonrpc.no-batch`, and one head cannot repeat several messages.
     """
-    return message.exchange if getattr(message.fact, "batch", None) is None else None
+    return message.post if message.batch is None else None
 
 
 @rule("http.meta-version-header", each=REQUEST)
@@ -114,7 +114,7 @@ def repeats_name(request: Message, trace: Trace) -> Finding | None:
 @rule("http.no-posted-responses", each=MESSAGE)
 def posts_no_responses(message: Message, trace: Trace) -> Finding | None:
     """Posts no responses. In a session, with its id, they are legal."""
-    exchange = message.exchange
+    exchange = message.post
     if exchange is None or SESSION_ID in exchange.headers or message.rpc == "invalid":
         return None
     return FAIL("a response was posted") if message.rpc in ("response", "error") else PASS()
@@ -123,7 +123,7 @@ def posts_no_responses(message: Message, trace: Trace) -> Finding | None:
 @rule("http.no-session-remains", each=REQUEST)
 def request_without_remains(request: Message, trace: Trace) -> Finding | None:
     """Leaves sessions, GET and Last-Event-ID behind."""
-    exchange = request.exchange
+    exchange = request.post
     if exchange is None or holds_session(exchange, trace):
         return None
     remains = [name for name in (SESSION_ID, LAST_EVENT) if name in exchange.headers]

@@ -32,7 +32,7 @@ def begins_without_id(request: Message, trace: Trace) -> Finding | None:
     The sentence is about an `initialize` after a 404. Before one, an id, perhaps of an earlier run, breaks no rule; the
     session cannot begin. A header such as `undefined` is judged by another rule.
     """
-    exchange = request.exchange
+    exchange = request.post
     given = None if exchange is None else exchange.header(SESSION_ID)
     if given is None:
         return PASS()

@@ -1,1 +1,0 @@
-"""Rules about tools, tasks, cancellation, and questions to the client."""

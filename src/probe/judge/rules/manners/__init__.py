@@ -1,1 +1,0 @@
-"""Rules about lists, and how considerately a client asks."""

@@ -1,1 +1,0 @@
-"""Rules about messages of both sides, and what begins a session."""
