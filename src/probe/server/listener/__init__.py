@@ -1,24 +1,24 @@
-"""The listener: HTTP/1.1 and WebSocket, and HTTP/2 by hypercorn with its defects contained, for one ASGI application.
+"""The listener: HTTP/1.1, WebSocket and (by hypercorn, with its defects contained) HTTP/2 for one ASGI application.
 
-    sockets.py              listening sockets and the TLS context; all that can be wrong before the first connection
-    open_files.py           `fit`: the limit of open files, and how many connections it allows
+    sockets.py              listening sockets and the TLS context: all errors before the first connection
+    open_files.py           `fit`: the limit of open files, and the number of connections it allows
     server.py               `serve`: accepts connections until it is cancelled
-    accepting.py            accepting when the system is short of descriptors or memory
-    door.py                 counts the connections, refuses those beyond the limits, and contains each one
-    connection.py           finds the protocol of a connection; `watch` holds all connections to their limits
-    transport.py            what a connection stands on, and what all connections share
-    times.py                how long the end of a connection may take
+    accepting.py            accepting during a shortage of descriptors or memory
+    door.py                 counts the connections, refuses those beyond the limits, and contains their errors
+    connection.py           finds the protocol of a connection; `watch` enforces the limits of all connections
+    transport.py            the byte stream of a connection, and the state common to all connections
+    times.py                the times that the end of a connection may take
     fair_queue.py           the order of work: one request in each pass of the scheduler, clients in turn
-    http1/                  HTTP/1.1: `protocol.py` is a state machine that is fed bytes, `connection.py` one connection
-                            in one task, `call.py` one request with its response
-    websocket.py            one WebSocket; websocket_handshake.py: whether a request asks for it, websocket_frames.py:
-                            its frames, from their heads
-    incomplete.py           WebSocket messages that are not complete, and what they take
+    http1/                  HTTP/1.1: `protocol.py` is a state machine for bytes, `connection.py` one connection in one
+                            task, `call.py` one request with its response
+    websocket.py            one WebSocket; websocket_handshake.py: the request for it, websocket_frames.py: its frames,
+                            from their heads
+    incomplete.py           incomplete WebSocket messages, and their bytes
     http2/                  HTTP/2: `connection.py` is one connection, `protocol.py` contains the defects of hypercorn
-    calls.py                what application calls have yet to receive; those of an HTTP/2 connection
-    outbox.py, writer.py    the one write path of a connection on which several tasks send
+    calls.py                the unread events of application calls
+    outbox.py, writer.py    the one write path of a connection with several sending tasks
 
-`docs/internals/listener.md` says what is promised, and lists the defects of hypercorn.
+`docs/internals/listener.md` has the promises of the listener, and the list of hypercorn's defects.
 """
 
 from .calls import App

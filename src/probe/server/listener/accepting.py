@@ -1,4 +1,4 @@
-"""Accepting: several connections at a time, and on, when the system was short of descriptors or memory."""
+"""Accept several connections at a time, also after a shortage of descriptors or memory."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ import trio
 from .calls import LOG
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-"""accept(2): the limit of the process or of the system on open files, or no memory for a socket."""
+"""Errors of accept(2): the limit of open files of the process or the system, or no memory for a socket."""
 
 PAUSE_S = 0.1
-"""Connections that end meanwhile give back what is short. The kernel keeps those that wait (`sockets.BACKLOG`)."""
+"""The pause after a shortage, in seconds.
+
+Connections that end meanwhile free descriptors. The kernel keeps waiting connections (`sockets.BACKLOG`).
+"""
 
 AT_ONCE = 64
-"""Connections that are accepted in one pass of the scheduler, where there are places for them. With one in each, a
-server with thousands of busy connections, whose passes take long, accepts a few a second: the kernel's queue overflows,
-and it resets connections that have already sent a request."""
+"""The most connections that are accepted in one pass of the scheduler.
+
+With one in each pass, a server with thousands of busy connections accepts only a few a second, since its passes are
+long. The kernel's queue then overflows, and resets connections that have already sent a request.
+"""
 
 QUIET_S = 60.0
-"""A shortage is told so often: it can last, and each line of it says the same."""
+"""The shortest time between two log lines about a shortage, in seconds."""
 
 
 class Shortage:
-    """Tells that connections cannot be accepted, for all listening sockets of a server."""
+    """Logs that connections cannot be accepted, for all listening sockets of a server."""
 
     def __init__(self) -> None:
         self._told_at = -inf
@@ -45,10 +50,10 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """How many connections may be accepted together: those that wait in `sock`, as far as `free` says they find room.
+    """The connections that may be accepted together: those waiting in `sock`, at most `free()` of them.
 
-    `expect` is called for each that was accepted: it counts from then on, as its task runs a pass later. Where none is
-    free the next connection comes a pass later, so that one that has to make room for it has ended.
+    `expect` is called for each accepted connection. It counts from then on, though its task starts a pass later. With
+    no free place the next connection is accepted a pass later, so that a connection that makes room has ended.
     """
 
     sock: socket.socket
@@ -57,9 +62,9 @@ class Places:
 
 
 class PatientListener(trio.abc.Listener[trio.SocketStream]):
-    """A listening socket whose `accept` outlasts a shortage. Owns `listener` and closes it.
+    """A listening socket; its `accept` goes on after a shortage. Owns `listener` and closes it.
 
-    `places` are about the socket of `listener`; without them each `accept` takes one connection.
+    `places` belongs to the same socket; without it each `accept` takes one connection.
     """
 
     def __init__(
@@ -71,9 +76,9 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
         self._accepted: deque[socket.socket] = deque()
 
     async def accept(self) -> trio.SocketStream:
-        """The next connection. Raises what `trio.SocketListener` raises, but none of `SHORTAGES`.
+        """The next connection. Raises the errors of `trio.SocketListener`, but none of `SHORTAGES`.
 
-        It lets other tasks run only where no connection was accepted together with an earlier one.
+        Other tasks run meanwhile, unless the connection was accepted together with an earlier one.
         """
         if self._accepted:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -91,7 +96,7 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
             await trio.sleep(PAUSE_S)
 
     def _accept_others(self) -> None:
-        """Take what waits behind the first one. Errors are left to the next `accept`, which meets them again."""
+        """Accept the connections behind the first one. An error is left to the next `accept`, which gets it again."""
         places = self._places
         if places is not None:
             places.expect()
@@ -101,7 +106,7 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
                     places.expect()
 
     async def aclose(self) -> None:
-        """Close the listening socket, and the connections that nobody has taken."""
+        """Close the listening socket, and the accepted connections that were not returned."""
         while self._accepted:
             self._accepted.popleft().close()
         await self._listener.aclose()

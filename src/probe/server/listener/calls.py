@@ -1,4 +1,4 @@
-"""Gives application calls their input, and catches their errors."""
+"""The input of application calls, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 """A plain ASGI application for the scopes `http` and `websocket`; it is never called with `lifespan`."""
 
 MESSAGE_COST = 64
-"""Bytes that each unread message counts beside its payload, so that a flood of empty ones is bounded, too."""
+"""The bytes that an unread message counts beside its payload, so that a flood of empty messages is bounded too."""
 
 UNAVAILABLE = ((b"content-length", b"0"), (b"connection", b"close"), (b"retry-after", b"5"))
-"""The headers of the 503 for a request that the end of the server cut off."""
+"""The headers of the 503 for a request that the server's end interrupts."""
 
 WRITE_TIMEOUT = "write timeout"
-"""Why the server cuts off a peer that does not read."""
+"""The reason for the end of a connection if its peer does not read."""
 
 
 class Contained:
-    """A context manager that logs any error of the block and ends it there. Cancellation and interrupts pass.
+    """A context manager that logs any `Exception` of the block and ends it there. Cancellation and interrupts pass.
 
-    The defects of hypercorn are errors of any kind (`KeyError`, `AttributeError`, `LocalProtocolError`, ...), so a
-    list of expected ones would not hold: this is the boundary that keeps one connection's error from all others. It is
-    no generator, because each open stream holds two of them.
+    The defects of hypercorn raise errors of any kind (`KeyError`, `AttributeError`, `LocalProtocolError`, ...), so a
+    list of expected errors would have gaps. This boundary keeps the error of one connection from all others. It is a
+    class, not a generator, because each open stream holds two of them.
     """
 
     __slots__ = ("_what",)
@@ -47,14 +47,14 @@ class Contained:
         """Begin the block."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        """End the block, and its error; of a group what is no error goes on."""
+        """Suppress errors; the part of a group with cancellations or interrupts is raised again."""
         if error is None:
             return False
         group = error if isinstance(error, BaseExceptionGroup) else BaseExceptionGroup("", [error])
         gone, others = group.split(PeerGoneError)
         failures, passing = (None, None) if others is None else others.split(Exception)
         if gone is not None:
-            # Peers leave all the time, and a call that only sends learns of it like this.
+            # Peers leave all the time; a call that only sends gets this error then.
             LOG.debug("the peer of %s has gone", self._what)
         if failures is not None:
             LOG.error("error in %s", self._what, exc_info=error)
@@ -65,16 +65,16 @@ class Contained:
         try:
             raise passing from None
         finally:
-            # The trace of what goes on holds this frame, which would hold that.
+            # The traceback of `passing` refers to this frame; without the `del` they would be a cycle.
             del error, group, gone, others, failures, passing
 
 
 class Inbox:
     """The events that one application call has yet to receive.
 
-    Putting never waits, so a call that does not read cannot hold the connection's reader (and with it the resets of
-    other streams). The bound is elsewhere: on HTTP/1.1 the reader stops while `size` is large, on HTTP/2 bytes are
-    acknowledged only when taken, so the peer's flow-control window runs out.
+    `put` never waits, so a call that does not read cannot block the connection's reader, for example when another
+    stream is reset. The bound is elsewhere: on HTTP/1.1 the reader stops while `size` is large. On HTTP/2 bytes are
+    acknowledged when taken, so the peer's flow-control window runs out.
     """
 
     def __init__(self, turn: Callable[[], Awaitable[object]]) -> None:
@@ -82,17 +82,17 @@ class Inbox:
         self.size = 0
         self.taken: Callable[[int], None] = _nobody_counts
         self.cut_off = ""
-        """Why the server ended the connection or the stream; empty while it did not."""
+        """The reason if the server ended the connection or the stream; else empty."""
         self._messages: deque[Message] = deque()
         self._arrived = ParkingLot()
         self._closed = False
 
     async def __call__(self, message: Any) -> None:
-        """Put; this is the callable that hypercorn's streams hold."""
+        """Put an event; hypercorn's streams call this."""
         self.put(message)
 
     def put(self, event: Message) -> None:
-        """Give the call something to receive. Dropped after `close`."""
+        """Append an event for the call. Dropped after `close`."""
         if self._closed:
             self.taken(_payload(event))
             return
@@ -104,19 +104,20 @@ class Inbox:
         self._arrived.unpark_all()
 
     async def receive(self) -> Message:
-        """The next message; a disconnect is the last one and is given again each time.
+        """The next message. A disconnect is the last one, and each later call returns it again.
 
-        Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the connection off.
+        Beyond ASGI, `http.disconnect` has a `reason` if this server ended the connection.
         """
         if self._messages and _is_last_part(self._messages[0]):
-            # It comes once. Others run in between where there are more: a window has room for 65,535 of one byte each.
+            # Only the last part is returned. Other tasks run in between if more parts follow, since a window has room
+            # for 65,535 parts of one byte.
             await trio.lowlevel.checkpoint_if_cancelled()
         elif self._messages and self._messages[0]["type"] != "websocket.receive":
             await trio.lowlevel.checkpoint()
-        # To wait for something is a checkpoint, and so is the turn of a message.
+        # Both waiting for an event and waiting for a turn are checkpoints.
         await self._something()
         if self._messages[0]["type"] == "websocket.receive":
-            # Each message is a request of its own, also of a peer that has gone: to serve it is the same work.
+            # Each message is work like a request, also that of a peer that has gone.
             await self._turn()
             # Another task of the call may have closed the WebSocket meanwhile.
             await self._something()
@@ -137,16 +138,16 @@ class Inbox:
         return bool(self._messages) and self._messages[-1]["type"].endswith(".disconnect")
 
     def hang_up(self) -> None:
-        """The call closes its WebSocket: the messages that are left are for nobody, the end is still told."""
+        """The call closes its WebSocket: unread messages are dropped, but the disconnect is kept."""
         self._keep([message for message in self._messages if message["type"] != "websocket.receive"])
 
     def close(self) -> None:
-        """The call has ended: what is left and what still comes counts as taken."""
+        """The call has ended: unread and later events count as taken."""
         self._closed = True
         self._keep([])
 
     def _keep(self, messages: Sequence[Message]) -> None:
-        """Only these are left to be received; the others count as taken."""
+        """Keep only these messages; the others count as taken."""
         left = self.size - MESSAGE_COST * len(self._messages)
         kept = sum(map(_payload, messages))
         self._messages = deque(messages)
@@ -159,7 +160,7 @@ def _nobody_counts(size: int) -> None:
 
 
 def _is_mere_end(message: Message) -> bool:
-    """Whether a message says nothing but that the body of a request is complete."""
+    """Whether a message is only the end of a request's body, without bytes."""
     return message["type"] == "http.request" and not (message.get("body") or message.get("more_body"))
 
 

@@ -1,4 +1,4 @@
-"""The choice of a protocol for an accepted connection, and the one task that holds all connections to their limits."""
+"""The protocol of an accepted connection, and the task that enforces the limits of all connections."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .times import FLUSH_S, LAST_WORDS_S
 from .transport import READ_PIECE, Address, Service, Transport, WatchedConnection
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""RFC 9113 section 3.4: what a client with prior knowledge of HTTP/2 sends first."""
+"""RFC 9113 section 3.4: the first bytes of a client with prior knowledge of HTTP/2."""
 
 _SAID_NOTHING = "nothing came that tells a protocol"
-"""Why a connection is closed whose peer has left, or was silent for too long, before its first bytes."""
+"""The reason for the end of a connection without first bytes: its peer has left, or was silent for too long."""
 
 CHECKS_PER_LIMIT = 4
-"""How often within the shortest limit connections are looked at, so that a limit is exceeded by a quarter at most."""
+"""The checks of all connections within the shortest limit, so that no limit is exceeded by more than a quarter."""
 
 
 class Connection(WatchedConnection, Protocol):
@@ -31,11 +31,11 @@ class Connection(WatchedConnection, Protocol):
 async def converse(service: Service, accepted: trio.SocketStream) -> None:
     """Serve one accepted connection until it is over. The caller closes `accepted` and contains the errors.
 
-    Cancelled, the connection ends within `LAST_WORDS_S` and `FLUSH_S` seconds, whatever its peer does. The limits of
-    its peer's idleness need `watch` to run.
+    If cancelled, the connection ends within `LAST_WORDS_S` and `FLUSH_S` seconds, whatever its peer does. The limits of
+    the peer's idleness need a running `watch`.
     """
     try:
-        # Asked first: for a peer that has gone meanwhile it is an error of the system.
+        # Before all else: if the peer has gone, this raises an error of the system.
         peer, here = (_address(name()) for name in (accepted.socket.getpeername, accepted.socket.getsockname))
     except OSError:
         return
@@ -56,7 +56,7 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
 
 
 async def serve_transport(service: Service, transport: Transport) -> None:
-    """Serve one connection on any stream. It begins with HTTP/2 by prior knowledge if `transport.first` says so."""
+    """Serve one connection on any stream: HTTP/2 if `transport.first` has its preface, else HTTP/1.1."""
     await _serve(service, await _protocol_of(service, transport))
 
 
@@ -79,10 +79,10 @@ async def _serve(service: Service, connection: Connection) -> None:
 
 
 async def watch(service: Service) -> NoReturn:
-    """Hold all connections to their limits, until cancelled; then see to it that their sockets are closed in time.
+    """Enforce the limits of all connections until cancelled; then close their sockets in time.
 
-    One task for all of them: a task of each would cost two kilobytes, and a timer around each write costs time with
-    each message.
+    One task serves all connections: a task for each would cost two kilobytes, and a timer around each write would cost
+    time for each message.
     """
     settings = service.settings
     pause_s = min(settings.write_timeout_s, settings.idle_connection_s, settings.ws_ping_s) / CHECKS_PER_LIMIT
@@ -96,19 +96,19 @@ async def watch(service: Service) -> NoReturn:
                     with Contained("the limits of a connection"):
                         await connection.check(now)
     finally:
-        # They are cancelled, too. A call that does not let itself be cancelled does not keep its socket.
+        # The connections are cancelled too. An application call that resists cancellation does not keep its socket.
         with trio.move_on_after(LAST_WORDS_S + FLUSH_S, shield=True):
             await service.wait_ended()
-        # To close a stream is a checkpoint, and waits for nothing.
+        # Closing a stream has a checkpoint, but does not wait.
         with trio.CancelScope(shield=True):
             for connection in list(service.running):
                 await connection.abort()
 
 
 async def _open(service: Service, accepted: trio.SocketStream) -> tuple[trio.abc.Stream, bytes] | None:
-    """The stream, behind TLS if there is any, and its first bytes.
+    """The stream, with TLS if it is set, and its first bytes.
 
-    None for a peer that has not said enough to be understood in time, or has gone.
+    Returns None for a peer that has gone, or has not sent its first bytes in time.
     """
     with trio.move_on_after(service.settings.idle_connection_s):
         try:
@@ -120,7 +120,7 @@ async def _open(service: Service, accepted: trio.SocketStream) -> tuple[trio.abc
 
 
 def _address(name: Any) -> Address:
-    """Host and port of a socket's name; for IPv6 it has two more parts."""
+    """Host and port of a socket's name, which has two more members for IPv6."""
     return (name[0], name[1]) if isinstance(name, tuple) else None
 
 
@@ -134,7 +134,7 @@ async def _secured(accepted: trio.SocketStream, service: Service) -> trio.abc.St
 
 
 async def _first_bytes(stream: trio.abc.Stream) -> bytes:
-    """Enough to tell HTTP/2 with prior knowledge from HTTP/1.1; nothing where ALPN has told already."""
+    """The bytes that distinguish HTTP/2 with prior knowledge from HTTP/1.1; empty if ALPN has chosen the protocol."""
     data = b""
     while not _alpn_is_h2(stream) and len(data) < len(PREFACE) and PREFACE.startswith(data):
         piece = await stream.receive_some(READ_PIECE)

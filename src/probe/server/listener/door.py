@@ -1,4 +1,4 @@
-"""The limit of connections: so many at a time, of one address its share, and some beyond that for pages and health."""
+"""The limit of connections: a total, a share for each address, and reserved ones for pages and health."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _KIND = "max_connections"
 
 
 class Door:
-    """Lets in at most `max_connections` at a time, and of one address its share: but a proxy's has all clients.
+    """Accepts at most `max_connections` at a time, and of one address its share. Trusted proxies have no share.
 
-    Beyond that there are `reserved_connections`, on which `reserve` (an ASGI application; None for no such thing)
-    answers in place of the application, as long as there are more than `max_connections` in all. The oldest of them
-    makes room for the next one: so whoever takes all of them and says nothing does not keep out who has a question.
+    Beyond that there are `reserved_connections`. On these `reserve` answers (an ASGI application, or None for no
+    reserved connections) while more than `max_connections` are open. The oldest of them is closed for the next one. So
+    a client that holds all of them without a request does not keep out, for example, a health probe.
     """
 
     def __init__(self, service: Service, reserve: App | None) -> None:
@@ -37,19 +37,19 @@ class Door:
         self._inside = 0
         self._expected = 0
         self._refused = 0
-        # Those that had to make room are not among them, until they have ended.
+        # Connections that were closed for a new one are not among these, but count until they have ended.
         self._beyond: deque[trio.CancelScope] = deque()
 
     def free(self) -> int:
-        """How many connections find a place now, beside those that are expected."""
+        """The number of free places, without those of expected connections."""
         return self._most - self._inside - self._expected
 
     def expect(self) -> None:
-        """A connection was accepted, which will `enter`."""
+        """Count an accepted connection; the caller passes it to `enter`."""
         self._expected += 1
 
     async def enter(self, transport: trio.SocketStream) -> None:
-        """Serve one connection that was expected, or close it at once when there are too many."""
+        """Serve one expected connection, or close it at once if there are too many."""
         self._expected -= 1
         try:
             holder = self._holder(transport)
@@ -91,12 +91,12 @@ class Door:
         return None if is_within(address, self._service.trusted) else client_key(address)
 
     def _answer(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request on a connection that came when all places were taken."""
+        """Serve one request on a reserved connection."""
         app = self._app if self._inside <= self._most else self._reserve
         return app(scope, receive, send)
 
     def _refuse(self) -> None:
         self._refused += 1
         if self._refused.bit_count() == 1:
-            # Powers of two only: who opens connections in a loop does not fill the log as well.
+            # Log only powers of two, so that a client with many connections does not fill the log.
             LOG.warning("%d connections are open; refused %d so far", self._inside, self._refused)

@@ -24,7 +24,7 @@ from ...core.clients import Network, client_key, client_of, is_within
 
 
 class FairQueue:
-    """Lets one task go on in each pass. One for all connections of a server."""
+    """Lets one task continue in each pass. All connections of a server share one queue."""
 
     def __init__(self) -> None:
         self._busy = False
@@ -38,7 +38,7 @@ class FairQueue:
     async def wait_turn(self, client: Hashable, *, message: bool = False) -> int:
         """Wait for a turn of `client`, with a request or a `message`, and return the number of the turn.
 
-        A checkpoint. If it is cancelled, the turn goes to the next one.
+        A checkpoint. If it is cancelled, the turn goes to the next task.
         """
         waiting = self._messages if message else self._requests
         if self._busy:
@@ -46,7 +46,7 @@ class FairQueue:
             self._next()
         else:
             self._busy = True
-            # The task of the last turn may still run, and has let others run: its time is no longer its own.
+            # The task of the last turn may still run, but other tasks ran since: the time is no longer its alone.
             self._turns += 1
             try:
                 await trio.lowlevel.checkpoint()
@@ -59,7 +59,7 @@ class FairQueue:
     def worked(self, turn: int) -> None:
         """The work of this turn is done: charge its client for the time.
 
-        Only the last turn is charged, since after an earlier one other tasks ran too. While no client waits, none is
+        Only the last turn is charged, since other tasks ran after an earlier one. While no client waits, none is
         charged.
         """
         if self._busy and turn == self._turns:
@@ -108,7 +108,7 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConnectionTurns:
-    """The turns of one connection in the queue; `peer` is the address at its other end."""
+    """The turns of one connection; `peer` is the address of its peer."""
 
     queue: FairQueue
     peer: str
@@ -122,7 +122,7 @@ class ConnectionTurns:
         """Wait for a turn of the client of a request with these headers, and return its number.
 
         With `message` it is a turn for a WebSocket message (the headers are those of the upgrade), or for a request
-        that goes on with what another one began, such as a cancellation.
+        about earlier work, such as a cancellation.
         """
         return await self.queue.wait_turn(self.client(headers), message=message)
 
@@ -131,10 +131,10 @@ class ConnectionTurns:
         self.queue.worked(turn)
 
     async def wait_read(self) -> None:
-        """Wait for a turn of this connection between two pieces of what it sends.
+        """Wait for a turn of this connection between two pieces of its input.
 
-        A trusted proxy sends requests of many clients, which differ only once they are parsed: its connection counts as
-        a client of its own.
+        A trusted proxy sends requests of many clients, known only after parsing, so its connection counts as a client
+        of its own.
         """
         client = self if is_within(self.peer, self.trusted) else client_key(self.peer)
         await self.queue.wait_turn(client, message=True)

@@ -1,4 +1,4 @@
-"""The descriptors of this process: the limit is raised as far as it is needed, and the settings are held to it."""
+"""The limit of open files: it is raised as far as needed, and the settings are reduced to fit."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _STANDARD_STREAMS = 3
 
 
 def fit(settings: Settings) -> Settings:
-    """The settings, with as many connections and WebSockets as this process may have descriptors for.
+    """The settings, with only as many connections and WebSockets as this process may open files for.
 
-    Raises the soft limit of open files as far as the settings need it and the hard limit allows. Not further: some hard
-    limits are 1e9, and what leaks descriptors is to be noticed before. One warning names the limits that do not fit.
+    Raises the soft limit of open files as far as the settings need it and the hard limit allows. It goes no further,
+    since some hard limits are 1e9, and a leak of descriptors should show earlier. One warning names the limits that do
+    not fit.
     """
     limits = settings.limits
     others = _open_now() + _reserved(limits)
@@ -37,12 +38,12 @@ def fit(settings: Settings) -> Settings:
 
 
 def _reserved(limits: Limits) -> int:
-    # A reserved connection that had to make room may take a moment to end, while the next is there already.
+    # A closed reserved connection may take a moment to end, while the next one is open already.
     return limits.reserved_files + 2 * limits.reserved_connections
 
 
 def _open_now() -> int:
-    """Count the open descriptors: standard streams, others that the parent process left open, and this look at them."""
+    """Count the open descriptors: standard streams, others from the parent process, and that of this check."""
     try:
         return len(list(Path("/dev/fd").iterdir()))
     except OSError:
@@ -51,11 +52,11 @@ def _open_now() -> int:
 
 
 def _raise_to(needed: int) -> int:
-    """Raise the soft limit as far as possible; returns what it is then."""
+    """Raise the soft limit as far as possible, and return it."""
     soft, hard = (_number(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
     most = raised(soft, hard, needed)
     if most > soft:
-        # Some systems have a lower limit of their own, of which the hard one says nothing.
+        # Some systems have a lower limit of their own, which the hard limit does not show.
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
             return most

@@ -1,9 +1,9 @@
 """The one write path of a connection.
 
-hypercorn writes from the task that has something to say, under a shield, because cancelling it halfway would leave a
-torn frame on the wire. So a peer that stops reading holds every writer for good. Here everyone appends to a buffer,
-whole pieces in one step, and waits (if at all) only for the buffer to shrink: a wait that can be cancelled at no cost.
-One writer task per connection empties it.
+hypercorn writes from each sending task, under a shield, because a cancelled write would leave a torn frame on the
+connection. So a peer that stops reading blocks every sender for good. Here each task appends whole pieces to a buffer,
+and waits at most for the buffer to shrink; cancelling this wait is harmless. One writer task per connection empties the
+buffer.
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ from trio.lowlevel import Abort, ParkingLot, Task
 
 
 class PeerGoneError(OSError):
-    """The bytes cannot be delivered any more: the peer has left, or it was disconnected."""
+    """The bytes cannot be delivered any more: the peer has left, or the server has cut it off."""
 
 
 HIGH_WATER = 64 * 1024
-"""Bytes above which `put` waits: one default HTTP/2 window, enough to keep a socket busy between two task switches."""
+"""The bytes above which `put` waits: one default HTTP/2 window, enough for a socket between two task switches."""
 
 CONTROL_ROOM = HIGH_WATER
-"""Bytes above the high-water mark for what the reader answers itself (acknowledgements, window updates, resets): it
-goes on reading while the application's data is stuck, so a reset is seen, and stops only for a peer that floods."""
+"""The bytes above the high-water mark for the reader's own answers: acknowledgements, window updates, resets.
+
+The reader goes on while the application's data is stuck, so that it sees a reset. It stops only for a peer that floods.
+"""
 
 PIECE = 16 * 1024
-"""Bytes per write: the largest TLS record and HTTP/2 frame. The write timeout runs for each piece anew, so what it
-demands of a slow reader is less than a kilobyte per second by default."""
+"""The bytes per write: the largest TLS record and HTTP/2 frame.
+
+The write timeout starts anew for each piece, so by default it requires a slow reader to take less than a kilobyte per
+second.
+"""
 
 
 def _nothing() -> None:
@@ -36,9 +41,9 @@ def _nothing() -> None:
 
 
 class Outbox:
-    """Bytes on their way out, in order. Bounded by the high-water mark plus one message of each waiting writer.
+    """Outgoing bytes, in order. Bounded by the high-water mark and one message of each waiting sender.
 
-    `taken` is called, in the writer's task, each time that the socket has taken a piece; it neither waits nor raises.
+    `taken` is called in the writer's task after each piece that the socket has taken; it neither waits nor raises.
     """
 
     def __init__(self) -> None:
@@ -48,28 +53,28 @@ class Outbox:
         self._under_way = 0
         self._filled = ParkingLot()
         self._emptied = ParkingLot()
-        # The tasks that wait for a delivery, each with the byte up to which it waits, in ascending order: a write wakes
-        # no others. No parking lot, because a task that is cancelled has to leave it and its byte in one step.
+        # The tasks that wait for a delivery, with the byte up to which they wait, in ascending order: a write wakes no
+        # others. Not a `ParkingLot`, since a cancelled task has to leave with its byte in one step.
         self._waiting: deque[tuple[int, Task]] = deque()
         self._closed = False
         self._discarded = False
         self.taken: Callable[[], None] = _nothing
         self.turns = 0
-        """The number of times that the writer woke up; as long as it is unchanged, a sender has not let others run."""
+        """The number of times that the writer woke up. While it is unchanged, a sender has not let other tasks run."""
 
     def __len__(self) -> int:
-        """Bytes that the writer has yet to take."""
+        """The bytes that the writer has yet to take."""
         return len(self._bytes)
 
     def write(self, data: bytes) -> None:
-        """Append without waiting; dropped after `close`. For control frames, whose number the reader bounds."""
+        """Append without waiting; dropped after `close`. For control frames; the reader bounds their number."""
         if not self._closed:
             self._bytes += data
             self._written += len(data)
             self._filled.unpark_all()
 
     async def put(self, data: bytes) -> None:
-        """Append, then wait until the buffer is below the high-water mark. Cancelled or not, `data` is sent whole."""
+        """Append, then wait until the buffer is below the high-water mark. Also if cancelled, all of `data` is sent."""
         self.write(data)
         await self.room(HIGH_WATER)
 
@@ -79,9 +84,9 @@ class Outbox:
             await self._emptied.park()
 
     async def delivered(self) -> None:
-        """Wait until the socket has taken all that was written before.
+        """Wait until the socket has taken all bytes that were written before.
 
-        Raises `PeerGoneError` when it will not, and after `close`, because what was written then was dropped.
+        Raises `PeerGoneError` if it cannot, and after `close`, since later bytes were dropped.
         """
         if self._closed:
             raise PeerGoneError("the connection is over")
@@ -102,9 +107,9 @@ class Outbox:
         await trio.lowlevel.wait_task_rescheduled(leave)
 
     async def take(self) -> bytes:
-        """The next piece to write; empty when all is written and the outbox is closed.
+        """The next piece to write; empty after the last one of a closed outbox.
 
-        To ask for it says that the socket has taken the piece before.
+        A call means that the socket has taken the previous piece.
         """
         self.turns += 1
         self._sent += self._under_way
@@ -121,12 +126,12 @@ class Outbox:
         return piece
 
     def close(self) -> None:
-        """Accept nothing more; what is there is still to be taken."""
+        """Accept no more bytes; the writer still takes those in the buffer."""
         self._closed = True
         self._filled.unpark_all()
 
     def discard(self) -> None:
-        """Close, and forget what is there: nobody will read it."""
+        """Close, and drop the buffer, since the peer no longer reads."""
         self._bytes.clear()
         self._discarded = True
         self.close()

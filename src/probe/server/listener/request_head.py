@@ -1,4 +1,4 @@
-"""The head of one HTTP request, and the heads that came before, which are read once."""
+"""The head of one HTTP request, and a cache of parsed heads."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Headers = list[tuple[bytes, bytes]]
 
 _URL = re.compile(rb"(?i:https?)://([^/?#]+)([^#]*)")
 
-# The clients that talk at a time, several times over: each has one head for each length of its messages.
+# Several times the number of clients at a time: each client has one head for each length of its messages.
 _MOST_KNOWN: Final = 1024
-# With what the application makes of them, known heads take some four megabytes. Those of browsers are longer.
+# With the application's notes, the known heads take some four megabytes. Heads of browsers are longer than this.
 _LONGEST_KNOWN: Final = 1024
-# They say who somebody is, for longer than a session lasts.
+# Fields with credentials, which are valid for longer than a session.
 _SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 
 
 class InvalidRequestError(Exception):
-    """The peer's bytes are no request that this server takes; they are answered with `status`, and nothing follows.
+    """The bytes of the peer are no valid request. They are answered with `status`, then the connection ends.
 
-    `why` says what is wrong with them, and has none of them in it.
+    `why` is the reason; it contains none of the bytes.
     """
 
     def __init__(self, status: int, why: str) -> None:
@@ -36,8 +36,8 @@ class InvalidRequestError(Exception):
 class RequestHead:
     """The head of a request. `target` is in origin form; names in `headers` are lower-case.
 
-    `keeps_alive`: another request may follow. `upgrades`: it asks to go on as a WebSocket. `notes` are what the
-    application makes of it, for the next request with the same head.
+    `keeps_alive`: another request may follow. `upgrades`: it asks for a WebSocket. `notes` are values that the
+    application derives from the head, for the next request with the same head.
     """
 
     method: str = ""
@@ -50,7 +50,7 @@ class RequestHead:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Judge what llhttp leaves to the application. Raises `InvalidRequestError`."""
+        """Check what llhttp leaves to the application. Raises `InvalidRequestError`."""
         hosts = [value for name, value in self.headers if name == b"host"]
         # RFC 9112 section 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request
         # message that lacks a Host header field and to any request message that contains more than one".
@@ -75,9 +75,8 @@ class RequestHead:
             raise InvalidRequestError(501, "a Transfer-Encoding other than chunked")
 
     def _take_host_from_target(self) -> None:
-        # RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one
-        # "MUST ignore the received Host header field (if any) and instead use the host information of the
-        # request-target".
+        # RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and for such a request "MUST
+        # ignore the received Host header field (if any) and instead use the host information of the request-target".
         if self.target == b"*" and self.method == "OPTIONS":
             return
         found = _URL.fullmatch(self.target)
@@ -90,37 +89,37 @@ class RequestHead:
 
 
 class _KnownHead(NamedTuple):
-    """A head, and the size of the body that it announces: 0 on HTTP/2, which frames bodies itself."""
+    """A head, and the size of its announced body: 0 on HTTP/2, where frames delimit bodies."""
 
     head: RequestHead
     body_size: int
 
 
 Key: TypeAlias = bytes | tuple[tuple[bytes, bytes], ...]
-"""The bytes of a head on HTTP/1.1, and its fields on HTTP/2, where the bytes of the same fields differ."""
+"""The bytes of a head on HTTP/1.1; its fields on HTTP/2, where the bytes of the same fields differ."""
 
 
 class KnownHeads:
-    """The heads that came last on all connections, by their bytes or fields: a client sends one with each request.
+    """The latest heads on all connections, by their bytes or fields: a client mostly repeats its head.
 
-    The same bytes mean the same head, so it is read and judged once. At most `_MOST_KNOWN` are kept, of at most
-    `_LONGEST_KNOWN` bytes; the one that was unused longest makes room. They outlast their connections, so heads with a
-    field of `_SECRET` are not kept, nor those of HTTP/2 with a field that its client has marked as never indexed. The
-    ids of MCP sessions are kept: they come with each request of a session, and authenticate nobody.
+    The same bytes mean the same head, so it is parsed and checked once. At most `_MOST_KNOWN` heads of at most
+    `_LONGEST_KNOWN` bytes are kept; the least recently used one makes room. They outlast their connections, so heads
+    with a field of `_SECRET` are not kept, nor those of HTTP/2 with a never-indexed field. MCP session ids are kept:
+    they come with each request of a session, and are no credentials.
     """
 
     def __init__(self) -> None:
         self._heads: OrderedDict[Key, _KnownHead] = OrderedDict()
 
     def find(self, head: Key) -> _KnownHead | None:
-        """The head of these bytes or fields, where it is known."""
+        """The head of these bytes or fields, if it is known."""
         known = self._heads.get(head)
         if known is not None:
             self._heads.move_to_end(head)
         return known
 
     def keep(self, key: Key, size: int, head: RequestHead, body_size: int = 0) -> None:
-        """Remember a head of `size` bytes, unless it is long or secret, or more than a body may follow it."""
+        """Keep a head of `size` bytes, unless it is long or secret, or more than a body may follow it."""
         if size > _LONGEST_KNOWN or not head.keeps_alive or head.upgrades or head.expects_continue:
             return
         if any(name in _SECRET for name, _ in head.headers):
@@ -131,7 +130,7 @@ class KnownHeads:
 
 
 def asgi_scope(head: RequestHead, scheme: str, client: Any, server: Any) -> dict[str, Any]:
-    """The common members of the scopes of ASGI's HTTP and WebSocket connections."""
+    """The common members of ASGI's HTTP and WebSocket scopes."""
     path, _, query = head.target.partition(b"?")
     shown = path.decode("ascii")
     return {
@@ -142,7 +141,7 @@ def asgi_scope(head: RequestHead, scheme: str, client: Any, server: Any) -> dict
         "raw_path": path,
         "query_string": query,
         "root_path": "",
-        # A copy: the head may come again.
+        # A copy, since the head is used again.
         "headers": [*head.headers],
         "client": client,
         "server": server,

@@ -30,15 +30,15 @@ async def serve(
 ) -> NoReturn:
     """Serve `app` on listening `sockets` until cancelled, which is the only way to stop it.
 
-    `task_status.started` receives the base URLs. `app` is called for the scopes `http` and `websocket`; there is no
-    `lifespan`, because whoever calls `serve` has started what the application needs and will stop it. `reserve` answers
-    in its place on the `reserved_connections`; without it connections beyond `max_connections` are closed at once.
+    `task_status.started` receives the base URLs. `app` is called for the scopes `http` and `websocket`, without
+    `lifespan`: the caller starts what the application needs before `serve`, and stops it afterwards. `reserve` answers
+    instead of `app` on the `reserved_connections`; without it connections beyond `max_connections` are closed at once.
 
     Resource handling: takes over `sockets` and closes them. When cancelled, the listening sockets are closed at once,
     the application calls are cancelled, and every connection ends within a second, whatever its peer does.
 
-    Error handling: raises `ListenError` when the certificate cannot be used, and `NetworksError`. No error of a
-    connection or of an application call gets out; it is logged to `probe.listener`.
+    Error handling: raises `ListenError` if the certificate cannot be used, and `NetworksError`. Errors of connections
+    and application calls are logged to `probe.listener` and not raised.
     """
     shortage = Shortage()
     try:

@@ -1,4 +1,4 @@
-"""Listening sockets and the TLS context: everything that can be wrong before the first connection arrives."""
+"""Listening sockets and the TLS context: all errors that can come before the first connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...core.clients import endpoint
 from ...settings import Settings
 
 BACKLOG = 1024
-"""Connections the kernel completes while the accept loop is busy; the kernel caps it at its own limit."""
+"""The connections that the kernel completes while the accept loop is busy; the kernel caps it at its own limit."""
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """The ciphers of TLS 1.2 that RFC 9113 section 9.2.2 allows: an ephemeral key exchange and an AEAD cipher."""
@@ -21,23 +21,23 @@ _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 _NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 Address = tuple[Any, ...]
-"""An address as `socket.bind` takes it: host and port first, for IPv6 two more."""
+"""An address for `socket.bind`, such as `("127.0.0.1", 8000)`; for IPv6 it has two more members."""
 
 
 class ListenError(Exception):
-    """The server cannot listen as it was told to; the message is one line for a person."""
+    """The server cannot listen with its settings; the message is one line for the user."""
 
 
 def open_sockets(settings: Settings) -> list[socket.socket]:
-    """Bind and listen on every address that `settings.host` names; port 0 picks one free port for all of them.
+    """Bind and listen on every address of `settings.host`; port 0 picks one free port for all of them.
 
-    The caller owns the sockets and closes them; `serve` takes that over. Raises `ListenError`.
+    The caller owns the sockets and closes them, until `serve` takes them over. Raises `ListenError`.
     """
     port = settings.port
     with ExitStack() as opened:
         sockets: list[socket.socket] = []
         for family, address in _addresses(settings.host, port):
-            # A name such as localhost has two addresses; with port 0 the second follows the first.
+            # A name such as localhost has two addresses; with port 0 the second one gets the port of the first.
             found = _listening(family, (address[0], port, *address[2:]))
             if found is not None:
                 sockets.append(opened.enter_context(found))
@@ -58,7 +58,7 @@ def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, Address
 
 
 def _listening(family: socket.AddressFamily, address: Address) -> socket.socket | None:
-    """None for an address that this machine does not have; `localhost` may name ::1 where IPv6 is off."""
+    """A listening socket, or None for an address that this machine does not have, such as ::1 with IPv6 off."""
     try:
         with ExitStack() as opened:
             found = opened.enter_context(socket.socket(family, socket.SOCK_STREAM))
@@ -108,7 +108,7 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
 
 def _load(context: ssl.SSLContext, certfile: str, keyfile: str) -> None:
     def no_password() -> str:
-        # Without this OpenSSL asks on the terminal, and a service would wait for an answer for ever.
+        # Otherwise OpenSSL would ask for a password on the terminal, and a service would wait for ever.
         raise ListenError(f"the private key in {keyfile or certfile} is encrypted")
 
     try:

@@ -1,17 +1,21 @@
-"""How long the end of a connection may take, and how often a silent peer is looked at; in seconds."""
+"""Times for the end of a connection and for checks of a silent peer, in seconds."""
 
 from __future__ import annotations
 
 LOOK_S = 0.25
-"""How often a peer that is not read from, because it has sent too much ahead, is looked at for having left."""
+"""The interval of checks whether a peer has left, if it has sent too much ahead and is not read."""
 
 LINGER_S = 2.0
-"""How long a peer that was still sending may take to read the response and close; closing at once would reset it."""
+"""The time for a peer that was still sending to read the response and close; closing at once would reset it."""
 
 FLUSH_S = 0.5
-"""How long what is queued may take to leave when the connection has to end: a last frame is lost only by a peer that
-does not read. This is also what bounds shutdown, whatever the write timeout is."""
+"""The time to send queued bytes when the connection has to end; a last frame is lost only if the peer does not read.
+
+This also bounds shutdown, whatever the write timeout is.
+"""
 
 LAST_WORDS_S = 0.25
-"""How long calls that are cancelled with their connection may take to end, so that what is not answered gets its 503.
-This, too, bounds shutdown."""
+"""The time for calls to end after the cancellation of their connection, so that open requests get their 503.
+
+This bounds shutdown too.
+"""

@@ -26,62 +26,62 @@ from .incomplete import Incomplete
 from .request_head import KnownHeads
 
 READ_PIECE = 32 * 1024
-"""Bytes per read: few enough that what one read can turn into (messages, frames) stays below a few megabytes."""
+"""The bytes per read; the messages or frames of one read then take at most a few megabytes."""
 
 Address = tuple[str, int] | None
 
 _LEFT = select.POLLHUP | select.POLLERR
 _FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
-"""A FIN, which not every system tells without reading (only Linux has POLLRDHUP), and a reset."""
+"""A FIN, which only Linux reports without reading (POLLRDHUP), and a reset."""
 
 
 GoesOn: TypeAlias = Callable[[bytes], bool]
-"""Whether a request with this body goes on with what another one began, and so takes the turn of a message."""
+"""Whether a request with this body continues earlier work, such as a cancellation; it takes the turn of a message."""
 
 
 class ConnectionLog(Protocol):
-    """Is told of the connections below HTTP. Its methods neither wait nor raise."""
+    """Records connections below HTTP. Its methods neither wait nor raise."""
 
     def opened(self, number: int, address: str, port: int | None) -> None:
         """A connection was accepted; `number` counts from 1 and does not repeat."""
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """The bytes on it are no valid HTTP, or cannot be answered. `status` is None where there was no answer."""
+        """The bytes on the connection are no valid HTTP, or cannot be answered. `status` is None without an answer."""
 
     def closed(self, number: int, by: str, requests: int) -> None:
-        """It is closed, by `client` or why by the server, and has carried so many requests."""
+        """The connection was closed by `client`, or by the server for the reason `by`, after `requests` requests."""
 
 
 class WatchedConnection(Protocol):
-    """A connection that `watch` holds to its limits.
+    """A connection under the limits of `watch`.
 
-    `ended_by` is `client`, or why the server closed it; it is complete when the connection is over.
+    `ended_by` is `client`, or the server's reason; it is final when the connection is over.
     """
 
     @property
     def ended_by(self) -> str:
-        """`client`, or why the server closed it."""
+        """`client`, or the server's reason for closing it."""
 
     @property
     def requests(self) -> int:
-        """How many requests it has carried."""
+        """The number of its requests so far."""
 
     async def check(self, now: float) -> None:
-        """End the connection, without waiting for its peer, if it has exceeded a limit at the time `now`."""
+        """End the connection, without waiting for its peer, if it exceeds a limit at the time `now`."""
 
     async def abort(self) -> None:
-        """Close the socket, whatever is under way."""
+        """Close the socket at once."""
 
 
 class DateField:
-    """The value of a Date header, made anew once in a second."""
+    """The value of a Date header, formatted once per second."""
 
     def __init__(self) -> None:
         self._second = 0
         self._value = b""
 
     def __call__(self) -> bytes:
-        """The value for now."""
+        """The value for the current second."""
         now = int(time.time())
         if now != self._second:
             self._second, self._value = now, formatdate(now, usegmt=True).encode()
@@ -90,10 +90,10 @@ class DateField:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The functions by which a listener tells its program something, or asks it. `log` is told of each connection.
+    """The functions of the program that a listener calls. `log` records each connection.
 
-    `goes_on` is asked about HTTP/1.1 requests whose body is short and has come with the head, or right behind it: those
-    that go on with what others began do not queue behind requests that begin something.
+    `goes_on` is called for HTTP/1.1 requests with a short body that has come with the head or right behind it. Requests
+    that continue earlier work, such as a cancellation, do not queue behind new ones.
     """
 
     log: ConnectionLog | None = None
@@ -104,9 +104,9 @@ NO_HOOKS: Final = Hooks()
 
 
 class LateModules:
-    """Modules of the listener that many servers never need, each loaded in a thread when a connection first needs it.
+    """Modules of the listener that many servers never need, each loaded in a thread at its first use.
 
-    So the server starts sooner, and no other connection waits for the loading.
+    So the server starts sooner, and other connections do not wait for the loading.
     """
 
     def __init__(self) -> None:
@@ -114,9 +114,9 @@ class LateModules:
         self._loading = trio.Lock()
 
     async def get(self, name: str) -> Any:
-        """A module of this package by its name there. Raises what its import raises."""
+        """A module of this package, such as "websocket". Raises the errors of its import."""
         if name not in self._loaded:
-            # Those that come at once wait here, and not each in a thread: trio has forty for the whole program.
+            # Tasks that ask at the same time wait here, not each in a thread: trio has forty for the whole program.
             async with self._loading:
                 if name not in self._loaded:
                     self._loaded[name] = await trio.to_thread.run_sync(import_module, f"{__package__}.{name}")
@@ -125,7 +125,7 @@ class LateModules:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The state that all connections of a listener share. `running` are those that `watch` looks at."""
+    """The state that all connections of a listener share. `running` are those that `watch` checks."""
 
     app: App
     settings: Settings
@@ -149,9 +149,9 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """The byte stream of a connection, behind TLS if there is any, and the first bytes that came.
+    """The byte stream of a connection, with TLS if it is set, and its first bytes.
 
-    `number` tells the connections of a listener apart.
+    `number` is its number within the listener, counted from 1.
     """
 
     stream: trio.abc.Stream
@@ -160,40 +160,41 @@ class Transport:
     first: bytes = b""
     number: int = 0
     plain: bool = field(init=False, repr=False, compare=False)
-    """Whether the bytes of the stream are those of a socket that the system reads and writes by its number."""
+    """Whether the stream is a plain socket, so that the system can read and write it by its descriptor."""
 
     def __post_init__(self) -> None:
-        """Find out how the stream is read and written, once."""
+        """Determine once how the stream is read and written."""
         plain = isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
         object.__setattr__(self, "plain", plain)
 
     def extensions(self, stream_id: int | None = None) -> dict[str, Any]:
-        """The ASGI extension that says which connection, and which HTTP/2 stream of it, carries a request."""
+        """The ASGI extension with the number of the connection and the HTTP/2 stream of a request."""
         return {"probe.connection": {"number": self.number, "stream_id": stream_id}}
 
     @property
     def secure(self) -> bool:
-        """Whether it is TLS; then nothing can be sent any more once the peer has ended its direction."""
+        """Whether it is TLS; then the server cannot send after the end of the peer's direction."""
         return isinstance(self.stream, trio.SSLStream)
 
     async def read(self, most: int) -> bytes:
-        """Receive the next bytes of the peer, at least one; none when it sends nothing more.
+        """Receive the next bytes of the peer; empty at the end of its direction.
 
-        Raises what the stream's `receive_some` raises, and `OSError`. A peer mostly waits for its answer before it says
-        more, so this waits for the socket first, where trio's own way tries in vain before.
+        Raises the errors of the stream's `receive_some`, and `OSError`. A peer mostly waits for its answer before it
+        sends more, so this waits for the socket first; trio would try to read first, in vain.
         """
         if not self.plain:
             return bytes(await self.stream.receive_some(most))
         while True:
             await trio.lowlevel.wait_readable(self.number_of_socket)
-            # Asked again: it may have been closed meanwhile, and the number be another connection's.
+            # The descriptor is read again: the socket may have been closed meanwhile, and the number be another
+            # connection's.
             with suppress(BlockingIOError):
                 return os.read(self.number_of_socket, most)
 
     def read_now(self, most: int) -> bytes | None:
-        """The bytes that the socket has already; empty where the peer has ended, None where nothing is there.
+        """The bytes in the socket's buffer; empty at the end of the peer's direction, None if there are none.
 
-        None also where it cannot be asked. Raises `OSError`, and `trio.ClosedResourceError`.
+        None also if the stream is not plain. Raises `OSError`, and `trio.ClosedResourceError`.
         """
         if not self.plain:
             return None
@@ -203,9 +204,9 @@ class Transport:
             return None
 
     def write_now(self, data: bytes | memoryview) -> int:
-        """How much of it the socket takes without waiting; 0 where that cannot be told. Raises `OSError`.
+        """Write without waiting; returns the number of bytes taken, 0 if the stream is not plain. Raises `OSError`.
 
-        trio's own way gives every other task a turn first, which costs as much as the system call.
+        trio would first let every other task run, which costs as much as the system call.
         """
         if not self.plain:
             return 0
@@ -216,7 +217,7 @@ class Transport:
 
     @property
     def number_of_socket(self) -> int:
-        """The number of the socket; raises `trio.ClosedResourceError` where it is closed."""
+        """The descriptor of the socket. Raises `trio.ClosedResourceError` if it is closed."""
         assert isinstance(self.stream, trio.SocketStream)
         number = self.stream.socket.fileno()
         if number < 0:
@@ -228,7 +229,7 @@ class Transport:
         return _polled(self.stream, _FINISHED)
 
     def peer_has_reset(self) -> bool:
-        """Whether nothing can be sent to the peer any more. False if unknown."""
+        """Whether the peer has reset the connection, so that it cannot be sent to. False if unknown."""
         return _polled(self.stream, _LEFT)
 
 

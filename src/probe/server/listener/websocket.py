@@ -1,7 +1,7 @@
-"""One WebSocket (RFC 6455) from the request that asks for it to its end; wsproto parses and makes the frames.
+"""One WebSocket (RFC 6455) from its handshake to its end; wsproto parses and makes the frames.
 
-It has three tasks: the one that calls `run` runs the application call; the reader handles frames, answers pings and
-notices that the peer has left; the writer sends what both append to the write buffer, so that no frame is ever torn.
+It has three tasks: the caller of `run` runs the application call. The reader handles frames, answers pings and notices
+that the peer has left. The writer sends the bytes that both append to the write buffer, so that no frame is torn.
 """
 
 from __future__ import annotations
@@ -32,53 +32,53 @@ from .websocket_handshake import NOT_VALID, accepting, is_valid, subprotocols
 from .writer import Writer
 
 CLOSE_S = 5.0
-"""How long a peer may take to answer our close; it may have to read what is on its way first."""
+"""The time in seconds for the peer to answer our close; it may have to read earlier messages first."""
 
 FRAMES_PER_TURN = 64
-"""Frames that are handled before others run: the smallest have six bytes, so one read can bring thousands of them."""
+"""The frames handled before other tasks run: the smallest have six bytes, so one read can bring thousands."""
 
 MESSAGE_BYTES = 256 * 1024
-"""Bytes that wait for the application, each message with `calls.MESSAGE_COST` more; then nothing is read."""
+"""The bytes of unread messages, each with `calls.MESSAGE_COST` more, above which the reader stops."""
 
 READ_ON = MESSAGE_BYTES // 2
-"""The reader is not woken before so little is left: for each message it would cost two task switches."""
+"""The reader goes on below this many bytes; waking it for each message would cost two task switches."""
 
 DEAD_PEER = "dead peer"
-"""Why the server cuts off a peer from which nothing comes, not even the answer to a ping."""
+"""The reason for the end of a connection without any frame of the peer, not even the answer to a ping."""
 
 BY_APPLICATION = "closed by the application"
-"""Why the server ended a connection where the application gave no reason."""
+"""The reason for the end of a connection if the application gave none."""
 
 SLOW_MESSAGE = "a message is not complete in time"
-"""Why the server cuts off a peer that has begun a message and does not end it."""
+"""The reason for the end of a connection if the peer began a message and did not complete it in time."""
 
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
 
 NoteFrame: TypeAlias = Callable[[str, str, int, str | None], None]
-"""Direction, opcode and payload size in bytes of a frame, and why it was refused, None for one that was not."""
+"""Direction, opcode and payload size in bytes of a frame, and the reason of its refusal, or None."""
 
 
 class State(Enum):
-    """How far a WebSocket is."""
+    """The states of a WebSocket."""
 
     ASKED = auto()
-    """The application has not decided."""
+    """The application has not answered the handshake."""
     REFUSING = auto()
-    """It answers with an HTTP response."""
+    """The application refuses with an HTTP response."""
     OPEN = auto()
     CLOSING = auto()
-    """The application has sent a close that the peer has not answered."""
+    """The application has sent a close; the peer has not answered it."""
     OVER = auto()
-    """Nothing is sent any more."""
+    """No more is sent."""
 
 
 class _PeerLeftError(Exception):
-    """The peer has left behind more than there is room for."""
+    """The peer has left behind more messages than there is room for."""
 
 
 class WebSocket:
-    """`run` serves it on the transport of the connection that was asked for it, and closes that."""
+    """`run` serves a WebSocket on the transport of its handshake, and closes the transport."""
 
     def __init__(
         self, service: Service, transport: Transport, turns: ConnectionTurns, head: RequestHead, early: bytes
@@ -88,7 +88,7 @@ class WebSocket:
         self._date = service.date
         self._note_frame: NoteFrame = _note_nothing
         self.ended_by = "client"
-        """`client`, or why the server closed it; complete when it is over."""
+        """`client`, or the server's reason for closing it; final when it is over."""
         self._settings = settings
         self._transport = transport
         self._head = head
@@ -116,7 +116,7 @@ class WebSocket:
     async def run(self) -> None:
         """Serve until the call has ended and the connection is closed.
 
-        Cancelled, the peer gets a close 1001, or a 503 if the application had not decided.
+        If cancelled, the peer gets a close 1001, or a 503 if the application has not answered the handshake.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write)
@@ -125,7 +125,7 @@ class WebSocket:
                 await self._call()
             else:
                 self._refuse(400, NOT_VALID)
-        # All is over. These two know this WebSocket: a cycle, which the collector would find much later.
+        # These two refer to this WebSocket: a cycle, which the garbage collector would find much later.
         del self._inbox, self._outbox.taken
 
     async def _call(self) -> None:
@@ -136,7 +136,7 @@ class WebSocket:
                 await self._app(self._scope(), self._inbox.receive, self.send)
             ended = True
         finally:
-            # Cancelled, which only the end of the server does.
+            # Only the end of the server cancels this.
             if not ended:
                 self._say_unavailable()
             self._call_ended.set()
@@ -144,7 +144,7 @@ class WebSocket:
         await self._end_call()
 
     def check(self, now: float) -> None:
-        """Ping a peer that is silent; cut off one that is dead, does not read, or does not end a message."""
+        """Ping a silent peer; cut off one that is dead, does not read, or does not complete a message."""
         why = WRITE_TIMEOUT if self._writer.is_stuck(now, self._settings.write_timeout_s) else self._silence(now)
         if why:
             if not self._inbox.disconnected:
@@ -153,8 +153,8 @@ class WebSocket:
 
     def _silence(self, now: float) -> str:
         if self._is_full() or self._outbox:
-            # The silence may be ours: what the peer says waits in the kernel until the application has read what is
-            # here, and a ping waits behind what is being sent, for which there is the write timeout.
+            # The silence may be the server's: frames of the peer wait in the kernel until the application has read the
+            # earlier ones. A ping waits behind bytes to send, for which there is the write timeout.
             self._heard_at = now
             self._message.wait_from(now)
         if self._state is not State.OPEN:
@@ -162,7 +162,7 @@ class WebSocket:
         if now - self._message.began_at >= self._settings.idle_connection_s:
             return SLOW_MESSAGE
         if self._heard_at <= self._pinged_at:
-            # Counted from the ping, so that nobody is dead because this process itself stood still.
+            # Counted from the ping, so that no peer counts as dead after a pause of this process.
             return DEAD_PEER if now - self._pinged_at >= self._settings.ws_ping_s else ""
         if now - self._heard_at >= self._settings.ws_ping_s:
             self._pinged_at = now
@@ -184,7 +184,7 @@ class WebSocket:
         }
 
     def _set_note(self, note: NoteFrame) -> None:
-        """The ASGI extension by which the application asks to be told of control frames and of refused ones."""
+        """The ASGI extension by which the application gets control frames and refused frames."""
         self._note_frame = note
 
     # -- what the peer causes
@@ -198,7 +198,7 @@ class WebSocket:
         except _PeerLeftError:
             pass
         except trio.Cancelled:
-            # The server ends. The call is cancelled, too, and its last words come before the close.
+            # The server ends. The call is cancelled too, and may send its last messages before the close.
             with trio.move_on_after(LAST_WORDS_S, shield=True):
                 await self._call_ended.wait()
             self._say_unavailable()
@@ -207,7 +207,7 @@ class WebSocket:
             self._end(peer_left=True)
 
     async def _read_early(self) -> None:
-        """Keep what comes before the application accepts; returns when the peer has left."""
+        """Keep bytes that come before the application accepts; return when the peer has left."""
         while True:
             if len(self._early) >= MESSAGE_BYTES:
                 await trio.sleep(LOOK_S)
@@ -250,7 +250,7 @@ class WebSocket:
                     await trio.lowlevel.checkpoint()
 
     def _refuse_size(self) -> None:
-        # Frames that were on their way when we sent our close are read by nobody any more.
+        # After our close, frames of the peer are ignored.
         if self._state is State.OPEN:
             why = f"a message is larger than {self._settings.limits.max_body_bytes} bytes (max_body_bytes)"
             self._note_refused(why)
@@ -265,7 +265,7 @@ class WebSocket:
         elif isinstance(event, CloseConnection):
             self._close_received(event)
         elif self._state is not State.OPEN:
-            # Frames that were on their way when we sent our close are read by nobody any more.
+            # After our close, frames of the peer are ignored.
             return
         elif isinstance(event, TextMessage | BytesMessage):
             await self._collect(event)
@@ -298,17 +298,17 @@ class WebSocket:
             self._taken.unpark_all()
 
     def _answer_ping(self) -> None:
-        """Answer the newest ping that is not answered, if there is room."""
-        # RFC 6455 section 5.5.3: who "has not yet sent Pong frame(s) in response to previous Ping frame(s)" may "send a
-        # Pong frame for only the most recently processed Ping frame". Not to read on in place of that would cut off a
-        # peer that reads only when it has sent all its pings.
+        """Answer the newest open ping, if there is room."""
+        # RFC 6455 section 5.5.3: an endpoint that "has not yet sent Pong frame(s) in response to previous Ping
+        # frame(s)" may "send a Pong frame for only the most recently processed Ping frame". To stop reading instead
+        # would cut off a peer that reads only after it has sent all its pings.
         if self._ping is not None and len(self._outbox) <= CONTROL_ROOM:
             ping, self._ping = self._ping, None
             self._send_control(ping.response())
 
     def _close_received(self, close: CloseConnection) -> None:
         if self._protocol.state in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
-            # wsproto's way to say that the peer has violated the protocol, after which it parses no more.
+            # wsproto reports a violation of the protocol like this; afterwards it parses no more.
             utf8 = close.code == CloseReason.INVALID_FRAME_PAYLOAD_DATA
             why = "text is not UTF-8" if utf8 else close.reason or ""
             self._note_refused(why)
@@ -323,7 +323,7 @@ class WebSocket:
             self._answered.set()
 
     def _fail(self, code: int, why: str) -> None:
-        """RFC 6455 section 7.1.7: say why, and close without waiting for an answer."""
+        """RFC 6455 section 7.1.7: send the reason, and close without waiting for an answer."""
         if self._state is State.OPEN:
             self._code, self._why = code, why
             self._send_control(CloseConnection(code, why))
@@ -331,7 +331,7 @@ class WebSocket:
         self._end()
 
     def _end(self, *, peer_left: bool = False) -> None:
-        """Nothing is sent any more, and the application is told; the writer closes the stream."""
+        """Send no more, and pass the end to the application; the writer closes the stream."""
         if peer_left:
             self._writer.peer_left.set()
             self._writer.hurry()
@@ -355,8 +355,8 @@ class WebSocket:
     async def send(self, message: Message) -> None:
         """ASGI's `send`.
 
-        A message returns when the socket has taken it, a close when the peer has answered it or had `CLOSE_S` seconds
-        to do so. Raises `PeerGoneError` when nobody is there any more to send to.
+        Returns for a message when the socket has taken it; for a close when the peer has answered it, or after
+        `CLOSE_S` seconds. Raises `PeerGoneError` if the peer has gone.
         """
         kind = message["type"]
         if kind == "websocket.close":
@@ -404,7 +404,7 @@ class WebSocket:
         self._message.forget()
         self._code, self._why = code, reason or BY_APPLICATION
         self._send_control(CloseConnection(code, reason))
-        # The reader may wait for room, and the answer stands behind what is left for nobody now.
+        # The reader may wait for room; the peer's answer stands behind messages that are no longer read.
         self._taken.unpark_all()
         try:
             with trio.move_on_after(CLOSE_S):
@@ -425,17 +425,17 @@ class WebSocket:
             self._end()
 
     def _refuse(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Answer with a whole response that has no body, and end."""
+        """Answer with a whole response without a body, and end."""
         self._begin_refusal(status, headers)
         self._linger_for_eager_peer()
         self._end()
 
     def _linger_for_eager_peer(self) -> None:
-        # With TLS the peer is not told that our direction ends before the connection does.
+        # With TLS the end of our direction reaches the peer only with the end of the connection.
         self._writer.lingers = bool(self._early) or not self._transport.secure
 
     def _say_unavailable(self) -> None:
-        """The server ends: what is not said is said now."""
+        """The server ends: refuse an open handshake with 503, or send a close 1001."""
         if self._state is State.ASKED:
             self._refuse(503, UNAVAILABLE)
         elif self._state is State.OPEN:
@@ -444,7 +444,7 @@ class WebSocket:
         self._writer.hurry()
 
     async def _end_call(self) -> None:
-        """The call has returned, or failed, and may not have ended what it began."""
+        """The call has returned or failed; end a handshake or connection that it left open."""
         if self._state is State.ASKED:
             self._refuse(500, _NOTHING)
         elif self._state is State.OPEN:
@@ -452,7 +452,7 @@ class WebSocket:
         self._end()
 
     def _send_control(self, event: Event) -> None:
-        """Send a control frame, without waiting. Nothing may follow a close."""
+        """Send a control frame without waiting. No frame may follow a close."""
         try:
             data = self._protocol.send(event)
         except LocalProtocolError:
@@ -469,7 +469,7 @@ def _note_nothing(_direction: str, _opcode: str, _size: int, _refused: str | Non
 
 
 def _close_bytes(close: CloseConnection) -> int:
-    """The payload of a close frame: nothing, or a code of two bytes and a reason (RFC 6455, section 5.5.1)."""
+    """The size of a close frame's payload: 0, or a code of two bytes and a reason (RFC 6455, section 5.5.1)."""
     if close.code == CloseReason.NO_STATUS_RCVD:
         return 0
     return 2 + len((close.reason or "").encode())

@@ -17,12 +17,11 @@ _FIRST_BYTES = 2
 
 
 class FrameHeads:
-    """Divides what is read into frames, and finds the head that would make a message larger than `limit` bytes.
+    """Divides received bytes into frames, and finds the head that would make a message larger than `limit` bytes.
 
-    wsproto gives out a payload as it comes, so a frame that announces too much would be refused only when too much of
-    it has come. Of a frame that it refuses, wsproto does not say which kind it was. Everything else that may be wrong
-    with a frame is found by wsproto. `opcode` and `size` are those of the frame whose head came last; `size` is that of
-    its payload in bytes, 0 until the head is whole.
+    wsproto returns a payload in pieces, so it would refuse a frame that is too large only when too much of it has come;
+    nor does it return the kind of a refused frame. wsproto finds all other errors of frames. `opcode` and `size` belong
+    to the frame of the last head; `size` is that of its payload in bytes, 0 until the head is whole.
     """
 
     def __init__(self, limit: int) -> None:
@@ -35,13 +34,13 @@ class FrameHeads:
 
     @property
     def too_large(self) -> bool:
-        """The last head announced too much; whoever reads on gets nothing that can be used."""
+        """Whether the last head announced too much; the bytes after it must not be used."""
         return self._message > self._limit
 
     def part_end(self, data: bytes, at: int) -> int:
-        """Find the end of the frame of which a part begins at `at`; the end of `data` when that comes first.
+        """The end of the frame with a part at `at`, or the end of `data` if that comes first.
 
-        A head that announces too much is the end, too.
+        A head that announces too much is an end too.
         """
         if not self._payload_left:
             if not self._head:
@@ -59,7 +58,7 @@ class FrameHeads:
         return end
 
     def _missing(self) -> int:
-        """The bytes of the head that have not come; before the second one only those up to it are known."""
+        """The bytes missing from the head; before its second byte is known, only those up to it."""
         head = self._head
         if len(head) < _FIRST_BYTES:
             return _FIRST_BYTES - len(head)

@@ -1,4 +1,4 @@
-"""The handshake of a WebSocket (RFC 6455, section 4): whether a request asks for one, and what accepts it."""
+"""The handshake of a WebSocket (RFC 6455, section 4): the checks of a request, and the headers of its answer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ _VERSION = b"13"
 _KEY_BYTES = 16
 
 NOT_VALID = ((b"content-length", b"0"), (b"connection", b"close"), (b"sec-websocket-version", _VERSION))
-"""Headers of the answer to a request that asks wrongly; the last one tells a client of another version which would be
-understood (section 4.4)."""
+"""The headers of the answer to a wrong handshake; the last one is the supported version (section 4.4)."""
 
 
 def is_valid(head: RequestHead) -> bool:
-    """Section 4.2.1, and no body: its bytes would be taken for frames."""
+    """Whether the handshake is valid by section 4.2.1. It must have no body, whose bytes would be parsed as frames."""
     keys = _items(head.headers, b"sec-websocket-key")
     bodiless = not _items(head.headers, b"transfer-encoding")
     bodiless = bodiless and set(_items(head.headers, b"content-length")) <= {b"0"}
@@ -31,7 +30,7 @@ def subprotocols(head: RequestHead) -> list[str]:
 
 
 def accepting(head: RequestHead, subprotocol: str | None) -> Headers:
-    """Headers of the 101 to a valid request."""
+    """The headers of the 101 for a valid handshake."""
     key = _items(head.headers, b"sec-websocket-key")[0]
     accepted: Headers = [
         (b"upgrade", b"websocket"),
@@ -42,7 +41,7 @@ def accepting(head: RequestHead, subprotocol: str | None) -> Headers:
 
 
 def _items(headers: Headers, name: bytes) -> list[bytes]:
-    """The items of a list header, over all its lines."""
+    """The items of a list header, from all its lines."""
     return [item.strip() for key, value in headers if key == name for item in value.split(b",")]
 
 

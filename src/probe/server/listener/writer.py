@@ -1,4 +1,4 @@
-"""The task that empties the write buffer of a connection into its stream, and closes the stream behind it."""
+"""The task that writes the buffer of a connection to its stream, and then closes the stream."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from .times import FLUSH_S, LINGER_S
 
 
 class Writer:
-    """The writer of a connection on which several tasks send, so that none of them can tear what another one sends.
+    """The writer of a connection with several sending tasks, so that none can tear the bytes of another.
 
-    `lingers`: the peer may still be sending when all is written; closing at once could destroy what it has not read.
+    `lingers`: the peer may still be sending when all is written; closing at once could destroy bytes that it has not
+    read.
     """
 
     def __init__(self, stream: trio.abc.Stream, outbox: Outbox) -> None:
         self._stream = stream
         self._outbox = outbox
-        # Shielded, because a frame cut in half is worse than none; `cut` and `hurry` bound it.
+        # Shielded, because a torn frame is worse than none; `cut` and `hurry` bound it.
         self._scope = trio.CancelScope(shield=True)
         self._sending_since = inf
         self.lingers = False
@@ -37,25 +38,25 @@ class Writer:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
         self._sending_since = inf
-        # The rest cannot be sent any more; nobody waits for it any longer.
+        # The rest cannot be sent, so senders no longer wait.
         self._outbox.discard()
-        # The application calls may take longer to notice; they do not keep the socket.
+        # Application calls may take longer to end; they do not keep the socket.
         await trio.aclose_forcefully(self._stream)
 
     def is_stuck(self, now: float, timeout_s: float) -> bool:
-        """Whether the peer has read nothing of what is being written for so long."""
+        """Whether the peer has taken no bytes of the present write for `timeout_s` seconds."""
         return now - self._sending_since >= timeout_s
 
     def hurry(self) -> None:
-        """Give what is left `FLUSH_S` seconds to be written."""
+        """Give the rest of the buffer `FLUSH_S` seconds to be written."""
         self._scope.deadline = trio.current_time() + FLUSH_S
 
     def cut(self) -> None:
-        """Write nothing more, and close."""
+        """Stop writing, and close."""
         self._scope.cancel()
 
     async def _part(self) -> None:
-        """All is written: end our direction, give the peer time to read if it needs it, then close."""
+        """End our direction after the last byte, give the peer time to read if it needs it, then close."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             await self._stream.send_eof()
         if self.lingers:

@@ -1,4 +1,4 @@
-"""One request on an HTTP/1.1 connection and its response, as ASGI has them."""
+"""One request on an HTTP/1.1 connection and its response, in the terms of ASGI."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..transport import Service, Transport
 from .protocol import RequestParser, ResponseError, ResponseWriter
 
 SEND_PIECE = 64 * 1024
-"""Bytes per write. The write timeout runs for each piece anew."""
+"""The bytes per write. The write timeout starts anew for each piece."""
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Carrier(Protocol):
-    """The connection of a call, as that uses it; `http1/connection.py` says what each of these is."""
+    """The connection of a call, as far as the call uses it; see `http1/connection.py`."""
 
     transport: Transport
     service: Service
@@ -31,30 +31,30 @@ class Carrier(Protocol):
     abort_reason: str
 
     def note_worked(self) -> None:
-        """The response begins."""
+        """Note the begin of the response."""
 
     async def read(self) -> bytes:
         """The next bytes of the peer."""
 
     def read_ahead(self) -> Awaitable[object]:
-        """Keep what comes behind the request."""
+        """Keep bytes behind the request."""
 
     async def write(self, data: bytes | memoryview, *, last: bool = False) -> None:
-        """Send all of it. Raises `PeerGoneError`."""
+        """Send all bytes. Raises `PeerGoneError`."""
 
 
 class HttpCall:
-    """One request and its response, as ASGI has them."""
+    """One request and its response, in the terms of ASGI."""
 
     def __init__(self, connection: Carrier, head: RequestHead) -> None:
         self._connection = connection
         self._head = head
         self.response = ResponseWriter(head)
         self.begun = False
-        """Whether anything of the response was sent."""
+        """Whether bytes of the response were sent."""
         self.told_of_end = False
         self.refused: InvalidRequestError | None = None
-        """Why the rest of the request is refused, if it is."""
+        """The reason if the rest of the request is refused."""
         self._unsent_head = b""
         self._body_given = False
         self._never_whole = False
@@ -63,9 +63,9 @@ class HttpCall:
     def scope(self) -> Message:
         """The scope of ASGI's HTTP connection.
 
-        Beyond ASGI, there is the extension `probe.whole_body` where the whole body has come with the head: the first
-        `receive` gives it and does not wait. The extension `probe.notes` is a mapping for what the application makes of
-        the head alone: mostly the next request with the same head, byte for byte, has the same mapping.
+        Beyond ASGI, the extension `probe.whole_body` is there if the whole body has come with the head: then the first
+        `receive` returns it without waiting. The extension `probe.notes` is a mapping for values that the application
+        derives from the head; the next request with the same bytes mostly gets the same mapping.
         """
         transport = self._connection.transport
         scheme = "https" if transport.secure else "http"
@@ -79,11 +79,11 @@ class HttpCall:
     def receive(self) -> Awaitable[Message]:
         """ASGI's `receive`.
 
-        Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the peer off, and `half_closed`
-        where the peer has ended its own direction only: it may have left, or it may wait for the response. After that
-        one the next `receive` waits until nothing can be sent any more.
+        Beyond ASGI, `http.disconnect` has a `reason` if this server cut the peer off, and `half_closed` if the peer
+        ended only its own direction: it may have left, or may wait for the response. After `half_closed` the next
+        `receive` waits until the connection cannot be written to.
         """
-        # No coroutine of its own, because each open stream would hold it.
+        # Not a coroutine of its own, because each open stream would hold it.
         return self._receive_end() if self._body_given else self._receive_body()
 
     async def _receive_body(self) -> Message:
@@ -125,8 +125,8 @@ class HttpCall:
     async def send(self, message: Message) -> None:
         """ASGI's `send`; for a part of a body it returns when the socket has taken it.
 
-        Raises `PeerGoneError` when that will not be, and `ResponseError` for what is no response. Cancelled, it may
-        have sent a part; then nothing can follow.
+        Raises `PeerGoneError` if it cannot, and `ResponseError` for an invalid response. If cancelled, it may have sent
+        a part; then no more can be sent.
         """
         if message["type"] == "http.response.start":
             self._connection.note_worked()
@@ -144,7 +144,7 @@ class HttpCall:
             self._unsent_head = data
         else:
             self.begun = True
-            # A peer that has gone is told of by the disconnect, and by what is sent behind the head.
+            # The loss of the peer shows in the disconnect, and in later sends.
             with suppress(PeerGoneError):
                 await connection.write(data)
 

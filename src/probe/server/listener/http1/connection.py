@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection in one task, which reads a request, runs the application call, and reads the next request.
+"""One HTTP/1.1 connection in one task: it reads a request, runs the application call, and reads the next request.
 
-The call itself sends, and while it waits in `receive` for the end of the connection, it reads. So a peer that closes is
-noticed by each call that asks, and by each that sends.
+The call itself sends, and reads while it waits in `receive` for the end of the connection. So each call that receives
+or sends notices when the peer closes.
 """
 
 from __future__ import annotations
@@ -25,21 +25,26 @@ if TYPE_CHECKING:
     from ..websocket import WebSocket
 
 READ_AHEAD = 256 * 1024
-"""Bytes that are read behind a running request. While there is room, the end of the peer's direction is seen at once.
-Where a peer has sent more, a call that is watched is told of it at once as well, and for another one the peer is looked
-at (`LOOK_S`). Less would not do: a FIN waits in the peer's own kernel behind what ours has no room for, which is only
-some 64 KiB."""
+"""The bytes that are read behind a running request.
+
+While there is room, the end of the peer's direction is seen at once. Beyond it, a call in `receive` gets the disconnect
+at once, and for other calls the peer is checked every `LOOK_S` seconds. A smaller value would not do: a FIN waits in
+the peer's own kernel behind bytes that ours has no room for, some 64 KiB.
+"""
 
 WRITES_PER_TURN = 16
-"""Writes that the socket takes at once before other tasks run. An application that streams mostly waits behind each of
-them for something to say; to let others run then as well would cost a message a pass of the scheduler."""
+"""The writes that the socket takes at once before other tasks run.
+
+A streaming application mostly waits for data after each write; running other tasks then too would cost a pass of the
+scheduler for each message.
+"""
 
 UNANSWERED = "it came behind a request that is not answered"
-"""Why a request is dropped: HTTP/1.1 answers in the order of the requests (RFC 9112, section 9.3.2)."""
+"""The reason for a dropped request: HTTP/1.1 answers in the order of the requests (RFC 9112, section 9.3.2)."""
 
 
 SHORT_BODY = 4096
-"""Bytes of a body that is looked at to see whether it goes on with what another request began."""
+"""The most bytes of a body that is checked for a continuation of earlier work, such as a cancellation."""
 
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
@@ -52,11 +57,11 @@ class Http1Connection:
         self.transport = transport
         self.service = service
         self.broken = False
-        """Whether nothing can be sent any more."""
+        """Whether the connection can no longer be written to."""
         self.peer_finished = False
-        """Whether the peer has ended its direction: it may have closed, or wait for its answers."""
+        """Whether the peer has ended its direction: it may have closed, or may wait for answers."""
         self.abort_reason = ""
-        """Why the server has cut the peer off; empty while it has not."""
+        """The reason if the server has cut the peer off; else empty."""
         self.parser = RequestParser(limits.max_header_bytes, limits.max_headers, service.heads)
         self._stream = transport.stream
         self._turns = connection_turns(service, transport)
@@ -73,7 +78,7 @@ class Http1Connection:
 
     @property
     def ended_by(self) -> str:
-        """`client`, or why the server closed it."""
+        """`client`, or the server's reason for closing it."""
         if self.abort_reason or self._why_closed:
             return self.abort_reason or self._why_closed
         return "client" if self.peer_finished or self.broken else "the last response"
@@ -81,7 +86,7 @@ class Http1Connection:
     async def run(self) -> None:
         """Serve until the peer leaves, a response is the last one, or a limit is reached; then close.
 
-        Cancelled, a request that is not answered gets a 503, and the connection is closed within `FLUSH_S` seconds.
+        If cancelled, an unanswered request gets a 503, and the connection is closed within `FLUSH_S` seconds.
         """
         try:
             self.parser.receive_data(self.transport.first)
@@ -98,7 +103,7 @@ class Http1Connection:
             await self._close()
 
     def _note_dropped(self) -> None:
-        """Record the requests behind one that is not answered: their responses could not be told from its own."""
+        """Record the requests behind an unanswered one: their responses would look like its own."""
         if self.parser.bytes_behind and self.service.hooks.log is not None:
             self.service.hooks.log.refused(self.transport.number, None, UNANSWERED)
 
@@ -108,7 +113,7 @@ class Http1Connection:
             self.service.hooks.log.refused(self.transport.number, status, why)
 
     async def check(self, now: float) -> None:
-        """Cut off a peer that does not read, and close a connection on which no request has been for too long."""
+        """Cut off a peer that does not read, and close a connection that was idle for too long."""
         settings = self.service.settings
         if self._websocket is not None:
             self._websocket.check(now)
@@ -120,7 +125,7 @@ class Http1Connection:
             await self.abort()
 
     async def abort(self) -> None:
-        """Close the socket, whatever is under way: what waits on it raises."""
+        """Close the socket at once; tasks that wait on it get an error."""
         self.broken = True
         await trio.aclose_forcefully(self._stream)
 
@@ -141,7 +146,7 @@ class Http1Connection:
         except trio.Cancelled:
             await self._say_unavailable()
             raise
-        # What has not come before the turn may have come in it.
+        # More bytes may have come during the wait for the turn.
         self._read_rest(head)
         if head.upgrades:
             await self._upgrade(head)
@@ -150,7 +155,7 @@ class Http1Connection:
 
     async def _upgrade(self, head: RequestHead) -> None:
         try:
-            # wsproto brings a second parser of HTTP with it: a twentieth of the server's start.
+            # wsproto loads a second HTTP parser: a twentieth of the server's start.
             made = (await self.service.late.get("websocket")).WebSocket
         except trio.Cancelled:
             await self._say_unavailable()
@@ -171,7 +176,7 @@ class Http1Connection:
                 await self.service.app(call.scope(), call.receive, call.send)
             ended = True
         finally:
-            # Cancelled, which only the end of the server does.
+            # Only the end of the server cancels this.
             if not (ended or call.begun or call.told_of_end):
                 await self._say_unavailable()
         going_on = await self._finish(call)
@@ -179,7 +184,7 @@ class Http1Connection:
         return going_on
 
     async def _finish(self, call: HttpCall) -> bool:
-        """Do the work that the end of a call leaves; returns whether another request may follow."""
+        """Complete the work of a call after its end; whether another request may follow."""
         refused = call.refused
         if refused is not None:
             self._note_refused(None if call.begun else refused.status, refused.why)
@@ -190,14 +195,14 @@ class Http1Connection:
             self._note_dropped()
             return False
         if call.response.closes or not self.parser.complete:
-            # Bytes that are still on their way would have the kernel destroy the response.
+            # The kernel would reset the connection, and so lose the response, if more bytes came after closing.
             self._lingers = not self.parser.complete or self.parser.buffered > 0
             return False
         self.parser.drop_body()
         return True
 
     async def _answer(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
-        """Send a whole response without a body, behind which the connection ends."""
+        """Send a whole response without a body; the connection ends behind it."""
         data = ResponseWriter(RequestHead()).head(status, headers, self.service.date(), close=True)
         with suppress(PeerGoneError):
             await self.write(data)
@@ -229,11 +234,11 @@ class Http1Connection:
     # -- for the call
 
     def note_worked(self) -> None:
-        """The response begins, so that most of the work is done."""
+        """Charge the turn when the response begins, since most of the work is done then."""
         self._turns.worked(self._turn)
 
     async def read(self, *, ahead: bool = False) -> bytes:
-        """The next bytes of the peer, with `ahead` kept for the parser; empty when nothing more will come."""
+        """The next bytes of the peer, with `ahead` kept for the parser; empty at the end of its direction."""
         try:
             data = await self.transport.read(READ_PIECE)
         except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
@@ -247,9 +252,9 @@ class Http1Connection:
         return data
 
     def _read_rest(self, head: RequestHead) -> None:
-        """Take what has come behind a head: most clients send the body in a segment of its own, right behind it.
+        """Take bytes that have come behind a head: most clients send the body in a separate segment.
 
-        So the body is seen before the turn of its request, and the call need not wait for it. Raises
+        So the body is known before the turn of its request, and the call does not wait for it. Raises
         `InvalidRequestError`.
         """
         if self.parser.complete or head.expects_continue or self.broken:
@@ -265,8 +270,8 @@ class Http1Connection:
             return None
 
     def read_ahead(self) -> Awaitable[object]:
-        """Keep what comes behind a request; where nothing can come, look some time later whether the peer has left."""
-        # No coroutine of its own, because each open stream would hold it.
+        """Keep bytes behind a request; if no more can come, wait, then check whether the peer has left."""
+        # Not a coroutine of its own, because each open stream would hold it.
         waits = self.peer_finished or self.parser.buffered >= READ_AHEAD
         return self._look_later() if waits else self.read(ahead=True)
 
@@ -276,11 +281,11 @@ class Http1Connection:
         self.broken = self.broken or self.transport.peer_has_reset()
 
     async def write(self, data: bytes | memoryview, *, last: bool = False) -> None:
-        """Returns when the socket has taken all of it. Raises `PeerGoneError` when it will not.
+        """Return when the socket has taken all bytes. Raises `PeerGoneError` if it cannot.
 
-        Cancelled, a part of it may have been sent: nothing can follow then. Where the socket takes all of it at once,
-        others run only behind each of `WRITES_PER_TURN`, and with `last` it is no checkpoint at all: nothing more is
-        sent before the connection reads.
+        If cancelled, it may have sent a part; then no more can be sent. If the socket takes all bytes at once, other
+        tasks run only after each `WRITES_PER_TURN` writes. With `last` this is no checkpoint at all: the connection
+        reads before it sends again.
         """
         if self.broken or self._torn:
             await trio.lowlevel.checkpoint()

@@ -1,9 +1,9 @@
-"""HTTP/1.1 (RFC 9112) as a state machine that is fed bytes: requests in, responses out. It does no input or output.
+"""HTTP/1.1 (RFC 9112) as a state machine: requests in, responses out, both as bytes. It does no input or output.
 
-httptools (llhttp, the parser of Node.js) parses heads, bodies and chunk lines, and refuses what two servers could read
-in two ways: a bare LF, obs-fold, a space before a colon, two lengths. It is fed one head, one body or one chunk line at
-a time, so that it never sees a byte of the next request. `_check_start` and `RequestHead.check` refuse what llhttp
-leaves to its user.
+httptools (llhttp, the parser of Node.js) parses heads, bodies and chunk lines, and refuses ambiguous ones: a bare LF,
+obs-fold, a space before a colon, two lengths. It gets one head, one body or one chunk line at a time, so it never
+parses a byte of the next request. `_check_start` and `RequestHead.check` make the checks that llhttp leaves to its
+user.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import httptools
 from ..request_head import Headers, InvalidRequestError, KnownHeads, RequestHead
 
 MAX_CHUNK_LINE = 4096
-"""Bytes of one chunk line or trailer line."""
+"""The most bytes of one chunk line or trailer line."""
 
 MAX_CHUNK_EXCESS = 16 * 1024
-"""Bytes that the chunk lines of one body may have beyond 32 each, and its trailer. Extensions mean nothing here, and no
-limit of the body's size counts them."""
+"""The most bytes of one body's chunk lines beyond 32 each, and of its trailer.
+
+Extensions are ignored here, and the limit of the body's size does not count them.
+"""
 
 _PLAIN_CHUNK_LINE = 32
 
@@ -40,18 +42,18 @@ _BODILESS = frozenset({204, 304})
 
 
 class RequestParser:
-    """Takes the requests of one connection apart, one after the other.
+    """Parses the requests of one connection, one after the other.
 
-    `receive_data` takes bytes; `next_head` gives the next request, after which `next_part` gives its body until
-    `complete`. The bytes behind a request wait, `buffered` of them, until `next_head` is called again, which may be
-    done when the request is `complete`. A head that is among the `known` ones is not parsed again.
+    `receive_data` takes bytes. `next_head` returns the next request's head, then `next_part` returns its body until
+    `complete`. The bytes behind a request (`buffered`) wait until `next_head` is called again, which requires
+    `complete`. A head among the `known` ones is not parsed again.
     """
 
     def __init__(self, max_head_bytes: int, max_headers: int, known: KnownHeads) -> None:
         self._max_head_bytes = max_head_bytes
         self._max_headers = max_headers
         self._known = known
-        # Made for the first head that is not known: most connections of most clients never need one.
+        # Made for the first unknown head: most connections of most clients never need one.
         self._llhttp: httptools.HttpRequestParser | None = None
         self._data = b""
         self._searched = 0
@@ -68,18 +70,18 @@ class RequestParser:
 
     @property
     def buffered(self) -> int:
-        """The number of bytes that were received and not given out."""
+        """The number of received bytes that were not returned yet."""
         return len(self._data) + sum(map(len, self._parts))
 
     @property
     def bytes_behind(self) -> int:
-        """The number of bytes behind a request that has come whole."""
+        """The number of bytes behind a complete request."""
         return len(self._data) if self.complete else 0
 
     def close(self) -> None:
-        """Let go of the parser below, which knows this one: a cycle, which the collector would find much later.
+        """Drop the parser below, which refers to this one: a cycle, which the garbage collector would find much later.
 
-        To be called last: whatever is parsed afterwards makes a new parser.
+        The last call; parsing afterwards makes a new parser.
         """
         self._llhttp = None
 
@@ -90,12 +92,12 @@ class RequestParser:
         return self._llhttp
 
     def take_rest(self) -> bytes:
-        """Take the bytes behind the last request, for a protocol that follows HTTP."""
+        """Take the bytes behind the last request, for a protocol after HTTP."""
         rest, self._data = self._data, b""
         return rest
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes. Raises `InvalidRequestError` for a body whose framing is wrong."""
+        """Take bytes. Raises `InvalidRequestError` for a body with wrong framing."""
         self._data = self._data + data if self._data else data
         if not self.complete:
             self._parse_body()
@@ -103,14 +105,14 @@ class RequestParser:
     # -- heads
 
     def next_head(self) -> RequestHead | None:
-        """The head of the next request, or None when it has not come whole. Raises `InvalidRequestError`."""
+        """The head of the next request, or None while it is incomplete. Raises `InvalidRequestError`."""
         end = self._find_end()
         if end < 0:
             return None
         head, self._data = self._data[:end], self._data[end:]
         self._searched = 0
         known = self._known.find(head)
-        # llhttp is not shown the body of a head that it has not seen. That body has a length, and no other framing.
+        # llhttp does not get the body of a head that it has not parsed. Such a body has a length, and no other framing.
         self._by_llhttp = known is None
         if known is not None:
             self._head, self._body_left = known.head, known.body_size
@@ -125,7 +127,10 @@ class RequestParser:
         return found
 
     def _find_end(self) -> int:
-        """Find the end of the head, -1 if that has not come. Judges what can be told of a head that is not whole."""
+        """The end of the head, -1 if it has not come.
+
+        Raises `InvalidRequestError` as soon as an incomplete head is wrong.
+        """
         if self._data.startswith(b"\r\n"):
             # RFC 9112 section 2.2: a server "SHOULD ignore at least one empty line (CRLF) received prior to the
             # request-line".
@@ -184,23 +189,23 @@ class RequestParser:
     # -- bodies
 
     def next_part(self) -> bytes | None:
-        """Take the part of the body that has come since; None when nothing has, though it is not `complete`."""
+        """Take the part of the body that has come since the last call; None if there is none and more will come."""
         if not self._parts:
             return b"" if self.complete else None
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def short_body(self, most: int) -> bytes:
-        """The body, if all of it has come and it has at most so many bytes; nobody takes it by this. Else nothing."""
+        """The body without taking it, if it is complete and has at most `most` bytes; else empty."""
         size = sum(map(len, self._parts))
         return b"".join(self._parts) if self.complete and size <= most else b""
 
     def drop_body(self) -> None:
-        """Forget what nobody has taken of the body."""
+        """Drop the parts of the body that were not taken."""
         self._parts = []
 
     def _start_body(self) -> int | None:
-        """Parse as much of the body as has come; returns its announced size, None for one in chunks."""
+        """Parse the bytes of the body so far; returns its announced size, None for a chunked one."""
         if self.complete:
             return 0
         lengths = [value for name, value in self._head.headers if name == b"content-length"]
@@ -245,7 +250,7 @@ class RequestParser:
         return at
 
     def _find_line_end(self, at: int) -> int:
-        """Find the end of the line that begins at `at`; `at` when that has not come. Raises `InvalidRequestError`."""
+        """The end of the line that begins at `at`; `at` while it is incomplete. Raises `InvalidRequestError`."""
         found = self._data.find(b"\r\n", at)
         end = found + 2 if found >= 0 else len(self._data)
         if end - at > MAX_CHUNK_LINE:
@@ -253,7 +258,7 @@ class RequestParser:
         return end if found >= 0 else at
 
     def _note_line(self, line: bytes) -> None:
-        """Take the size of a chunk from its line, which llhttp has accepted, or count a line of the trailer."""
+        """Take the size of a chunk from its line, accepted by llhttp, or count a line of the trailer."""
         plain = 0 if self._in_trailer else _PLAIN_CHUNK_LINE
         self._excess += max(0, len(line) - plain)
         if self._excess > MAX_CHUNK_EXCESS:
@@ -267,20 +272,20 @@ class RequestParser:
     # -- what llhttp calls
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begin a request."""
         self._in_head, self.complete = True, False
 
     def on_url(self, url: bytes) -> None:
-        """The target."""
+        """Add a part of the target."""
         self._head.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A field of the head, or of the trailer, which nobody here reads."""
+        """Add a field of the head. Fields of the trailer are ignored."""
         if self._in_head:
             self._head.headers.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """Complete the head."""
         head, parser = self._head, self._parser
         self._in_head = False
         head.method = parser.get_method().decode("ascii")
@@ -289,20 +294,20 @@ class RequestParser:
         head.keeps_alive = head.http_version == "1.1" and parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Add a part of the body."""
         self._parts.append(body)
 
     def on_message_complete(self) -> None:
-        """The request has come whole."""
+        """Complete the request."""
         self.complete = True
 
 
 class ResponseError(Exception):
-    """The application sends something that is no response to its request."""
+    """The application sends an invalid response."""
 
 
 class ResponseWriter:
-    """The bytes of one response. `closes`: the connection ends behind it; `done`: it is whole."""
+    """Makes the bytes of one response. `closes`: the connection ends behind it; `done`: it is complete."""
 
     def __init__(self, request: RequestHead) -> None:
         self._request = request
@@ -315,11 +320,11 @@ class ResponseWriter:
 
     @property
     def awaits_body(self) -> bool:
-        """Whether the head is not worth a packet of its own, as a body or its end follows at once."""
+        """Whether the head should wait for the next part, since a body or the end follows at once."""
         return self._bodiless or self._left is not None
 
     def head(self, status: int, headers: Iterable[tuple[bytes, bytes]], date: bytes, *, close: bool) -> bytes:
-        """The head; `close` ends the connection behind the response. Raises `ResponseError`."""
+        """The bytes of the head; `close` ends the connection behind the response. Raises `ResponseError`."""
         if self.begun or status < 200:
             raise ResponseError(f"a response cannot begin with {status} here")
         self.begun = True
@@ -341,7 +346,7 @@ class ResponseWriter:
 
     @staticmethod
     def upgrade(headers: Iterable[tuple[bytes, bytes]], date: bytes) -> bytes:
-        """The response behind which another protocol begins (RFC 9110, section 15.2.2)."""
+        """The response before a switch to another protocol (RFC 9110, section 15.2.2)."""
         return _status_line(101) + _field_lines([*headers, (b"date", date)]) + b"\r\n"
 
     def _read_fields(self, fields: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
@@ -360,7 +365,7 @@ class ResponseWriter:
         return names
 
     def part(self, body: bytes, *, more: bool) -> tuple[bytes, bytes, bytes]:
-        """The bytes before, for and behind a part of the body. Raises `ResponseError`."""
+        """The bytes before, of and behind a part of the body. Raises `ResponseError`."""
         if not self.begun or self.done:
             raise ResponseError("a part of a body belongs to no response")
         self.done = not more
@@ -388,7 +393,7 @@ def _field_lines(fields: Headers) -> bytes:
 # Most fields of most responses are the same.
 @lru_cache(maxsize=256)
 def _field_line(name: bytes, value: bytes) -> bytes:
-    # A line break in a value would let whoever chose the value write fields, or a whole response.
+    # A line break in a value would let the author of the value write other fields, or a whole response.
     if _TOKEN.fullmatch(name) is None or _FIELD_VALUE.fullmatch(value) is None:
         raise ResponseError("a header field has characters that are not allowed")
     return b"%b: %b\r\n" % (name, value)
