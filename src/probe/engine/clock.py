@@ -1,4 +1,4 @@
-"""Time for the engine: trio's clock, so that tests run in virtual time, and the wall clock tied to it once."""
+"""Time for the engine: trio's clock, so that tests run in virtual time, and a wall clock derived from it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .timer import Timer
 
 
 class Clock:
-    """`now` is trio's monotonic clock in seconds; `wall` is seconds since the epoch, moving with it.
+    """`now` is trio's monotonic clock in seconds; `wall` is seconds since the epoch, and moves with it.
 
-    Made inside a trio run. Tying the two together once keeps timestamps in order when the system clock is set. Its
-    `timer` wakes at moments of the monotonic clock, and is served by the engine.
+    Made inside a trio run. The two clocks are compared once, so timestamps stay in order when the system clock is set.
+    Its `timer` calls functions at times of the monotonic clock; the engine serves it.
     """
 
     def __init__(self, epoch: float) -> None:
-        # `trio.current_time` finds the run, and through it this; every entry of the event log has the time.
+        # `trio.current_time` finds this clock through the run, which costs time for each entry of the event log.
         self._clock = trio.lowlevel.current_clock()
         self._offset = epoch - self._clock.current_time()
         self.timer = Timer()
@@ -31,7 +31,7 @@ class Clock:
         return self._clock.current_time() + self._offset
 
     def until_tick(self, every_s: float) -> float:
-        """Seconds until the wall clock is at the next multiple of so many seconds."""
+        """Seconds until the wall clock is at the next multiple of `every_s`."""
         return every_s - self.wall() % every_s
 
     def both(self) -> tuple[float, float]:

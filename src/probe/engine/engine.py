@@ -1,4 +1,4 @@
-"""One engine: its log, its sessions, its tasks, its limits. `cli/app.py` makes it; several can live in one process."""
+"""One engine: its log, its sessions, its tasks, its limits. `cli/app.py` makes it; one process may have several."""
 
 from __future__ import annotations
 
@@ -64,22 +64,22 @@ INSTRUCTIONS = (
     "Tools with task support run as tasks."
 )
 
-# How long cancelled work may take to clean up at shutdown.
+# The time for cancelled work to clean up at shutdown, in seconds.
 _CLEANUP_S = 5.0
-# The same after a second signal: what heeds its cancellation needs no time, and can say how long it took.
+# After a second signal this is enough for work to end at its cancellation, and to be recorded with its duration.
 _HURRIED_CLEANUP_S = 0.25
-# Enough to tell apart the lives of one server, short enough to be read.
+# Enough to distinguish the runs of one server, and short enough to read.
 _RUN_BYTES = 4
 
 
 class Engine:
-    """Everything between the wire and the tools. Made inside a trio run; `serve` owns its services.
+    """All parts between the wire and the tools. Made inside a trio run; `serve` owns its services.
 
-    `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
-    visible ASCII characters, `random_bytes` so many fresh bytes. `run` names this life of the server. With an `opened`
-    file the log is that of the file, and so are the run and the start; nothing is recorded. `new_judge` makes what
-    judges its clients; without it nobody does. Raises `SettingError` for unusable request state keys. `stopped` is the
-    last entry of its work, once it is there.
+    `epoch` is the wall clock at the moment of making it, in seconds since 1970. `new_id` returns ids that cannot be
+    guessed, of visible ASCII characters; `random_bytes` returns that many fresh bytes. `run` is the id of this life of
+    the server. With an `opened` file, the log, the run and the start are those of the file, and no entry is recorded.
+    `new_judge` makes the judge of the clients; without it they are not judged. Raises `SettingError` for unusable
+    request state keys. `stopped` is the last entry of the engine's work, None before.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Engine:
         self.observer = Observer(self.log, self.run, limits)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
         self.shares = AddressShares(limits)
-        # The state that names a page may take so long to come back.
+        # The state with the id of a page may come back until then.
         keep_s = settings.request_state_ttl_s
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
         self.interactions = Interactions(pages, keep_s, self.clock, new_id)
@@ -121,7 +121,7 @@ class Engine:
         self.stopped: int | None = None
         self._patience = trio.CancelScope()
         self._audited = trio.Event()
-        # Clients of one kind send one URL, so the last few selections, and what they offer, serve nearly every request.
+        # Clients of one kind send one URL, so the latest few selections and offers serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
         self._offer = lru_cache(maxsize=16)(self._make_offer)
         self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
@@ -131,13 +131,13 @@ class Engine:
         keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
         states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
         trips = RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state)
-        # It stands in every result, so it is the short form.
+        # It is in every result, so it is the short form.
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
         self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
         self.judging = None if new_judge is None else new_judge(self)
 
     def header(self, catalogue: str | None = None) -> Header:
-        """The header of the log; `catalogue` is the version of the rules that it is judged by."""
+        """The header of the log; `catalogue` is the version of the rules that judge it."""
         if self.opened is not None:
             return self.opened.log.header
         settings = ndjson.settings_for_rules(self.settings)
@@ -153,22 +153,22 @@ class Engine:
         return self._offer(selection, revision)
 
     def _make_offer(self, selection: str, revision: str) -> Offer:
-        # The same names in another order offer the same, and so are the same selection.
+        # Names in another order are the same selection.
         names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
         return Offer(self._select(selection), names, revision, self.settings.page_size, self.hosted)
 
     def selection(self, asked: str | None) -> str:
-        """The selection that a client has asked for, else the server's own. Raises `UnknownSelectionError`."""
+        """The client's selection, or the server's own for None. Raises `UnknownSelectionError`."""
         selection = self.settings.tools if asked is None else asked
         self._select(selection)
         return selection
 
     def check_selection(self, selection: str) -> None:
-        """Raise `UnknownSelectionError` for a selection that names what does not exist."""
+        """Raise `UnknownSelectionError` for a selection with an unknown name."""
         self._select(selection)
 
     def usage(self) -> Usage:
-        """How much there is at this moment. To be called where the engine runs."""
+        """The present numbers of sessions, calls, tasks and so on. Called in the engine's thread."""
         return Usage(
             sessions=sum(1 for _ in self.sessions),
             legacy_calls=sum(len(session.calls) for session in self.sessions) + len(self.streams.running),
@@ -181,22 +181,22 @@ class Engine:
 
     def _announce_hosted(self) -> None:
         for session in self.sessions:
-            # A session without a stream is not told, and the log neither: hosts that come and go would fill it.
+            # Without a GET stream the change is not recorded either: unstable hosts would fill the log.
             if session.offer.has_hosts and session.standalone is not None:
                 announce(session, "tools", session.recorder)
         self.modern.listeners.publish_hosted()
 
     def _end_owner(self, session: str, cause: Cause, why: str, by: Recorder | None) -> None:
         self.tasks.end_owner(session, cause, why, by)
-        # At shutdown each stream has its end, which its reader has yet to take.
+        # At shutdown each stream ends with a last message, and its reader still has to take it.
         if cause is not Cause.SHUTDOWN:
             self.streams.end_owner(session)
 
     def initialize(self, request: Request, selection: str, context: RequestContext) -> tuple[Session, Json]:
-        """Open a session, to which the context is bound then, and give the `InitializeResult`.
+        """Open a session, bind the context to it, and return the `InitializeResult`.
 
-        Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection`: 503 when no further
-        session can be had, 429 when none can by this client address.
+        Raises `McpError` for invalid parameters, `UnknownSelectionError`, and `Rejection`: 503 if the server has no
+        further session, 429 if this client address has its full share.
         """
         try:
             params = cast("InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
@@ -220,15 +220,15 @@ class Engine:
         return session, shape_result("initialize", revision, result)
 
     def refuse_while_draining(self, messages: Sequence[Message] | None = None, id: RequestId | None = None) -> None:
-        """Raise `Rejection` for new requests, or without messages for a new stream, while the server drains.
+        """Raise `Rejection` while the server drains: for new requests, or for a new stream (`messages` is None).
 
-        Notifications and answers still reach the work that runs. `id` is that of the message, where it can be echoed.
+        Notifications and answers still reach running work. `id` is that of the message, if it can be echoed.
         """
         if self.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
             raise shutting_down(id)
 
     def read_modern(self, head: HttpHead | None, request: Request, selection: str) -> tuple[Inbound, Offer]:
-        """Judge a modern request, and find what its selection offers; `head` is None where there is none.
+        """Judge a modern request, and find the offer of its selection; `head` is None on a pipe.
 
         Raises `Rejection`, and `UnknownSelectionError`.
         """
@@ -239,11 +239,11 @@ class Engine:
         return inbound, offer
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run sessions, tasks and what follows the log until cancelled.
+        """Run sessions, tasks and the followers of the log until cancelled.
 
         Raises `AuditFileError` for an audit file that cannot be used.
         """
-        # Around the rest, so that it still writes what becomes of calls that are cancelled with the engine.
+        # Outside the other services, so that it still writes calls that are cancelled with the engine.
         async with trio.open_nursery() as around:
             try:
                 await around.start(self._keep_audit)
@@ -252,9 +252,9 @@ class Engine:
                 self.audit.finish()
 
     async def finish_audit(self) -> None:
-        """Have the audit write what there is, and wait for that; nothing is written afterwards.
+        """Have the audit write its rest, and wait for that; it writes no more afterwards.
 
-        For an end that does not wait for all work: `serve` does this itself when the last work is over.
+        For an end that does not wait for all work. `serve` does the same itself after the last work.
         """
         self.audit.finish()
         await self._audited.wait()
@@ -281,8 +281,8 @@ class Engine:
     async def drain(self) -> None:
         """Refuse new work, let running work finish for the grace period, then cancel it and end every stream.
 
-        Returns when the work is over, or has had its time to clean up, and every stream has been told to end; `serve`
-        joins the sessions that end them. Work that was cancelled answers that the server shuts down.
+        Returns when the work is over, or its time to clean up has passed, and each stream has its last message; `serve`
+        joins the sessions. Cancelled work is answered with the error that the server shuts down.
         """
         self.draining = True
         self.log.append(ServerState("draining"))
@@ -291,9 +291,9 @@ class Engine:
                 with trio.move_on_after(self.settings.grace_s):
                     await self._wait_idle()
             finally:
-                # Also where the wait is cut short, so that nobody takes this for a client's going.
+                # Also after an interrupted wait, so that the cause is the shutdown and not a disconnect.
                 self._stop_work()
-            # A handler may shield its cleanup; the server's end does not depend on its good manners.
+            # A handler may shield its cleanup; the server ends without waiting longer for it.
             with trio.move_on_after(_CLEANUP_S):
                 await self._wait_idle()
         if self._patience.cancelled_caught:
@@ -303,13 +303,13 @@ class Engine:
             call.give_up()
         for session in self.sessions:
             session.end(Cause.SHUTDOWN, "shutdown")
-        # Last, so that they still hear what became of the tasks.
+        # Last, so that subscriptions still get the final states of the tasks.
         self.modern.listeners.end_all()
         self.stopped = self.log.append(ServerState("stopped"))
         self.drained.set()
 
     def hurry(self) -> None:
-        """Make `drain`, now or later, skip the waiting: it still refuses, cancels and ends everything."""
+        """Make `drain`, now or later, skip its waits: it still refuses, cancels and ends everything."""
         self._patience.cancel()
 
     def _stop_work(self) -> None:
@@ -320,13 +320,13 @@ class Engine:
                 self.tasks.cancel(task, Cause.SHUTDOWN, "The task was cancelled: the server is shutting down.")
 
     def _running(self) -> list[CallScope]:
-        # The reader of a stream reads on until the last message of its call is there.
+        # `stream/resume` ends by itself, after the last message of the call of its stream.
         calls = [call for session in self.sessions for call in session.calls.values()]
         held = [call for call in calls if call.method != "stream/resume"]
         return held + self.streams.running
 
     async def _wait_idle(self) -> None:
-        # One after the other is enough: while the engine drains, nothing new begins.
+        # In sequence, since no new work begins while the engine drains.
         for session in self.sessions:
             await session.wait_quiet()
         await self.modern.wait_quiet()

@@ -1,7 +1,7 @@
-"""Pages of this server that a person opens and confirms: the out-of-band half of URL mode elicitation.
+"""Pages of this server that a person opens and confirms: the page of a URL mode elicitation.
 
 2025-11-25 and 2026-07-28 client/elicitation: `accept` "indicates that the user has consented to the interaction. It
-does not mean that the interaction is complete." So the server keeps which of its pages have been confirmed.
+does not mean that the interaction is complete." So the server records which of its pages are confirmed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .shares import Limit
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationPage:
-    """A page that waits to be confirmed; `named` are the members with which a revision names it beside its url."""
+    """A page to confirm; `named` are the members beside its url in a request of its revision."""
 
     id: str
     url: str
@@ -33,9 +33,9 @@ class _Made(NamedTuple):
 
 
 class Interactions:
-    """The pages of one engine, as many as `limit` allows, that wait to be confirmed or can still be asked about.
+    """The pages of one engine, at most as many as `limit` allows, until they are forgotten.
 
-    A page is forgotten `keep_s` seconds after it was made; until then nobody else's page can push it out.
+    A page is forgotten `keep_s` seconds after its making. Until then no other page can replace it.
     """
 
     def __init__(self, limit: Limit, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:
@@ -43,19 +43,19 @@ class Interactions:
         self._keep_s = keep_s
         self._clock = clock
         self._new_id = new_id
-        # In the order of their making, so the first is the first to be forgotten.
+        # In the order of their making, so the first is forgotten first.
         self._made: dict[str, _Made] = {}
         self._confirmed: dict[str, trio.Event] = {}
 
     def page(self, id: str, origin: str, **named: str) -> ConfirmationPage:
-        """The page of an id, as a client that reached this server under `origin` can reach it."""
+        """The page with an id, under the `origin` at which the client reached this server."""
         return ConfirmationPage(id, f"{origin}/interaction/{id}", named)
 
     def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
-        """A new page, for the call of `recorder`: its unguessable id.
+        """Make a page for the call of `recorder`; returns its id, which cannot be guessed.
 
-        Raises `ToolFailureError` without an origin, as nobody could reach it, and `LimitError` when there are as many
-        as there may be, or as many of this `holder`.
+        Raises `ToolFailureError` without an origin, as no person could reach the page, and `LimitError` if the server
+        has its most pages, or this `holder` its share.
         """
         if not origin:
             why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
@@ -67,12 +67,12 @@ class Interactions:
         return id
 
     def is_open(self, id: str) -> bool:
-        """Whether the page exists and waits to be confirmed."""
+        """True if the page exists and is not confirmed."""
         self._forget()
         return id in self._confirmed and not self._confirmed[id].is_set()
 
     def confirm(self, id: str) -> bool:
-        """A person has confirmed the page. False: there is no such page; to repeat it changes nothing."""
+        """Confirm the page for a person. Returns False if there is no such page; to repeat it changes nothing."""
         self._forget()
         if id not in self._confirmed:
             return False
@@ -80,7 +80,7 @@ class Interactions:
         return True
 
     async def wait_confirmed(self, id: str, timeout_s: float) -> bool:
-        """Wait for the confirmation. False: it did not come within so many seconds, or while the page was kept."""
+        """Wait for the confirmation. Returns False if it did not come within `timeout_s`, or the page was dropped."""
         self._forget()
         confirmed = self._confirmed.get(id)
         if confirmed is None:

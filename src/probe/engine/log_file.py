@@ -1,7 +1,7 @@
-"""The event log of a server as a file that grows with it: one file for each life of a server, in a folder.
+"""The event log of a server as a file that grows with it: one file for each run of a server, in a folder.
 
-The file is what `GET /api/events.ndjson` gives. A thread writes it, a tenth of a second behind the log at most; a
-server that is killed leaves a file without its last line, so a reader knows.
+The file has the content of `GET /api/events.ndjson`. A thread writes it, at most a tenth of a second behind the log.
+The file of a killed server lacks the last line, so a reader knows that it is not complete.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ logger = logging.getLogger(__name__)
 
 
 class LogFileError(Exception):
-    """The file of a log cannot be made; the message says why."""
+    """The file of a log cannot be made; the message has the reason."""
 
 
 @asynccontextmanager
 async def log_kept(engine: WatchedEngine, folder: Path | None) -> AsyncIterator[None]:
-    """Keep the log of an engine in `FOLDER/RUN.ndjson` for as long as the block; nowhere without a folder.
+    """Keep the log of an engine in `FOLDER/RUN.ndjson` for the time of the block; without a folder, do nothing.
 
-    Leaving the block writes the rest and the last line. Owns the file. A disk that is full ends the file, and nothing
-    else. Raises `LogFileError`.
+    The end of the block writes the rest and the last line. Owns the file. A full disk ends the file, and only that.
+    Raises `LogFileError`.
     """
     if folder is None:
         yield
@@ -57,7 +57,7 @@ def _new(folder: Path, name: str) -> BinaryIO:
 
 
 class _Keeper:
-    """The entries that were taken from the log and are not in the file yet."""
+    """The entries of the log that are not yet in the file."""
 
     def __init__(self, engine: WatchedEngine, file: BinaryIO) -> None:
         self._log = engine.log
@@ -73,7 +73,7 @@ class _Keeper:
         self._lines.append(ndjson.line(Gap(first, last)))
 
     async def _write(self) -> None:
-        # A thread that was cancelled half-way would leave half of a line behind.
+        # To the end: a thread that was left behind might write half of a line.
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(self._put)
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -86,12 +86,12 @@ class _Keeper:
             self._file.writelines(lines)
             self._file.flush()
         except OSError as error:
-            # Lines are missing from now on. No last line follows, so that the file does not look like a whole log.
+            # Lines are missing from now on. Without the last line, the file does not look like a whole log.
             self._broken = True
             logger.error("the event log cannot be written to %s any more: %s", self._file.name, error)  # noqa: TRY400
 
     def finish(self) -> None:
-        """Write what is left, and the last line; blocks for as long as the file does."""
+        """Write the rest and the last line; blocks until that is done."""
         self.follower.catch_up()
         self._lines.append(ndjson.line(End(self._log.last)))
         self._put()

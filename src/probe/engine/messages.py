@@ -24,7 +24,7 @@ class Received(NamedTuple):
 
 
 def goes_on(body: bytes) -> bool:
-    """Whether the body of a request is a cancellation, or may be: what runs is stopped before more is begun."""
+    """True if the body of a request is a cancellation, or may be: running work is stopped before more is begun."""
     return b'"notifications/cancelled"' in body
 
 
@@ -35,10 +35,10 @@ def record_received(
     limits: Limits,
     question: Callable[[RequestId], Recorder | None] | None = None,
 ) -> list[Recorder]:
-    """Record what was read, before it is judged; returns the recorder of each message, whose cause is its entry.
+    """Record received messages before they are judged. Returns the recorder of each, with its entry as cause.
 
-    Each message of a batch is one fact, with its own id; a batch too large to be one is kept as it came. `question`
-    finds the recorder of the open request that an answer with an id is for: the answer is about the same call.
+    Each message of a batch is recorded alone, with its own id; a batch above `max_batch` is recorded whole. `question`
+    finds the recorder of the open request for the id of an answer: the answer is about the same call.
     """
     if not isinstance(value, list) or not 0 < len(value) <= limits.max_batch:
         return [_record(recorder, value, body, None, question)]
@@ -61,7 +61,7 @@ def _record(
 
 
 def read_message(value: Any, limits: Limits) -> Message:
-    """One message. Raises `Rejection` for a value that is none, or whose id is too long to keep."""
+    """One message. Raises `Rejection` for a malformed one, and for a too long id."""
     most = limits.max_id_length
     try:
         message = classify(value)
@@ -73,7 +73,7 @@ def read_message(value: Any, limits: Limits) -> Message:
 
 
 def read_batch(batch: Sequence[Any], revision: str, limits: Limits, recorder: Recorder) -> list[Message]:
-    """The messages of a batch of a session, whose recorder this is. Raises `Rejection`."""
+    """The messages of a batch of a session; `recorder` is that of its first one. Raises `Rejection`."""
     if revision != V2025_03_26:
         why = f"revision {revision} has no batches, send one message at a time"
     elif not batch:
@@ -89,7 +89,7 @@ def read_batch(batch: Sequence[Any], revision: str, limits: Limits, recorder: Re
 
 
 def read_initialize(value: Any, size: int, limits: Limits) -> Request | None:
-    """The `initialize` request that a value of `size` bytes is; None for anything else, well formed or not.
+    """The `initialize` request in a value of `size` bytes; None for any other value, well formed or not.
 
     Raises `Rejection`.
     """
@@ -103,13 +103,13 @@ def read_initialize(value: Any, size: int, limits: Limits) -> Request | None:
 
 
 def refused_message(received: Sequence[Received], rejection: Rejection) -> Recorder:
-    """The recorder of the message that a rejection is about; the first where it names none."""
+    """The recorder of the rejected message; the first if the rejection has no id."""
     named = (context.recorder for message, context in received if getattr(message, "id", None) == rejection.id)
     return next(named, received[0].context.recorder)
 
 
 def check_token(request: Request, meta: RequestMeta, limits: Limits) -> None:
-    """Raise `Rejection` for a modern request whose progress token is too long to keep."""
+    """Raise `Rejection` for a modern request with a too long progress token."""
     token, most = meta.progress_token, limits.max_id_length
     if token is not None and id_length(token) > most:
         why = f"Invalid params: params._meta.progressToken is longer than {most} characters (max_id_length)"
@@ -117,14 +117,15 @@ def check_token(request: Request, meta: RequestMeta, limits: Limits) -> None:
 
 
 def read_id(value: Any, limits: Limits) -> RequestId | None:
-    """The id in a value that may be no message at all, if it is one that can be echoed.
+    """The id in a value, even a malformed message, if it can be echoed.
 
-    That of an answer is this server's own: echoed, it would look like the answer to another request of the client.
+    The id of an answer is this server's own. If it were echoed, it would look like the answer to a request of the
+    client.
     """
     id = value.get("id") if isinstance(value, dict) and "method" in value else None
     return _short(id, limits.max_id_length) if is_id(id) else None
 
 
 def _short(id: RequestId | None, most: int) -> RequestId | None:
-    """An id that can be kept and echoed; None for one that is too long."""
+    """An id that can be kept and echoed; None for a too long one."""
     return id if id is not None and id_length(id) <= most else None

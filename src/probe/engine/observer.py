@@ -1,4 +1,4 @@
-"""Follows the event log, so that the views and the tables are there when somebody looks."""
+"""Follows the event log, so that views and tables are ready for readers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class EntryFollower(Protocol):
 class Observer:
     """The views and the tables of one engine's log.
 
-    `views`, `records` and `tables` have every entry of the log at the moment in which they are asked for. One that is
-    kept grows whenever the observer takes entries, and `catch_up` has it take those that are there.
+    `views`, `records` and `tables` first take all entries of the log. A kept one grows whenever the observer takes
+    entries; `catch_up` takes the entries up to the present end.
     """
 
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
@@ -46,16 +46,16 @@ class Observer:
         await self._log_follower.serve(task_status=task_status)
 
     async def reach(self, seq: int) -> None:
-        """Take the entries up to this one, which is there; others run meanwhile."""
+        """Take the entries up to this one, which exists; other tasks run in between."""
         await self._log_follower.reach(seq)
 
     def catch_up(self) -> None:
-        """Take the entries up to the end of the log at once. Not to be called by a follower that is being told."""
+        """Take the entries up to the end of the log at once. A follower must not call it."""
         self._log_follower.catch_up()
 
     @property
     def views(self) -> Views:
-        """What the log shows."""
+        """The views of the log."""
         self.catch_up()
         return self._views
 
@@ -65,18 +65,18 @@ class Observer:
         return self.views.calls
 
     def call(self, name: str) -> Call | None:
-        """A call that is kept, with the entries that belong to it."""
+        """The kept call with this name, and the entries about it."""
         return self.views.call(name)
 
     @property
     def tables(self) -> Tables:
-        """The tables that the dashboard shows."""
+        """The tables for the dashboard."""
         self.catch_up()
         return self._tables
 
     @property
     def missed(self) -> int:
-        """The number of entries that were pushed out of the log before they were taken, or could not be taken."""
+        """The number of entries that were lost: the log dropped them before they were taken, or they failed."""
         return self._log_follower.missed_entries
 
     def follow(self, follower: EntryFollower) -> None:

@@ -1,8 +1,7 @@
-"""The engine as others see it: those who watch what happens in it, and those who bring it the messages of clients.
+"""The engine for its users: pages that watch it, and endpoints that bring it the messages of clients.
 
-An engine is made of all its parts, and a module that depends on its class depends on each of them. A page needs the log
-and what is read from it, an endpoint the fronts of the two eras; what they need stands here, and `cli/app.py` gives
-them the engine.
+A module that imports the engine's class depends on all its parts. But a page needs only the log and its views, and an
+endpoint only the fronts of the two eras. Their needs are protocols here; `cli/app.py` gives them the engine.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-# Nothing here runs, so nothing is loaded for it.
+# This module has only types, so it loads no module at run time.
 if TYPE_CHECKING:
     import trio
 
@@ -48,10 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much there is in an engine at one moment.
+    """The amounts in an engine at one moment.
 
-    The calls of an era are its requests that wait or work, without subscriptions and without tasks. `tasks` are those
-    that are kept, by status. The bytes are those of draft streams.
+    The calls of an era are its requests that wait or work, without subscriptions and tasks. `tasks` are the kept tasks
+    by status. The bytes are those of draft streams.
     """
 
     sessions: int
@@ -64,26 +63,26 @@ class Usage:
 
 
 class LiveJudge(Protocol):
-    """The judge of a log that may go on."""
+    """The judge of a log that may grow."""
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Follow the log until cancelled."""
 
     async def report(self, name: str | None = None) -> Judgement:
-        """The report up to now about everybody, or about the subjects of a name."""
+        """The report up to now about all subjects, or about those with a name."""
 
     async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
-        """The same subjects one by one, each as it is when it is asked for, once all that is there has been read."""
+        """Return the subjects of `report` one by one, each in its present state, with all entries up to now judged."""
 
     def frame(self) -> Judgement:
         """The report up to now without its subjects."""
 
     async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
-        """Whether a rule has a verdict on anybody, or on a subject of a name."""
+        """True if a rule has a verdict on any subject, or on one with a name."""
 
 
 class AuditOfCalls(Protocol):
-    """The audit, as far as questions for calls need it."""
+    """The audit for queries about calls."""
 
     calls: CallStore
 
@@ -93,10 +92,10 @@ class AuditOfCalls(Protocol):
 
 
 class WatchedEngine(Protocol):
-    """An engine for pages, the feed, telemetry, and copies of its log: they read, and its work does not notice.
+    """An engine for pages, the feed, telemetry, and copies of its log. They read, without an effect on its work.
 
-    `run` names this life of the server, which began at `started_at`, in seconds since 1970. `opened` is the file that
-    is shown in place of a log that grows. `stopped` is the last entry of its work, once it is there.
+    `run` is the id of this life of the server; it began at `started_at`, in seconds since 1970. `opened` is the file
+    that is shown in place of a growing log. `stopped` is the last entry of its work, None before.
     """
 
     settings: Settings
@@ -121,46 +120,46 @@ class WatchedEngine(Protocol):
         """The audit of calls."""
 
     def header(self, catalogue: str | None = None) -> Header:
-        """The header of the log; `catalogue` is the version of the rules that it is judged by."""
+        """The header of the log; `catalogue` is the version of the rules that judge it."""
 
     def offer(self, selection: str, revision: str) -> Offer:
         """The offer of a selection to a revision. Raises `UnknownSelectionError`."""
 
     def usage(self) -> Usage:
-        """How much there is at this moment. To be called where the engine runs."""
+        """The present numbers of sessions, calls, tasks and so on. Called in the engine's thread."""
 
 
 class LegacyFront(Protocol):
     """The front of the legacy era for endpoints and pipes."""
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
-        """The recorder of the server's request that an answer with this id is for, if that is open."""
+        """The recorder of the server's open request with this id; None if there is none."""
 
     def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
-        """Take the messages of one exchange, which reads their answers. Never waits. Raises `Rejection`."""
+        """Take the messages of one exchange; `reading` reads their answers. Never waits. Raises `Rejection`."""
 
     def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
-        """A client's messages in `value` are refused because of `why`: the questions that they answer fail."""
+        """The messages in `value` are refused because of `why`: the questions that they answer fail."""
 
     def listening(self, session: Session) -> None:
         """The client has opened a GET stream, or a connection that carries everything."""
 
     def disconnected(self, session: Session) -> None:
-        """The connection of a session is gone that carried everything: its draft streams go on without it."""
+        """The connection of a session has closed; its draft streams go on without it."""
 
 
 class ModernFront(Protocol):
     """The front of the modern era for endpoints and pipes."""
 
     def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> ModernAnswer:
-        """Take one request. Never waits. Raises `Rejection` when there is no room for it."""
+        """Take one request. Never waits. Raises `Rejection` if there is no room for it."""
 
     def notified(self, message: Notification, context: RequestContext, in_flight: InFlight | None) -> None:
-        """Take one notification. `in_flight` are the requests on its connection; None over HTTP, which has none."""
+        """Take one notification. `in_flight` are the requests on its connection; None over HTTP."""
 
 
 class ServedEngine(Protocol):
-    """An engine for endpoints and pipes, which bring it messages, and for tool hosts.
+    """An engine for endpoints and pipes, and for tool hosts.
 
     While it is `draining` it takes no new work; `drained` is set when the work is over.
     """
@@ -185,23 +184,23 @@ class ServedEngine(Protocol):
         """The front of the modern era."""
 
     def selection(self, asked: str | None) -> str:
-        """The selection that a client has asked for, else the server's own. Raises `UnknownSelectionError`."""
+        """The client's selection, or the server's own for None. Raises `UnknownSelectionError`."""
 
     def initialize(self, request: Request, selection: str, context: RequestContext) -> tuple[Session, Json]:
-        """Open a session, and give the `InitializeResult`.
+        """Open a session, and return the `InitializeResult`.
 
-        Raises `McpError`, `UnknownSelectionError`, and `Rejection` when no further session can be had.
+        Raises `McpError`, `UnknownSelectionError`, and `Rejection` if there can be no further session.
         """
 
     def read_modern(self, head: HttpHead | None, request: Request, selection: str) -> tuple[Inbound, Offer]:
-        """Judge a modern request, and find what its selection offers; `head` is None where there is none.
+        """Judge a modern request, and find the offer of its selection; `head` is None on a pipe.
 
         Raises `Rejection`, and `UnknownSelectionError`.
         """
 
     def refuse_while_draining(self, messages: Sequence[Message] | None = None, id: RequestId | None = None) -> None:
-        """Raise `Rejection` for new requests, or without messages for a new stream, while the server drains."""
+        """Raise `Rejection` while the server drains: for new requests, or for a new stream (`messages` is None)."""
 
 
 class WholeEngine(WatchedEngine, ServedEngine, Protocol):
-    """An engine for the paths of a server, which are both: its endpoints, and the pages about it."""
+    """An engine for the paths of a server, both for its endpoints and for the pages about it."""

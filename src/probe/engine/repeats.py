@@ -1,6 +1,6 @@
-"""Requests that come twice: the same bytes with the same id, as a gateway sends them whose connection broke.
+"""Requests that come twice: the same bytes with the same id, such as from a gateway after a broken connection.
 
-Two workers of one program can send the same, too, so nobody is blamed for it.
+Two workers of one program may send the same bytes too, so a repeat is not recorded as misuse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .calls.request_context import RequestContext
 
 _Key: TypeAlias = tuple[str | None, str | None, RequestId]
 
-# Of all clients together: what was repeated comes within seconds.
+# For all clients together; a repeat comes within seconds.
 _MOST: Final = 4096
 _SOON_S: Final = 10.0
 
@@ -28,19 +28,19 @@ class Repeats:
         self._latest: Newest[_Key, int] = Newest(_MOST)
 
     def note(self, request: Request, context: RequestContext, *, in_flight: bool = False) -> bool:
-        """Take one request; whether it is one that came before, which is recorded then, with both exchanges.
+        """Take one request. If it repeats an earlier one, record both exchanges and return True.
 
-        Its sender need not know: so it is no misuse of the client's. The same bytes on the connection of the first are
-        the client's own doing, unless the first is still `in_flight`.
+        It is not recorded as misuse, since the client may not know of it. The same bytes on the connection of the first
+        request count as the client's own, unless the first is still `in_flight`.
         """
         again = context.recorder.cause
         if again is None or context.transport != "http":
             return False
-        # Programs of one name at one address share the session of a modern client, and `?client=` tells them apart.
+        # Programs with the same name and address share a modern client's session; `?client=` distinguishes them.
         key = (context.recorder.context.session, context.recorder.context.label, request.id)
         first = self._latest.get(key)
         if not in_flight:
-            # The one that is in flight stays the first, whatever else has its id.
+            # The request in flight stays the first, even if others have its id.
             self._latest.store(key, again)
         if first is None:
             return False
@@ -59,6 +59,6 @@ def _are_same(before: Entry, now: Entry) -> bool:
 
 
 def _is_other(before: Entry, now: Entry) -> bool:
-    """Whether they came on two connections, soon after one another."""
+    """True if the two came on different connections, soon after each other."""
     connections = {entry.context.connection for entry in (before, now)} - {None}
     return len(connections) == 2 and now.mono - before.mono <= _SOON_S

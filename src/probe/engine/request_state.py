@@ -1,15 +1,16 @@
-"""`requestState`: what a multi-round-trip request remembers between its rounds, kept by the client, sealed by us.
+"""`requestState`: the sealed state of a multi-round-trip request, which the client keeps between rounds.
 
 2026-07-28 basic/patterns/mrtr: servers "MUST treat requestState as an attacker-controlled input", "MUST protect its
 integrity (e.g. HMAC or AEAD)", and "SHOULD include … a short expiry" and "an identifier for the originating request".
 
 A token is URL-safe Base64 of
 
-    4 bytes   which key       so that keys can be rotated: the first of the ring seals, any of them opens
+    4 bytes   which key       for the rotation of keys: the first of the list seals, any of them opens
     12 bytes  nonce
-    the rest  AES-256-GCM     of payload and expiry; the binding to the request is associated data, not sent at all
+    the rest  AES-256-GCM     of payload and expiry; the binding to the request is associated data and is not sent
 
-A sealed state can be used again until it expires: nothing here promises that it is used once only.
+For example, a client moves the state of one call into another call: the binding differs, and the state does not open. A
+sealed state can be used again until it expires: single use is not promised.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from ..wire.jsonrpc import Json
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
-"""The size of nonces that AES-GCM is made for. Random ones do not meet before some 2**32 tokens of one key."""
+"""The nonce size of AES-GCM. Random ones are unlikely to repeat before some 2**32 tokens of one key."""
 
 _ID_BYTES = 4
 _TAG_BYTES = 16
 
 
 class RequestStates:
-    """Seals and opens states. `keys` are of 32 bytes, at least one; `new_nonce` gives 12 fresh random bytes."""
+    """Seals and opens states. There is at least one of `keys`, of 32 bytes; `new_nonce` returns 12 random bytes."""
 
     def __init__(self, keys: Sequence[bytes], new_nonce: Callable[[], bytes]) -> None:
         self._ring = [(_key_id(key), key) for key in keys]
@@ -51,7 +52,8 @@ class RequestStates:
     def open(self, token: str, *, binding: Json, now: float) -> Json:
         """The payload of a token.
 
-        Raises `McpError` -32602, always with the same words: a client that tries tokens must not learn how far one got.
+        Raises `McpError` -32602, always with the same words: from these a client must not learn how far a forged token
+        got.
         """
         for content in self._opened(_decoded(token), _canonical(binding)):
             payload, expires_at = json.loads(content)
@@ -74,9 +76,9 @@ class RequestStates:
 
 
 def keys_from(setting: str) -> list[bytes]:
-    """The keys of a setting: 64 hexadecimal digits each, comma separated, the sealing one first; none when it is empty.
+    """The keys of a setting: 64 hexadecimal digits each, comma separated, the sealing one first; or none.
 
-    Raises `SettingError`, which does not repeat what was given.
+    Raises `SettingError`, without the value of the setting.
     """
     texts = [text.strip() for text in setting.split(",") if text.strip()]
     for number, text in enumerate(texts, 1):
@@ -90,7 +92,7 @@ def _key_id(key: bytes) -> bytes:
 
 
 def _cipher(key: bytes) -> Any:
-    # Loading OpenSSL takes longer than the rest of the start, and only multi-round-trip requests need it.
+    # To load OpenSSL takes longer than the rest of the start, and only multi-round-trip requests need it.
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(key)
@@ -101,7 +103,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def _decoded(token: str) -> bytes:
-    """The bytes of a token; none for one that is too short, or spelled as `seal` would not: no two texts open alike."""
+    """The bytes of a token; empty for a too short one, and for a spelling that `seal` never makes."""
     try:
         raw = urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
     except (Base64Error, UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""Byte budgets that all HTTP exchanges share: incomplete request bodies, and responses that no client has read."""
+"""Byte budgets of all HTTP exchanges: incomplete request bodies, and responses that wait for their clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RETRY_S = 5
 
 
 class _Room:
-    """The `bytes` of one limit that all exchanges of an endpoint share."""
+    """The bytes of one limit for all exchanges of an endpoint."""
 
     def __init__(self, limit: str, what: str, most: int, shares: AddressShares) -> None:
         self.bytes = 0
@@ -25,15 +25,15 @@ class _Room:
         self._shares = shares
 
     def take(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
-        """Count so many bytes more of something that has `held` and said to be `declared` bytes large.
+        """Count `size` bytes more, of a body or response that has `held` and declared `declared` bytes.
 
-        Raises `Rejection` when there is no room: 503 for all together, 429 for this `holder`.
+        Raises `Rejection` if there is no room: 503 for all together, 429 for this `holder`.
         """
         if not has_bytes(self._most, self.bytes, size, held, declared):
             recorder.append(LimitReached(self._limit, self._most))
             only = "" if self.bytes + size > self._most else ", and the last eighth of it is for small ones"
             raise busy(f"Too many {self._what}: the limit {self._limit} is {self._most}{only}", _RETRY_S)
-        # One thing may be larger than a share, also when it comes in parts.
+        # A single body may be larger than a share, also if it comes in parts.
         if self._shares.held(self._limit, holder) > held:
             self._check_share(holder, recorder, size)
         self._shares.take(self._limit, holder, size)
@@ -46,13 +46,13 @@ class _Room:
             raise full.rejection() from None
 
     def give_back(self, holder: str | None, size: int) -> None:
-        """Count so many bytes less."""
+        """Count `size` bytes less."""
         self._shares.give_back(self._limit, holder, size)
         self.bytes -= size
 
 
 class Unsent(_Room):
-    """The bytes of responses that no socket has taken yet."""
+    """The bytes of responses that wait for their sockets."""
 
     def __init__(self, shares: AddressShares) -> None:
         most = shares.total("max_unsent_bytes")
@@ -66,7 +66,7 @@ class Arriving(_Room):
         super().__init__("max_incoming_bytes", "requests are on their way", most, shares)
 
     def look(self, holder: str | None, recorder: Recorder, size: int) -> None:
-        """Whether a body of this size, which has come whole, had room. Raises `Rejection` where it had none."""
+        """Check that there was room for a body of this size, which came in one piece. Raises `Rejection`."""
         if holder is None and has_bytes(self._most, self.bytes, size):
             return
         self.take(holder, recorder, size)
@@ -74,9 +74,9 @@ class Arriving(_Room):
 
     @contextmanager
     def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:
-        """Count one body while it is read: the value is called with the size of each part, before that is kept.
+        """Count one body while it is read: the block calls the value with the size of each part before it keeps it.
 
-        It raises `Rejection` where a part has no room.
+        The value raises `Rejection` if there is no room for a part.
         """
         held = 0
 

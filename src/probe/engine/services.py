@@ -17,10 +17,10 @@ from .shares import AddressShares, PipedBytes
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The log, the clock, the settings, and what all clients of one engine share.
+    """The log, the clock, the settings, and all that the clients of one engine share.
 
-    `new_id` gives unguessable ids of visible ASCII characters, `exchanges` the numbers of exchanges. `piped` are the
-    bytes that wait on connections which carry everything, `unsent` those of HTTP responses.
+    `new_id` returns ids that cannot be guessed, of visible ASCII characters; `exchanges` returns the numbers of
+    exchanges. `piped` counts unsent bytes on pipes, `unsent` those of HTTP responses.
     """
 
     log: EventLog

@@ -4,9 +4,12 @@
       Session.run                   one nursery per session; ends when the session has ended
         one call, one subscription  started from the session's inbox
 
-An HTTP handler never starts work in a session's nursery: it puts a job into the inbox, and the session starts it. So
-work survives the connection that asked for it (2025-11-25 basic/transports: "Disconnection SHOULD NOT be interpreted
-as the client cancelling its request") and has an owner that joins it.
+An HTTP handler never starts work in its own nursery. It puts a job into the session's inbox, and the session starts it.
+So work survives the connection of its request (2025-11-25 basic/transports: "Disconnection SHOULD NOT be interpreted as
+the client cancelling its request") and has an owner that joins it.
+
+For example, a POST with `tools/call` breaks after 1 s: the exchange ends, the call runs on in the session's nursery,
+and its messages stay on its stream, where a GET with `Last-Event-ID` resumes them.
 """
 
 from __future__ import annotations
@@ -42,25 +45,25 @@ from .streams.stream import Stream
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
-# Sessions last: it takes some time before one of them ends.
+# A session goes on for long, so an earlier retry would find no free place either.
 _RETRY_S = 60
 
-# A session remembers so many strings, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
-# that counts takes one run. Beyond it a second use is not noticed.
+# A session remembers this many strings, and this many runs of numbers: at most 100 kB of ids in ASCII. A client with
+# consecutive ids takes one run. Beyond the bound a second use is not noticed.
 _MOST_USED_IDS = 250
-# Two megabytes of the digests and labels of ended sessions.
+# Two megabytes of digests and labels of ended sessions.
 _MOST_ENDED = 10_000
 
 OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
-"""Ends the session of a label: with the cause, why, and the recorder of the request that asks for it, if any."""
+"""Ends the session with a label: the arguments are the cause, the reason, and the recorder of its request or None."""
 
 
 class Session:
-    """One client's session: its machine, its streams, its calls in flight, and what the client told about itself.
+    """One client's session: its machine, its streams, its calls in flight, and the client's declarations.
 
-    `context` is that of its `initialize`, `recorder` that of facts which no message brings about. With `streams` the
-    client asked for draft streams; `secret` is what it got to prove that they are its own, `proofs` the digests of the
-    secrets that it has proved to have. `finished` are its latest calls that are over.
+    `context` is that of its `initialize`; `recorder` is for facts without a message as cause. With `streams` the client
+    declared draft streams; `secret` is what the client got as proof of ownership, and `proofs` are the digests of the
+    secrets that it has shown. `finished` are its latest finished calls.
     """
 
     def __init__(
@@ -102,12 +105,12 @@ class Session:
         self._quiet = trio.lowlevel.ParkingLot()
         self._streams: dict[str, Stream] = {}
         self._finished: deque[Stream] = deque()
-        # At least what they keep: what has ended does not grow, and may be let go of without anybody telling.
+        # An upper bound: an ended stream does not grow, but may be evicted without a call here.
         self._finished_bytes = 0
         self._room = room
         self._stream_count = 0
         self._reader_came = trio.lowlevel.ParkingLot()
-        # Every job belongs to a request in flight, to a ticker or to the ping; each of them has its own limit.
+        # Each job belongs to a request in flight, to a ticker or to the ping, and each of these has a limit.
         capacity = 2 * settings.limits.max_in_flight + settings.limits.max_subscriptions
         self._inbox, self._jobs = trio.open_memory_channel[Job](capacity)
         self._ended = trio.Event()
@@ -121,7 +124,7 @@ class Session:
 
     @property
     def piped(self) -> bool:
-        """Whether the session lives on one connection, and as long as that: nothing of it can be asked for again."""
+        """True if the session belongs to one connection and ends with it, so that no stream can be resumed."""
         return self.transport != "http"
 
     def next_stream_label(self) -> str:
@@ -130,7 +133,7 @@ class Session:
         return f"p{self._stream_count}"
 
     def open_stream(self, request: Recorder) -> Stream:
-        """A new stream for the answers to one exchange, of which this request is the first that waits."""
+        """A new stream for the answers to one exchange; `request` is the first request that waits."""
         limits = self._settings.limits
         stream = Stream(self.next_stream_label(), "response", request, limits, resumable=not self.piped)
         self._own(stream)
@@ -139,27 +142,27 @@ class Session:
     def _own(self, stream: Stream) -> None:
         self._streams[stream.id] = stream
         if not self.piped:
-            # A pipe has bounds of its own for what waits in it.
+            # A pipe bounds its unsent bytes itself.
             self._room.add(stream, self.holder or self.label)
 
     def keep(self, stream: Stream) -> None:
-        """A stream of another owner can be read here too, and keeps the session alive until `drop`."""
+        """Make a stream of another owner readable here; it keeps the session alive until `drop`."""
         if not self.piped:
             self._streams[stream.id] = stream
             self.machine.hold()
 
     def drop(self, stream: Stream) -> None:
-        """Forget a stream that is gone."""
+        """Remove a stream."""
         if self._streams.pop(stream.id, None) is not None:
             self.machine.release(self._clock.now())
 
     def open_standalone(self, request: Recorder) -> Stream:
-        """A new stream for messages that belong to no request, for one GET, or for a whole connection.
+        """A new stream for messages without a request, for one GET, or for a whole connection.
 
         `request` is the recorder of the GET, or of the `initialize` on the connection.
 
         2025-11-25 basic/transports, Multiple Connections: "The client MAY remain connected to multiple SSE streams
-        simultaneously", so a further GET takes nothing from the one before it.
+        simultaneously", so a further GET leaves the earlier ones as they are.
         """
         self._standalone_count += 1
         label, limits = f"g{self._standalone_count}", self._settings.limits
@@ -178,13 +181,13 @@ class Session:
 
     @property
     def standalone(self) -> Stream | None:
-        """The stream for messages that belong to no request: the newest GET stream that is read, else the newest."""
+        """The stream for messages without a request: the newest GET stream with a reader, else the newest."""
         newest_first = list(reversed(self._standalone))
         read = [stream for stream in newest_first if stream.reader is not None]
         return next(iter(read or newest_first), None)
 
     def end_stream(self, stream: Stream) -> None:
-        """Nothing more on this stream; it can be resumed until time or the bounds forget it."""
+        """End a stream; it can be resumed until its time has passed or the bounds drop it."""
         stream.end(self._clock.now())
         if not stream.resumable:
             del self._streams[stream.id]
@@ -194,7 +197,7 @@ class Session:
         self.forget_streams()
 
     def forget_streams(self) -> None:
-        """Forget finished streams that are too old, or the oldest beyond the bounds; a present reader goes on."""
+        """Drop finished streams that are too old, or the oldest beyond the bounds; a present reader goes on."""
         limits = self._settings.limits
         oldest = self._clock.now() - self._settings.stream_retention_s
         if self._finished_bytes > limits.replay_bytes_per_session:
@@ -210,18 +213,18 @@ class Session:
             self._room.remove(stream)
 
     def find_stream(self, id: str) -> Stream | None:
-        """A stream that can be read or resumed."""
+        """The stream with this id if it can be read or resumed, else None."""
         self.forget_streams()
         return self._streams.get(id)
 
     def had_stream(self, id: str) -> bool:
-        """Whether a stream of this id ever existed."""
+        """True if a stream with this id ever existed."""
         counts = {"p": self._stream_count, "g": self._standalone_count}
         number = id[1:] if id[1:].isdecimal() and len(id) < 12 else "0"
         return 0 < int(number) <= counts.get(id[:1], 0)
 
     def call_over(self, id: RequestId) -> None:
-        """A request that ran in this session's nursery has ended."""
+        """A request in this session's nursery has ended."""
         self.finished.add(id, self.calls.pop(id).recorder)
         self.machine.finish(id)
         self.machine.touch(self._clock.now())
@@ -233,21 +236,21 @@ class Session:
             await self._quiet.park()
 
     def reader_attached(self) -> None:
-        """A connection began to read one of the streams; wakes the tasks that wait for a reader."""
+        """A connection began to read one of the streams: wake the tasks that wait for a reader."""
         self._reader_came.unpark_all()
 
     async def wait_reader(self) -> None:
-        """Wait until a connection begins to read some stream."""
+        """Wait until a connection begins to read a stream."""
         await self._reader_came.park()
 
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
-        """Record what the client should not have done, where no one message did it."""
+        """Record a fault of the client that no single message caused."""
         self.recorder.append(ClientMisuse(what, clause, detail))
 
     def end(self, cause: Cause, why: str, by: Recorder | None = None) -> None:
-        """End the session: further requests find nothing, its calls and tasks are cancelled, its streams end.
+        """End the session: further requests do not find it, its calls and tasks are cancelled, its streams end.
 
-        `by` is the recorder of the DELETE that asks for it, if one does. Harmless when repeated.
+        `by` is the recorder of the DELETE, if there is one. Harmless when repeated.
         """
         if self.machine.closed:
             return
@@ -264,7 +267,7 @@ class Session:
     async def run(self) -> None:
         """Start jobs until the session has ended, then wait for them and end its streams. Owned by `SessionService`.
 
-        A job that never ends by itself runs in a scope that `end` cancels: a subscription's, or the ping's.
+        A job that never ends by itself, such as a ticker or the ping, runs in a scope that `end` cancels.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -277,14 +280,14 @@ class Session:
                 self._room.remove(stream)
 
     async def _watch_time(self) -> None:
-        """End the session when it has been idle for too long; forget streams whose time to be resumed is over."""
+        """End the session after its idle time; drop streams after their time for a resume."""
         pause_s = min(self._settings.session_idle_s, self._settings.stream_retention_s)
         while not self._ended.is_set():
             now, deadline = self._clock.now(), self.machine.deadline
             if deadline is not None and deadline <= now:
                 self.end(Cause.SESSION_END, "idle")
             self.forget_streams()
-            # Touching a session is far more frequent than expiring it, so its deadline is looked at, not followed.
+            # The deadline moves with each message, so it is checked when it passes and not followed.
             with trio.move_on_at(now + pause_s if deadline is None else min(deadline, now + pause_s)):
                 await self._ended.wait()
 
@@ -300,20 +303,20 @@ class SessionService:
         self._room = ReplayRoom(services.limits.max_replay_bytes)
         self._on_end = on_end
         self._sessions: dict[str, Session] = {}
-        # An id is a secret, its digest is none.
+        # Keyed by digest, since the id is a secret.
         self._ended: Newest[bytes, str] = Newest(_MOST_ENDED)
         self._count = 0
-        # A job waits here only until the service's next turn, so the bound is the number of sessions there may be.
+        # A job waits here until the service's next turn, so the bound is the largest number of sessions.
         self._inbox, self._jobs = trio.open_memory_channel[Session](services.limits.max_sessions)
 
     def open(
         self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any], context: RequestContext
     ) -> Session:
-        """A new session with an unguessable id.
+        """A new session with an id that cannot be guessed.
 
-        The recorder of `context`, which is that of its `initialize`, is then bound to the session. Raises `LimitError`
-        when there are as many as there may be, or as many of this address. The `initialize` of a client may be
-        large and the session long, so only the parts that are read again are kept, as text.
+        The recorder of `context`, which is that of its `initialize`, is bound to the session. Raises `LimitError` if
+        the server has its most sessions, or this address its share. A client's `initialize` may be large and its
+        session long, so only the parts that are read again are kept, as text.
         """
         limits = self._settings.limits
         self._limit.acquire(context.holder, context.recorder)
@@ -339,17 +342,17 @@ class SessionService:
         return session
 
     def next_label(self) -> str:
-        """A label that no session has had."""
+        """The label of a new session, such as `s12`."""
         self._count += 1
         return f"s{self._count}"
 
     def find(self, id: str) -> Session | None:
-        """A session that has not ended."""
+        """The session with this id; None if it has ended."""
         session = self._sessions.get(id)
         return None if session is None or session.machine.closed else session
 
     def label(self, id: str) -> str | None:
-        """The label of the session with this id, also when it has ended, of the newest 10,000; None for no such id."""
+        """The label of the session with this id, among the present and the 10,000 newest ended ones, or None."""
         session = self._sessions.get(id)
         return self._ended.get(_digest(id)) if session is None else session.label
 
@@ -358,7 +361,7 @@ class SessionService:
         return (session for session in list(self._sessions.values()) if not session.machine.closed)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the sessions until cancelled; each is forgotten by the task that ran it."""
+        """Run the sessions until cancelled; each is removed by the task that ran it."""
         async with trio.open_nursery() as nursery:
             task_status.started()
             async for session in self._jobs:

@@ -1,7 +1,8 @@
-"""Limits that all clients share, and the share of them that one client address may hold (`address_share`).
+"""Limits that all clients share, and the largest share of them for one client address (`address_share`).
 
-The code that gives something out acquires a place, and releases it when it is over. A refusal is recorded, and says
-whether all places are taken or those of this address: the one is HTTP 503, the other 429, and both are JSON-RPC errors.
+The code that hands out something acquires a place, and releases it afterwards. A refusal is recorded. It has HTTP
+status 503 if all places are taken, and 429 if only those of this address are; both are JSON-RPC errors. For example,
+with a limit of 1,000 sessions and an `address_share` of 0.25, one address gets 429 at its 251st session.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class LimitError(McpError):
 
 
 class AddressLimitError(LimitError):
-    """An address holds as much of a limit as one may; others are served."""
+    """An address has its full share of a limit; other addresses may still have room."""
 
     def __init__(self, limit: str, most: int) -> None:
         super().__init__(f"Too many from this address: its share of {limit} is {most} (address_share)")
@@ -45,32 +46,32 @@ class AddressLimitError(LimitError):
 
 
 class AddressShares(Shares):
-    """The shares of one engine, by the names of the limits they are parts of."""
+    """The shares of one engine, by the names of their limits."""
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(limits.address_share)
         self._limits = limits
 
     def total(self, limit: str) -> int:
-        """The amount of a limit that all clients together may hold."""
+        """The amount of a limit for all clients together."""
         return int(getattr(self._limits, limit))
 
     def share(self, limit: str) -> int:
-        """The amount of a limit that one address may hold."""
+        """The amount of a limit for one address."""
         return self.most(self.total(limit))
 
     def check(self, limit: str, holder: str | None, recorder: Recorder, amount: int = 1) -> None:
-        """Raise `AddressLimitError`, and record it, when an address holds its share already."""
+        """Raise `AddressLimitError`, and record it, if an address has its full share."""
         if not self.has_room(limit, holder, self.total(limit), amount):
             recorder.append(LimitReached(f"address_share:{limit}", self.share(limit)))
             raise AddressLimitError(limit, self.share(limit))
 
 
 class Limit:
-    """The places of one limit. `most` is how many there are, `held` how many are taken.
+    """The places of one limit: `most` in all, of which `held` are taken.
 
-    `why` is the message of a refusal, in which `{name}` and `{most}` stand for those. A holder is a client address;
-    None stands for one that has all of the limit as its share. No method waits.
+    `why` is the message of a refusal, with `{name}` and `{most}` as placeholders. A holder is a client address; None
+    has the whole limit as its share. No method waits.
     """
 
     def __init__(self, name: str, why: str, shares: AddressShares, *, retry_s: int = _RETRY_S) -> None:
@@ -82,18 +83,18 @@ class Limit:
         self._retry_s = retry_s
 
     def full(self, recorder: Recorder) -> LimitError:
-        """Record that all places are taken; returns the error that says so."""
+        """Record that all places are taken; returns the error for it."""
         recorder.append(LimitReached(self.name, self.most))
         return LimitError(self._why, self._retry_s)
 
     def check(self, holder: str | None, recorder: Recorder) -> None:
-        """Raise `LimitError`, and record it, when no place is free, or none for this holder."""
+        """Raise `LimitError`, and record it, if no place is free, or none for this holder."""
         if self.held >= self.most:
             raise self.full(recorder)
         self._shares.check(self.name, holder, recorder)
 
     def take(self, holder: str | None) -> None:
-        """Take a place, which the caller has checked for in the same step."""
+        """Take a place. The caller has checked for it in the same step."""
         self.held += 1
         self._shares.take(self.name, holder)
 
@@ -118,7 +119,7 @@ class Limit:
 
 
 class PipedBytes:
-    """The bytes that wait on all connections that carry everything, counted in `max_unsent_bytes`."""
+    """The unsent bytes of all connections that carry everything, counted in `max_unsent_bytes`."""
 
     def __init__(self, shares: AddressShares) -> None:
         self.bytes = 0
@@ -126,11 +127,11 @@ class PipedBytes:
         self._most = shares.total(_UNSENT)
 
     def count(self, holder: str | None, before: int, now: int) -> None:
-        """Count so many bytes of a connection in place of those before."""
+        """Count `now` bytes of a connection in place of `before`."""
         self.bytes += now - before
         self._shares.take(_UNSENT, holder, now)
         self._shares.give_back(_UNSENT, holder, before)
 
     def too_many(self, holder: str | None, first: int) -> bool:
-        """Whether all clients or one address have too many. `first` is the size of a message that may have any."""
+        """True if all clients or one address have too many. `first` is the size of a message that may always wait."""
         return self.bytes > self._most or self._shares.held(_UNSENT, holder) - first > self._shares.share(_UNSENT)

@@ -4,8 +4,19 @@
       _live(task)         one trio task per MCP task, from its creation until its `ttl` has passed
         calls.run         the work, in its own nursery and scope
 
-The status is changed by `_move` alone, always before anybody is told. The two eras tell it differently, and call
-different endings a failure, so each task carries the `announce` and the `ending` of its era.
+A task has three ends, in this order for a normal task. Its *status* is final (`completed`, `failed` or `cancelled`).
+Its *work* has ended, and the call is settled. It is *removed*, after its `ttl`, with its session, or at shutdown. For
+example, `tasks/cancel` makes the status `cancelled` at once; the work may clean up for 2 s more; the task can be found
+until its `ttl`. And a task with a `ttl` of 60 s that still works then: the scope ends the work, the removal makes it
+`cancelled`.
+
+    created ──► working ◄──► input_required         `ask` and `answered` count the open questions
+                   │ the outcome, by `plan.ending`
+                   ▼
+            completed, failed ──► removed            cancelled: from each state before, by `cancel` or the removal
+
+Only `_move` changes the status, before any client gets it. The two eras send it in different forms, and have different
+rules for `failed`, so each task has the `announce` and the `ending` of its era (`TaskPlan`).
 """
 
 from __future__ import annotations
@@ -32,9 +43,9 @@ from .shares import Limit, LimitError
 class TaskPlan:
     """The plan of a call that becomes a task.
 
-    `owner` is the session it belongs to, or its era where there are none; `holder` is the client address whose share
-    it takes. `announce` sends a change of status to the client, with the recorder of that; `ending` is what an outcome
-    makes of the task in its era. `message` is its first status message.
+    `owner` is its session, or its era if that has no sessions; `holder` is the client address for its share of limits.
+    `announce` sends a change of status to the client, with the recorder of that. `ending` is the step that an outcome
+    makes in this era. `message` is its first status message.
     """
 
     owner: str
@@ -70,7 +81,7 @@ class Task:
 
     @property
     def owner(self) -> str:
-        """The session it belongs to, or its era."""
+        """Its session, or its era."""
         return self.plan.owner
 
     @property
@@ -80,7 +91,7 @@ class Task:
 
     @property
     def ttl_ms(self) -> int:
-        """How long it is kept, in milliseconds from its creation."""
+        """The time from its creation to its removal, in milliseconds."""
         return self.plan.ttl_ms
 
     def ring(self) -> None:
@@ -115,11 +126,11 @@ class TaskService:
         self.new_id = services.new_id
         self._tasks: dict[str, Task] = {}
         self._count = 0
-        # A job waits here only until the service's next turn, so the bound is the number of tasks there may be.
+        # A job waits here until the service's next turn, so the bound is the largest number of tasks.
         self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](services.limits.max_tasks)
 
     def check_room(self, owner: str | None, context: RequestContext) -> None:
-        """Raises `LimitError` when the session `owner`, the server, or the client's address has all it may."""
+        """Raise `LimitError` if the session `owner`, the server, or the client's address has its most tasks."""
         most = self._settings.limits.max_tasks_per_session
         if sum(task.owner == owner for task in self._tasks.values()) >= most:
             context.recorder.append(LimitReached("max_tasks_per_session", most))
@@ -136,7 +147,7 @@ class TaskService:
         return max(1000, min(wanted, settings.task_ttl_max_ms))
 
     def create(self, call: CallScope, plan: TaskPlan) -> Task:
-        """Store a task, durably before anybody hears of it, and have its work started."""
+        """Store a task before any client gets its id, and have its work started."""
         id = call.task or ""
         self._count += 1
         machine = TaskMachine(self._clock.wall(), plan.message)
@@ -153,7 +164,7 @@ class TaskService:
         return task
 
     def find(self, id: str, owner: str) -> Task | None:
-        """A task of this owner that has not been removed."""
+        """The task with this id and owner; None if there is none, or it was removed."""
         task = self._tasks.get(id)
         return task if task is not None and task.owner == owner else None
 
@@ -166,20 +177,20 @@ class TaskService:
         return list(self._tasks.values())
 
     def note(self, task: Task, message: str) -> None:
-        """A new status message; nothing in a state that has no place for one."""
+        """Set a new status message, in states that have one."""
         if task.machine.allows(Input.NOTE):
             self._move(task, Input.NOTE, message)
 
     def ask(self, task: Task, message: str, questions: int = 1) -> None:
-        """More questions wait for the client: the task is `input_required`."""
+        """Add open questions to the client: the task is `input_required`."""
         task.asking += questions
         if task.machine.allows(Input.ASK):
             self._move(task, Input.ASK, message)
 
     def answered(self, task: Task, questions: int = 1, by: Recorder | None = None) -> None:
-        """Count so many questions less, answered by the message `by` or withdrawn: at zero the task works again.
+        """Count `questions` less, answered by the message `by` or withdrawn: at zero the task works again.
 
-        Not where its work is being stopped.
+        The status stays if its work is being stopped.
         """
         task.asking -= questions
         task.ring()
@@ -202,7 +213,7 @@ class TaskService:
         task.call.cancel(cause, message, by)
 
     def end_owner(self, owner: str, cause: Cause, why: str, by: Recorder | None = None) -> None:
-        """The owner has gone: its tasks are cancelled and forgotten."""
+        """The owner has ended: cancel and remove its tasks."""
         for task in self.of(owner):
             if not task.machine.terminal:
                 self.cancel(task, cause, f"The task was cancelled: {why}", by)
@@ -224,7 +235,7 @@ class TaskService:
         task.call.scope.deadline = expires
         try:
             with task.life:
-                # The scope of the work ends it at the ttl; what follows does not wait.
+                # The scope of the work ends it at the ttl; the lines below it do not wait before.
                 outcome = await run(task.call, lambda: work(context), context.pump_progress)
                 self._finish(task, context, outcome)
                 await trio.sleep_until(expires)
@@ -266,7 +277,7 @@ class TaskService:
 
 
 def said(outcome: Outcome) -> str:
-    """The words of an outcome that is no success: the error's, or the first text of the result."""
+    """The words of a failed outcome: the error's, or the first text of the result."""
     if outcome.error is not None:
         return outcome.error.message
     texts = [block["text"] for block in (outcome.result or {}).get("content", ()) if block.get("type") == "text"]

@@ -1,9 +1,16 @@
-"""A timer wakes tasks, and calls functions, at their times: one cancel scope serves all that are due together.
+"""A timer calls functions, and wakes tasks, at their times. One cancel scope serves all alarms.
 
-A sleep of trio's enters a cancel scope of its own. To make, enter, cancel and leave it is most of what trio does for a
-message of a tool that reports at an even pace. A server with thousands of them finds several due in each pass of the
-scheduler. The timer rings its alarms where trio looks at deadlines, so a task wakes in the same pass as from a sleep of
-trio's, or in the one before: the timer looks at the clock again, when trio may have cancelled other scopes.
+A sleep of trio enters a cancel scope of its own. For a tool with reports at an even pace, to make, enter, cancel and
+leave this scope is most of trio's work for a message. A server with thousands of such calls has several due in each
+pass of the scheduler, and one scope serves them all.
+
+    serve     sleeps in a scope with the earliest alarm as deadline
+    at        adds an alarm, and moves the deadline if the alarm is the earliest
+    trio      cancels the scope at the deadline; `come` runs inside this cancellation and calls all due alarms
+
+For example, 300 calls report at 10 per second: trio has one deadline in its table in place of 300, and about 3,000
+reports per second raise no `Cancelled`. A task wakes in the same pass as from a sleep of trio, or in the one before:
+the timer reads the clock again after trio may have cancelled other scopes.
 """
 
 from __future__ import annotations
@@ -18,19 +25,21 @@ from typing import Final, TypeAlias
 import trio
 from trio.lowlevel import Abort
 
-# Alarms that are kept before those that were cancelled are looked for. They are small, and most are cancelled by calls
-# that settle long before their deadline.
+# The number of alarms before cancelled ones are removed. They are small, and most belong to calls that settle long
+# before their deadline.
 _FEW: Final = 1000
 
 MANY: Final = 250
-"""Tasks that sleep at once before they share a scope. Where only one is due at a time, the task that serves the timer
-would wake with each of them, which costs more than the scope."""
+"""The number of sleeping tasks above which they share a scope.
+
+With few tasks, the task of the timer would wake for each of them, which costs more than a scope.
+"""
 
 Ring: TypeAlias = Callable[[], None]
 
 
 class Alarm:
-    """One function that is to be called. `cancel` is harmless when repeated, and after the call."""
+    """One function to call at its time. `cancel` is harmless when repeated, and after the call."""
 
     __slots__ = ("ring",)
 
@@ -38,19 +47,19 @@ class Alarm:
         self.ring: Ring | None = ring
 
     def cancel(self) -> None:
-        """Call it no more, and let go of it."""
+        """Do not call it any more, and drop the reference to it."""
         self.ring = None
 
 
 class Timer:
     """The alarms and the sleeping tasks of one engine. `serve` waits for the earliest alarm.
 
-    With `many` tasks asleep, those that come have an alarm and no scope of their own.
+    With `many` tasks asleep, further ones have an alarm and no scope of their own.
     """
 
     def __init__(self, many: int = MANY) -> None:
-        # A heap. As many alarms as there are calls that sleep or report, and such as were cancelled and have not come:
-        # at most as many as there were alarms when these were last looked for, or `_FEW`.
+        # A heap of alarms: those of calls that sleep or report, and cancelled ones that are not yet due. Of the latter
+        # there are at most as many as alarms at the last removal, or `_FEW`.
         self._alarms: list[tuple[float, int, Alarm]] = []
         self._numbers = count()
         self._prune_at = _FEW
@@ -59,14 +68,14 @@ class Timer:
         self._asleep = 0
 
     def __len__(self) -> int:
-        """The number of alarms that are kept, some of which may have been cancelled."""
+        """The number of alarms, with cancelled ones that are not removed yet."""
         return len(self._alarms)
 
     def at(self, when: float, ring: Ring) -> Alarm | None:
-        """Have `ring` called when trio's clock is at `when`. None where nothing serves the timer; then it never is.
+        """Have `ring` called when trio's clock is at `when`. Returns None, and never calls it, if `serve` does not run.
 
-        It is called while trio looks at deadlines: it may change deadlines and reschedule tasks, and must not raise.
-        When the timer ends it is called too early.
+        It is called while trio processes deadlines: it may change deadlines and reschedule tasks, and must not raise.
+        At the end of the timer, all are called early.
         """
         scope = self._scope
         if scope is None:
@@ -80,10 +89,10 @@ class Timer:
         return alarm
 
     async def sleep_until(self, deadline: float) -> None:
-        """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also where it has passed already.
+        """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also if it has passed already.
 
-        In `trio.sleep_until` the deadline raises a `Cancelled`, which is made, raised and caught there with each
-        message of a tool that reports at an even pace. Here the deadline wakes the task, and raises nothing.
+        The deadline wakes the task. In `trio.sleep_until` it raises a `Cancelled` instead, which is caught there: with
+        a tool that reports at an even pace, once for each message.
         """
         task = trio.lowlevel.current_task()
         shared = self._asleep >= self._many
@@ -97,16 +106,16 @@ class Timer:
                     return Abort.SUCCEEDED
 
                 await trio.lowlevel.wait_task_rescheduled(leave)
-            # Before its time the alarm rings where nothing serves the timer any more.
+            # The alarm rings early if the timer ends.
             if alarm is None or trio.current_time() < deadline:
                 await _wake_at(deadline, task)
         finally:
             self._asleep -= 1
-        # A cancellation that came at the same time, or before.
+        # A cancellation that came before, or in the same pass.
         await trio.lowlevel.checkpoint_if_cancelled()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Ring alarms until cancelled."""
+        """Call alarms at their times until cancelled."""
         task = trio.lowlevel.current_task()
 
         def come(_raise_cancel: object) -> Abort:
@@ -129,7 +138,7 @@ class Timer:
             self._ring_due(inf)
 
     def _ring_due(self, now: float) -> None:
-        # A ring may set another alarm, and so begin another heap.
+        # A called function may add an alarm, and so replace the list.
         while self._alarms and self._alarms[0][0] <= now:
             alarm = heappop(self._alarms)[2]
             ring, alarm.ring = alarm.ring, None
@@ -143,8 +152,6 @@ class Timer:
 
 
 async def _wake_at(deadline: float, task: trio.lowlevel.Task) -> None:
-    """Sleep in a scope of its own."""
-
     def wake(_raise_cancel: object) -> Abort:
         if trio.current_time() < deadline:
             # A cancellation from outside.

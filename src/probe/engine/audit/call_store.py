@@ -31,7 +31,6 @@ _T = TypeVar("_T")
 
 # The number of simultaneous queries to the file. Each has a thread and a connection, and a bound on its time. Reading
 # rows takes the interpreter's lock from the protocol, so more threads would only take more of that.
-# rows takes the interpreter from everybody else, and more threads would only take more of it.
 _READERS: Final = 1
 # The digits of the largest number of a call.
 _LONGEST_NUMBER: Final = 19
@@ -114,7 +113,6 @@ class FileCalls:
         self._observer.catch_up()
         # Rows that are written from now on are in both; the present pending ones count as they are in memory. The file
         # is read afterwards, so it has all others.
-        # afterwards, so it has everything else.
         pending, base = self._unwritten.pending(), self._file.base
         fresh = await search(pending, base, wanted, before, limit, max_bytes)
         skip = frozenset(base + record.seq for record in pending)

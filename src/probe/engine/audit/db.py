@@ -237,7 +237,6 @@ def _settle_lost(cursor: sqlite3.Cursor, run: str) -> None:
 def _lost(row: bytes) -> bytes:
     # Before its arguments, a row has no JSON within JSON, so these quotes are not part of a string. The rest is the
     # client's JSON, and stays as it is.
-    # client's, and stays as it is.
     head, name, rest = row.partition(b',"arguments":')
     return encode({**from_json(head + b"}"), "outcome": "lost"})[:-1] + name + rest
 

@@ -28,8 +28,7 @@ MOST_READ: Final = 2000
 _MOST_READ_BYTES: Final = 16 * 1024 * 1024
 _LOOKING_S: Final = 1.0
 # To read rows takes the interpreter's lock, and the protocol's thread would get it every 5 ms only. So after this many
-# bytes the reader sleeps for a moment; this adds a fifth to the time.
-# many bytes it is left alone for a moment, and that takes a fifth of the time.
+# bytes the reader sleeps for a moment; this takes a fifth of the time.
 _TURN_BYTES: Final = 32 * 1024
 _TURN_S: Final = 0.0001
 # Above the number of every call.

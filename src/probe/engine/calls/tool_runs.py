@@ -150,8 +150,8 @@ class ToolRuns:
 
 
 def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) -> float:
-    said = own(arguments) if callable(own) else own
-    return servers if said is None else said
+    seconds = own(arguments) if callable(own) else own
+    return servers if seconds is None else seconds
 
 
 def tool_work(tool: Tool) -> Callable[[CallContext], Awaitable[ToolResult]]:

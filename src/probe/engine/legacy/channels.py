@@ -113,8 +113,8 @@ class _LegacyChannel:
 
         def withdraw(id: RequestId, reason: str) -> None:
             params = {"requestId": id, "reason": reason}
-            told = {**params, "_meta": meta} if meta else params
-            self._emit(stream, notification("notifications/cancelled", told), by_work=False)
+            shown = {**params, "_meta": meta} if meta else params
+            self._emit(stream, notification("notifications/cancelled", shown), by_work=False)
 
         timeout_s = settings.client_request_s if person else settings.client_ping_s
         # On a resumable stream, the answer may come in another session than the question.

@@ -270,7 +270,7 @@ class LegacyRouter:
             self._launch(session, request, context, outcome, response)
             return None
         self._finish(session, request, context)
-        return self._told(session, request, context, outcome)
+        return self._answer_to(session, request, context, outcome)
 
     def _finish(self, session: Session, request: Request, context: RequestContext) -> None:
         session.machine.finish(request.id)
@@ -290,7 +290,7 @@ class LegacyRouter:
         outcome = handled(self._handle, session, request, context)
         if isinstance(outcome, Outcome):
             self._finish(session, request, context)
-            self._tell(stream, self._told(session, request, context, outcome))
+            self._send_on(stream, self._answer_to(session, request, context, outcome))
             self._streams.close(stream)
             return None if stream.machine.lost is None else self._too_large(stream, request, context)
         begun = outcome(stream)
@@ -305,7 +305,7 @@ class LegacyRouter:
         self, stream: ToolStream, session: Session, request: Request, recorder: Recorder, outcome: Outcome
     ) -> None:
         self._streams.call_over(stream)
-        self._tell(stream, _Answer(self._answered(session, request, outcome), recorder))
+        self._send_on(stream, _Answer(self._answered(session, request, outcome), recorder))
 
     def _close_stream(self, stream: ToolStream) -> None:
         self._streams.call_over(stream)
@@ -317,14 +317,14 @@ class LegacyRouter:
         stream.told = True
         return _Answer(error_response(request.id, lost_error(stream.machine.lost).body()), context.recorder)
 
-    def _tell(self, stream: ToolStream, told: _Answer) -> None:
+    def _send_on(self, stream: ToolStream, answer: _Answer) -> None:
         if stream.replay.closed:
-            drop(told.recorder, told.message, "the stream is lost")
+            drop(answer.recorder, answer.message, "the stream is lost")
         else:
             stream.sends_answer()
-            send(told.recorder, stream, told.message)
+            send(answer.recorder, stream, answer.message)
 
-    def _told(self, session: Session, request: Request, context: RequestContext, outcome: Outcome) -> _Answer:
+    def _answer_to(self, session: Session, request: Request, context: RequestContext, outcome: Outcome) -> _Answer:
         return _Answer(self._answered(session, request, outcome), context.recorder)
 
     def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:

@@ -84,11 +84,11 @@ class Methods:
             with scope:
                 while True:
                     await trio.sleep(self._clock.until_tick(every_s))
-                    self._tell_updated(session, resource)
+                    self._send_updated(session, resource)
         finally:
             session.tickers -= 1
 
-    def _tell_updated(self, session: Session, resource: Resource) -> None:
+    def _send_updated(self, session: Session, resource: Resource) -> None:
         message = notification("notifications/resources/updated", {"uri": resource.uri})
         if session.standalone is None:
             drop(session.recorder, message, "the client never opened a GET stream")

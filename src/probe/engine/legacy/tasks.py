@@ -60,8 +60,8 @@ class LegacyTaskMethods:
             work=tool_work(tool),
         )
         task = self.tasks.create(call, plan)
-        said = f"{tool.title} is running as task {task.id}. Its result will follow; you can go on meanwhile."
-        meta = {RELATED_TASK: {"taskId": task.id}, IMMEDIATE_RESPONSE: said}
+        text = f"{tool.title} is running as task {task.id}. Its result will follow; you can go on meanwhile."
+        meta = {RELATED_TASK: {"taskId": task.id}, IMMEDIATE_RESPONSE: text}
         return {"task": self._describe(task), "_meta": meta}
 
     def get(self, session: Session, params: GetTaskRequestParams, context: RequestContext) -> Json:

@@ -109,10 +109,10 @@ class Listeners:
 
         `recorder` is that of the change.
         """
-        told = None
+        shared = None
         for listener in self._interested(change):
-            told = params() if told is None else told
-            self.offer(listener, change, told, recorder)
+            shared = params() if shared is None else shared
+            self.offer(listener, change, shared, recorder)
 
     def publish_list(self, changed: ListKind, selection: str, cause: int | None) -> None:
         """Notify each subscription to this list of this selection; `cause` is the entry of the change."""

@@ -51,7 +51,6 @@ class ModernTaskMethods:
             channel = ModernTaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
             # The extension has no progress notifications, so the token is dropped. Without a token, `CallContext` gives
             # each report to `show_progress` of the channel, which sets the status message.
-            # `CallContext` gives each report to `show_progress` of the channel, which makes it the status message.
             return self._runs.context(call, channel, admitted.arguments, None, admitted.answers)
 
         plan = TaskPlan(

@@ -70,7 +70,6 @@ class Stream:
         self.comments = True
         self._bell = Bell()
         # Wakes the writer of the present reader. Kept here, since a reader with it would be part of a cycle.
-        # would be a cycle.
         self._ring = _ignore_ring
         self._hang_ups = 0
         self._delivered = 0
