@@ -1,1 +1,1 @@
-"""HTTP/2 by hypercorn, with its defects contained."""
+"""HTTP/2 by hypercorn; its defects are contained."""

@@ -1,4 +1,4 @@
-"""The application calls of one HTTP/2 connection, which hypercorn's streams start."""
+"""The application calls of one HTTP/2 connection; hypercorn's streams start them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
 
 
 class AppTasks(TaskGroup):
-    """hypercorn's task group, which its streams use to start application calls; it knows those that run.
+    """hypercorn's task group for application calls; it also counts the running ones.
 
-    The nursery is hypercorn's own member; nothing here but `spawn_app` touches it. `extensions` gives the ASGI
-    extensions of a request by its HTTP/2 stream; `started` counts the calls.
+    The nursery is hypercorn's own member, and only `spawn_app` uses it. `extensions` returns the ASGI extensions of a
+    request from its HTTP/2 stream; `started` counts the calls.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class AppTasks(TaskGroup):
 
     @property
     def running(self) -> int:
-        """The number of application calls that run."""
+        """The number of running application calls."""
         return len(self._inboxes)
 
     async def wait_ended(self) -> None:
@@ -54,7 +54,7 @@ class AppTasks(TaskGroup):
             await self._ended.park()
 
     def cut_off(self, why: str) -> None:
-        """Let the calls that run know why their disconnect is going to come: it is not the peer that leaves."""
+        """Set the reason of the coming disconnect for all running calls; the server causes it, not the peer."""
         for inbox in self._inboxes:
             if not inbox.disconnected:
                 inbox.cut_off = why
@@ -66,9 +66,9 @@ class AppTasks(TaskGroup):
         scope: HypercornScope,
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Inbox:
-        """Start one application call; the result takes what the peer sends to it."""
+        """Start one application call. hypercorn puts the events of the peer into the result."""
         about = cast(Any, scope)
-        # hypercorn passes a method of the stream, and the stream by nothing else.
+        # hypercorn passes a method of the stream, but not the stream.
         stream: RequestStream = cast(Any, send).__self__
         about["extensions"].update(self._extensions(stream.stream_id), **stream.more)
         inbox = Inbox(partial(self._turns.wait_request, about["headers"], message=True))
@@ -87,14 +87,15 @@ class AppTasks(TaskGroup):
                     await app(scope, inbox.receive, response.send)
                 over = True
             finally:
-                # Cancelled, which only the end of the server does. hypercorn would answer 500, as for a defect.
+                # Only the end of the server cancels this. hypercorn would answer 500, as for a defect.
                 if not (over or inbox.disconnected):
                     for message in () if response.begun else _UNAVAILABLE_RESPONSE:
                         await send(message)
         finally:
             inbox.close()
             try:
-                # hypercorn's sign for "the call has ended": answers 500 or ends the stream where the call did not.
+                # None means to hypercorn that the call has ended: it answers 500 or ends the stream, if the call has
+                # not.
                 await send(None)
             finally:
                 self._inboxes.discard(inbox)
@@ -111,7 +112,7 @@ class _Response:
         self._outbox = outbox
 
     async def send(self, message: Message) -> None:
-        """ASGI's `send`. Cancelled, it may have sent a part of a body; then nothing may follow it."""
+        """ASGI's `send`. If cancelled, it may have sent a part of a body; then no more can be sent."""
         self.begun = True
         for piece in _pieces(message):
             await self._pass_on(piece)
@@ -123,16 +124,16 @@ class _Response:
         except PeerGoneError:
             await trio.lowlevel.checkpoint()
             raise
-        # Often nothing waited, not even where there is nobody to send to, and a call that goes on sending would stop
-        # all others. Not after a head, of which there is one: so it leaves together with a body that follows.
+        # The steps above often do not wait, not even if the peer has gone, so an endless sender would block all other
+        # tasks. A head does not wait here, since there is only one: it leaves together with the body behind it.
         if self._outbox.turns == turns and message["type"] != "http.response.start":
             await trio.lowlevel.checkpoint()
 
 
 def _pieces(message: Message) -> Iterator[Message]:
-    """The message, or several of them where its body is large.
+    """Split a message with a large body into several.
 
-    The application holds the rest of a body while a slow peer reads; in one piece the outbox would hold it again.
+    The application holds the rest of the body while a slow peer reads; in one piece the outbox would hold it again.
     """
     body = message.get("body") or b""
     at = 0

@@ -22,12 +22,15 @@ from .app_tasks import AppTasks
 from .protocol import ContainedH2
 
 UNLIMITED = 10**9
-"""hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""
+"""hypercorn's keep-alive limit; at the request that reaches it, hypercorn would end a connection with open streams."""
 
 
 @cache
 def _config() -> Config:
-    """The settings that hypercorn's protocol classes read; all about sockets, workers and timeouts is ours."""
+    """The settings that hypercorn's protocol classes read.
+
+    The listener itself handles sockets, workers and timeouts.
+    """
     config = Config()
     config.accesslog = config.errorlog = None
     config.include_server_header = False
@@ -36,7 +39,7 @@ def _config() -> Config:
 
 
 class Http2Connection:
-    """Begins with the first bytes of its transport; `run` owns every task but the calls, which `AppTasks` owns."""
+    """Begins with the first bytes of its transport. `run` owns all tasks but the calls; `AppTasks` owns those."""
 
     def __init__(self, service: Service, transport: Transport) -> None:
         self._settings = service.settings
@@ -62,27 +65,27 @@ class Http2Connection:
 
     @property
     def ended_by(self) -> str:
-        """`client`, or why the server closed it."""
+        """`client`, or the server's reason for closing it."""
         return self._why_closed or ("client" if self._writer.peer_left.is_set() else "the protocol is done")
 
     @property
     def requests(self) -> int:
-        """How many requests it has carried."""
+        """The number of its requests so far."""
         return self._tasks.started
 
     async def run(self) -> None:
-        """Serve until the peer leaves, the protocol is done with it, or a limit is reached."""
+        """Serve until the peer leaves, the protocol ends the connection, or a limit is reached."""
         try:
             async with self._tasks:
                 await self._run()
         except trio.Cancelled:
             self._why_closed = self._why_closed or "the server closed it"
             raise
-        # All is over. The protocol knows this connection: a cycle, which the collector would find much later.
+        # The protocol refers to this connection: a cycle, which the garbage collector would find much later.
         del self._protocol
 
     async def check(self, now: float) -> None:
-        """Abort a connection whose peer does not read, and end one on which no call has run for too long."""
+        """Abort a connection if its peer does not read, and end one without running calls for too long."""
         if self._writer.is_stuck(now, self._settings.write_timeout_s):
             self._why_closed = self._why_closed or WRITE_TIMEOUT
             self._tasks.cut_off(WRITE_TIMEOUT)
@@ -94,7 +97,7 @@ class Http2Connection:
             self._over.set()
 
     async def abort(self) -> None:
-        """Close the socket, whatever is under way."""
+        """Close the socket at once."""
         self._writer.cut()
 
     async def _run(self) -> None:
@@ -110,7 +113,7 @@ class Http2Connection:
                 self._writer.hurry()
 
     async def _wait_last_words(self) -> None:
-        """At the end of the server the calls are cancelled, too, and their last words come before the protocol's."""
+        """If the server ends, wait for the cancelled calls: their last messages are sent before the protocol's."""
         if trio.current_effective_deadline() == -inf:
             with trio.move_on_after(LAST_WORDS_S, shield=True):
                 await self._tasks.wait_ended()
@@ -124,7 +127,10 @@ class Http2Connection:
             nursery.cancel_scope.cancel()
 
     async def _send(self, event: Event) -> None:
-        """hypercorn's way out. `Updated` is not needed: a connection is idle while no application call runs on it."""
+        """hypercorn's events for the peer.
+
+        `Updated` is ignored: a connection is idle while no application call runs on it.
+        """
         if isinstance(event, RawData):
             await self._outbox.put(event.data)
         elif isinstance(event, Closed):

@@ -7,9 +7,9 @@ _FRAME_HEADER_BYTES = 9
 
 
 class FrameSizes:
-    """Looks at the length of each frame as its header arrives.
+    """Checks the length of each frame when its header arrives.
 
-    h2 checks it when the frame is complete, which for a length of three bytes may be 16 MiB later.
+    h2 checks it when the frame is complete. A length has three bytes, so that may be 16 MiB later.
     """
 
     def __init__(self, limit: int) -> None:
@@ -18,7 +18,7 @@ class FrameSizes:
         self._skip = _PREFACE_BYTES
 
     def acceptable(self, data: bytes) -> bool:
-        """Whether no frame that begins in `data` is too large."""
+        """Whether each frame beginning in `data` has an allowed length."""
         at = 0
         while at < len(data):
             if self._skip:

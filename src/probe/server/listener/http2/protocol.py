@@ -1,7 +1,7 @@
 """hypercorn's HTTP/2 protocol with its defects contained.
 
-hypercorn's own are the work per stream (`HTTPStream`), the sending task and the order of sending; the buffers of bytes,
-the effect of each frame from the peer and the end of a stream are ours.
+The work per stream (`HTTPStream`), the sending task and the order of sending are hypercorn's. The buffers, the
+reactions to the peer's frames and the end of a stream are written here.
 """
 
 from __future__ import annotations
@@ -38,21 +38,23 @@ from .stream_backlog import Unbegun
 from .stream_buffer import BoundedBuffer, StreamStalledError
 
 HARD_HEADERS = 4
-"""A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
+"""A header block beyond this many times `max_header_bytes` ends the connection; a smaller one gets a 431."""
 
 UNBEGUN_S = 0.5
-"""How long requests of a peer that has gone may still begin; then they are forgotten. Else it could leave work here as
-fast as it can connect."""
+"""The time in seconds for unbegun requests of a peer that has gone; later they are dropped.
+
+Otherwise a peer could leave work here as fast as it can connect.
+"""
 
 PARSED_BYTES = 4 * 1024
-"""The bytes that are parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
+"""The bytes parsed at once: some hundred of the smallest frames, so other tasks wait only milliseconds."""
 
 
 class ContainedH2(H2Protocol):
-    """One HTTP/2 connection. Feeding it never waits for the application or the peer.
+    """One HTTP/2 connection. Input never waits for the application or the peer.
 
-    `run` begins the requests in their turn, so that what comes behind them, such as the reset of another one, is heard
-    while they wait; whoever made this starts it and cancels it.
+    `run` begins each request at its turn, so that later frames, such as the reset of another request, are handled while
+    requests wait. The owner of this object starts `run` and cancels it.
     """
 
     def __init__(
@@ -67,9 +69,9 @@ class ContainedH2(H2Protocol):
         super().__init__(*args)
         limits = settings.limits
         self.lingers = False
-        """Whether the peer may still be sending when we close: closing at once would destroy our GOAWAY on its way."""
+        """Whether the peer may still be sending at our close; closing at once would destroy our GOAWAY on its way."""
         self.violation: ErrorCodes | None = None
-        """The error code of RFC 9113 with which the peer's frames were refused, if they were."""
+        """The error code of RFC 9113 if the peer's frames were refused; else None."""
         self._tasks = tasks
         self._turns = turns
         self._known = known
@@ -77,27 +79,27 @@ class ContainedH2(H2Protocol):
         self._limits = limits
         self._stall_s = settings.write_timeout_s
         self._receiving: set[int] = set()
-        # The bytes that bodies still lack of their content-length, by stream.
+        # The missing bytes of bodies with a content-length, by stream.
         self._missing: dict[int, int] = {}
         self._unbegun = Unbegun()
         self._begun = 0
-        # So many parts of bodies wait for the peer.
+        # The number of parts of bodies waiting for the peer.
         self._pushing = 0
         self._frames = FrameSizes(self.config.h2_max_inbound_frame_size)
-        # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
+        # A cancelled stream keeps its place until its application call has ended. Until then a new stream is refused.
         self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
 
     async def initiate(self, headers: Any = None, settings: bytes | None = None) -> None:
-        """Announce our settings and start the sending task."""
+        """Send our settings and start the sending task."""
         limits = self._limits
         self.connection.local_settings = _announced(limits.max_streams_per_connection, limits.max_header_bytes)
         await super().initiate(headers, settings)
-        # h2 ends the connection of a peer that opens one stream too many; here that stream is refused instead.
+        # h2 ends the connection of a peer with one stream too many; here only this stream is refused.
         self.connection.local_settings = _announced(2**31 - 1, limits.max_header_bytes)
         self.connection.decoder.max_header_list_size = HARD_HEADERS * limits.max_header_bytes
 
     async def run(self) -> None:
-        """Begin the requests, each in its turn; until cancelled."""
+        """Begin the requests, each at its turn, until cancelled."""
         while True:
             request = await self._unbegun.first()
             await self._turns.wait_request(request.headers)
@@ -107,33 +109,33 @@ class ContainedH2(H2Protocol):
             self._flush_now()
 
     async def begun(self) -> None:
-        """Wait until what was read before the peer left has begun, or for `UNBEGUN_S`: then it is forgotten."""
+        """Wait until the requests of a peer that has gone have begun; after `UNBEGUN_S` the rest is dropped."""
         with trio.move_on_after(UNBEGUN_S):
             await self._unbegun.begun()
 
     @property
     def full(self) -> bool:
-        """Whether the answers to what was read (acknowledgements, resets) do not fit into the outbox."""
+        """Whether the outbox has no room for more answers to the peer's frames, such as acknowledgements."""
         return len(self._outbox) > HIGH_WATER + CONTROL_ROOM
 
     async def readable(self) -> None:
-        """Wait until they fit."""
+        """Wait for this room."""
         await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
 
     def goodbye(self) -> None:
-        """Say which streams were begun: a GOAWAY, unless one was sent. Clients may ask again for later ones."""
+        """Send a GOAWAY with the last stream that was begun, unless one was sent. Clients may repeat later requests."""
         with suppress(ProtocolError):
             self.connection.close_connection(last_stream_id=self._begun)
         self._flush_now()
 
     def check(self, now: float) -> None:
-        """Find the streams to which the peer has granted no window for too long; that is no reason to cut all off."""
+        """Find the streams without a window for too long. They are reset; the connection goes on."""
         for buffer in self.stream_buffers.values():
             if isinstance(buffer, BoundedBuffer):
                 buffer.check(now)
 
     async def handle(self, event: Event) -> None:
-        """Take bytes and act on them, or learn that the connection is over."""
+        """Take bytes and act on them, or take the end of the connection."""
         if not isinstance(event, RawData):
             self._unbegun.clear()
             await super().handle(event)
@@ -142,7 +144,7 @@ class ContainedH2(H2Protocol):
             return
         for start in range(0, len(event.data), PARSED_BYTES):
             if start:
-                # A peer that says so much at once lets others go in between.
+                # Other clients get their turn between two parts of a long input.
                 await self._turns.wait_read()
             await self._unbegun.room()
             if not self.closed:
@@ -159,7 +161,7 @@ class ContainedH2(H2Protocol):
             await self._react(received)
 
     async def _violated(self, error: ProtocolError) -> None:
-        # h2 may have prepared a GOAWAY of its own, which names neither this code nor the last request that began.
+        # h2 may have prepared a GOAWAY of its own, with neither this code nor the last begun request.
         self.violation = _connection_error(error)
         self.connection.clear_outbound_data_buffer()
         self.connection.close_connection(self.violation, last_stream_id=self._begun)
@@ -184,7 +186,7 @@ class ContainedH2(H2Protocol):
     async def _requested(self, event: events.RequestReceived) -> None:
         head = self._head_of(event)
         if self._tasks.running >= self._limits.max_streams_per_connection:
-            # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.
+            # Running calls are counted, not open streams: a peer that opens and resets at once fills no queue.
             self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
         elif isinstance(head, int):
             self._refuse(event.stream_id, head, still_sending=event.stream_ended is None)
@@ -200,7 +202,7 @@ class ContainedH2(H2Protocol):
         self._reset(stream_id, ErrorCodes.PROTOCOL_ERROR)
 
     def _head_of(self, event: events.RequestReceived) -> RequestHead | int:
-        """The head of a request, or the status with which it is refused."""
+        """The head of a request, or the status of its refusal."""
         fields = tuple(event.headers)
         known = self._known.find(fields)
         if known is not None:
@@ -217,13 +219,13 @@ class ContainedH2(H2Protocol):
             headers=filter_pseudo_headers(event.headers),
             keeps_alive=True,
         )
-        # RFC 7541 section 7.1.3: such a field is sent so to protect it; it does not stay in a table of ours either.
+        # RFC 7541 section 7.1.3: a client marks a field as never indexed to protect it, so it is not kept here either.
         if not any(isinstance(field, NeverIndexedHeaderTuple) for field in fields):
             self._known.keep(fields, size, head)
         return head
 
     def _refuse(self, stream_id: int, status: int, *, still_sending: bool) -> None:
-        # The peer may have reset the stream in the same breath.
+        # The peer may have reset the stream just before.
         with suppress(ProtocolError):
             self.connection.send_headers(stream_id, [(b":status", b"%d" % status)], end_stream=True)
         if still_sending:
@@ -240,7 +242,7 @@ class ContainedH2(H2Protocol):
         if length := _content_length(head):
             self._missing[stream_id] = length
         self.stream_buffers[stream_id] = BoundedBuffer(self._stall_s)
-        # A copy of the headers: the head may come again.
+        # A copy of the headers, since the head is used again.
         about = (head.http_version, head.method, head.target)
         await stream.handle(Request(stream_id, [*head.headers], *about, self.connection_state))
         if isinstance(stream.app_put, Inbox):
@@ -249,7 +251,7 @@ class ContainedH2(H2Protocol):
     async def _received(self, event: events.DataReceived) -> None:
         stream = self.streams.get(event.stream_id)
         if stream is None or not event.data:
-            # Data for a call that has ended: hypercorn looks the stream up and dies. Its window is given back.
+            # Data for a call that has ended: hypercorn would raise `KeyError` for the stream. Its window is given back.
             self._taken(event.stream_id, event.flow_controlled_length)
         else:
             self._taken(event.stream_id, event.flow_controlled_length - len(event.data))
@@ -258,7 +260,7 @@ class ContainedH2(H2Protocol):
             await stream.handle(Body(event.stream_id, event.data))
 
     def _taken(self, stream_id: int, size: int) -> None:
-        # An application that does not read stops its peer by flow control, not by stopping our reader.
+        # Flow control stops the peer if the application does not read; our reader goes on.
         if size and not self.closed:
             with suppress(ProtocolError):
                 self.connection.acknowledge_received_data(size, stream_id)
@@ -268,7 +270,7 @@ class ContainedH2(H2Protocol):
         self._receiving.discard(event.stream_id)
         stream = self.streams.get(event.stream_id)
         if self._missing.pop(event.stream_id, 0):
-            # h2 notices that where the last frame is DATA, and not where it is HEADERS.
+            # h2 notices that if the last frame is DATA, but not if it is HEADERS.
             await self._close_stream(event.stream_id)
             self._malformed(event.stream_id)
         elif stream is not None:
@@ -286,10 +288,10 @@ class ContainedH2(H2Protocol):
             await self._window_updated(None)
 
     async def _terminated(self, _event: events.ConnectionTerminated) -> None:
-        # h2 sends nothing more after the peer's GOAWAY, so the streams that are open cannot be finished.
+        # h2 sends no more after the peer's GOAWAY, so open streams cannot be finished.
         await self.send(Closed())
 
-    # Of the class, because a table of bound methods would be a cycle.
+    # A member of the class, because a table of bound methods would be a cycle.
     _REACTIONS: ClassVar[Mapping[type[events.Event], Callable[[ContainedH2, Any], Awaitable[None]]]] = {
         events.RequestReceived: _requested,
         events.DataReceived: _received,
@@ -303,10 +305,10 @@ class ContainedH2(H2Protocol):
     # -- what the application causes
 
     async def stream_send(self, event: StreamEvent) -> None:
-        """hypercorn's way out for a response.
+        """hypercorn's stream calls this with each part of a response.
 
-        Returns for a body when the socket has taken it, and raises `PeerGoneError` when it will not; never raises for
-        anything else.
+        For a body it returns when the socket has taken it, and raises `PeerGoneError` if it cannot. For other events it
+        never raises.
         """
         if isinstance(event, Body):
             await self._send_body(event)
@@ -337,9 +339,9 @@ class ContainedH2(H2Protocol):
         await self._outbox.delivered()
 
     def _send_at_once(self, body: Body, buffer: BoundedBuffer) -> bool:
-        """Send a part for which there is room and window, while nothing else waits for them; whether it was sent.
+        """Send a part at once if it fits into outbox and window and no other part waits; whether it was sent.
 
-        So a response that is ready leaves in one write with its head and its end, and passes through no other task.
+        So a complete response leaves in one write with its head and its end, without another task.
         """
         window = self.connection.local_flow_control_window(body.stream_id)
         room = min(window, self.connection.max_outbound_frame_size)
@@ -354,7 +356,7 @@ class ContainedH2(H2Protocol):
         return True
 
     async def _push(self, body: Body, buffer: BoundedBuffer) -> None:
-        """Have the sending task send a part, in the order that it keeps among the streams."""
+        """Pass a part to the sending task, which keeps the order of the streams."""
         if not buffer.queued:
             self.priority.insert_stream(body.stream_id)
             buffer.queued = True
@@ -362,7 +364,7 @@ class ContainedH2(H2Protocol):
         try:
             view = memoryview(body.data)
             for at in range(0, len(view), HIGH_WATER):
-                # A large part is not copied whole, and the sending task has stopped when a piece of it was sent.
+                # So a large part is not copied whole; the sending task has stopped after each piece.
                 self.priority.unblock(body.stream_id)
                 await self.has_data.set()
                 await buffer.push(view[at : at + HIGH_WATER])
@@ -370,7 +372,7 @@ class ContainedH2(H2Protocol):
             self._pushing -= 1
 
     async def _window_updated(self, stream_id: int | None) -> None:
-        """A window has grown: of one stream, or with none or 0 that of the connection."""
+        """Send on after a window has grown: of the stream, or with None or 0 of the connection."""
         waiting = [each for each in ([stream_id] if stream_id else self.stream_buffers) if self._unsent(each)]
         for each in waiting:
             self.priority.unblock(each)
@@ -378,7 +380,7 @@ class ContainedH2(H2Protocol):
             await self.has_data.set()
 
     async def _close_stream(self, stream_id: int) -> None:
-        """Tell the call of a stream that it is over. hypercorn wakes its sending task too, which has nothing to do."""
+        """Put the end of a stream into its call's inbox. Unlike hypercorn's, it does not wake the sending task."""
         stream = self.streams.pop(stream_id, None)
         if stream is not None:
             await stream.handle(StreamClosed(stream_id))
@@ -388,13 +390,13 @@ class ContainedH2(H2Protocol):
         return buffer is not None and bool(buffer.buffer)
 
     async def _end(self, stream_id: int) -> None:
-        # An end alone needs no window and no turn. When the server ends, the sending task may have gone before.
+        # An end alone needs no window and no turn. At the end of the server the sending task may have ended already.
         if stream_id in self.stream_buffers:
             self.stream_buffers[stream_id].set_complete()
             await self._send_data(stream_id)
 
     async def _give_up(self, stream_id: int) -> None:
-        """Reset a stream that has stalled."""
+        """Reset a stalled stream."""
         put = getattr(self.streams.get(stream_id), "app_put", None)
         if isinstance(put, Inbox):
             put.cut_off = WRITE_TIMEOUT
@@ -402,7 +404,7 @@ class ContainedH2(H2Protocol):
         self._reset(stream_id, ErrorCodes.CANCEL)
 
     def _abandon(self, stream_id: int) -> None:
-        # A call that ends without ending its response: hypercorn leaves the stream open and the client waiting.
+        # The call has ended without ending its response; hypercorn would leave the stream open and the client waiting.
         buffer = self.stream_buffers.get(stream_id)
         if isinstance(buffer, BoundedBuffer) and not buffer.ended:
             self._reset(stream_id, ErrorCodes.INTERNAL_ERROR)
@@ -448,10 +450,10 @@ class ContainedH2(H2Protocol):
 
 
 def _connection_error(error: ProtocolError) -> ErrorCodes:
-    """The code of the GOAWAY for what h2 has raised."""
+    """The code of the GOAWAY for an error of h2."""
     # RFC 9113 section 4.3: "A decoding error in a field block MUST be treated as a connection error (Section 5.4.1) of
-    # type COMPRESSION_ERROR." h2 has another code for it. A block that is too large, though well encoded, keeps its
-    # own.
+    # type COMPRESSION_ERROR." h2 has another code for it. A block that is well encoded but too large keeps its own
+    # code.
     undecodable = isinstance(error.__cause__, HPACKError) and not isinstance(error, DenialOfServiceError)
     return ErrorCodes.COMPRESSION_ERROR if undecodable else error.error_code
 
@@ -468,12 +470,12 @@ def _size(fields: Iterable[tuple[bytes, bytes]]) -> int:
 
 
 def _content_length(head: RequestHead) -> int:
-    """The length that a head announces, 0 without one; h2 has refused values that are no number."""
+    """The announced length of a body, 0 without one; h2 has refused values that are not numbers."""
     return next((int(value) for name, value in head.headers if name == b"content-length"), 0)
 
 
 def _refusal(pseudo: Mapping[bytes, bytes], too_large: bool) -> int:
-    """The status of a request that does not reach the application, or 0."""
+    """The status for a request that does not reach the application, or 0."""
     if too_large:
         return 431
     if pseudo[b":method"] == b"CONNECT":

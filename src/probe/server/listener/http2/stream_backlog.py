@@ -9,8 +9,10 @@ from h2 import events
 from trio.lowlevel import ParkingLot
 
 MOST_EVENTS = 256
-"""Heads, parts of bodies, ends and resets that wait on one connection; while there are as many, nothing is read. What
-stands behind fewer, such as the reset of a request that has begun, is heard at once."""
+"""The most waiting events of one connection: heads, parts of bodies, ends and resets. With as many the reader stops.
+
+Below it, later frames such as the reset of a running request are handled at once.
+"""
 
 _MOST_OF_REST = 2
 """One frame of a body, and the end."""
@@ -19,7 +21,7 @@ StreamEvent: TypeAlias = events.RequestReceived | events.DataReceived | events.S
 
 
 class Unbegun:
-    """The FIFO of requests that have not begun, each with the later frames of its stream."""
+    """A FIFO of requests that have not begun, each with the later frames of its stream."""
 
     def __init__(self) -> None:
         self._streams: dict[int, deque[StreamEvent]] = {}
@@ -28,7 +30,7 @@ class Unbegun:
         self._went = ParkingLot()
 
     def keep(self, event: events.Event) -> bool:
-        """Whether the event waits with its request, or is one."""
+        """Keep an event if it is a request, or belongs to one that is kept; whether it was kept."""
         if isinstance(event, events.RequestReceived):
             self._streams[event.stream_id] = deque([event])
             self._came.unpark_all()
@@ -45,7 +47,7 @@ class Unbegun:
             await self._went.park()
 
     async def first(self) -> events.RequestReceived:
-        """The request that came before the others; waits for one."""
+        """The oldest request; waits for one."""
         while not self._streams:
             await self._came.park()
         request = next(iter(self._streams.values()))[0]
@@ -53,12 +55,15 @@ class Unbegun:
         return request
 
     def is_whole(self, stream_id: int) -> bool:
-        """Whether what waits of a request whose head was taken is its body, in one frame at most, and its end."""
+        """Whether the events left of a request that has begun are at most one frame of its body, and its end."""
         rest = self._streams.get(stream_id, deque())
         return 0 < len(rest) <= _MOST_OF_REST and isinstance(rest[-1], events.StreamEnded)
 
     def take(self, stream_id: int) -> StreamEvent | None:
-        """The next event of a stream. None after the last one: the stream waits no more; and after `clear`."""
+        """The next event of a stream.
+
+        None after the last one, and then the stream no longer waits; None also after `clear`.
+        """
         waiting = self._streams.get(stream_id)
         if not waiting:
             self._streams.pop(stream_id, None)
@@ -69,12 +74,12 @@ class Unbegun:
         return waiting.popleft()
 
     async def begun(self) -> None:
-        """Wait until nothing waits."""
+        """Wait until all requests have begun."""
         while self._streams:
             await self._went.park()
 
     def clear(self) -> None:
-        """Forget all: nothing of it will begin."""
+        """Drop all requests."""
         self._streams.clear()
         self._events = 0
         self._went.unpark_all()

@@ -17,13 +17,13 @@ class StreamStalledError(Exception):
 
 
 class BoundedBuffer(StreamBuffer):
-    """The bytes that one stream has yet to send. `push` and `drain` wait for the peer, and can be cancelled at no cost.
+    """The unsent bytes of one stream. `push` and `drain` wait for the peer; cancelling them is harmless.
 
-    Both raise `StreamStalledError` when nothing at all could be sent for `stall_s` seconds, which `check` finds.
+    Both raise `StreamStalledError` if no byte could be sent for `stall_s` seconds, which `check` finds.
     """
 
     def __init__(self, stall_s: float) -> None:
-        # The events of the base class are those of its own ways to wait, of which none is left.
+        # The base class waits with these events, but all its methods that wait are replaced.
         super().__init__(cast(Any, object))
         self._stall_s = stall_s
         self._sent = ParkingLot()
@@ -31,15 +31,18 @@ class BoundedBuffer(StreamBuffer):
         self._stuck_since = inf
         self._stalled = False
         self.queued = False
-        """Whether the stream is in the order of sending; it is from the first part on that has to wait."""
+        """Whether the stream is in the order of sending: from its first part that has to wait."""
 
     @property
     def ended(self) -> bool:
-        """Whether the application has said all it had to say."""
+        """Whether the application has sent its last part."""
         return self._complete
 
     async def push(self, data: bytes | memoryview) -> None:
-        """Append, then wait until all is handed to the connection. Raises `PeerGoneError` when the stream is over."""
+        """Append, then wait until all bytes are handed to the connection.
+
+        Raises `PeerGoneError` if the stream is over.
+        """
         if self._complete:
             raise PeerGoneError("the stream is over")
         self.buffer.extend(data)
@@ -49,12 +52,12 @@ class BoundedBuffer(StreamBuffer):
             raise PeerGoneError("the stream was reset")
 
     async def drain(self) -> None:
-        """Wait until all is handed to the connection, the end of the stream included if it was set."""
+        """Wait until all bytes are handed to the connection, with the end of the stream if it was set."""
         while self.buffer or (self._complete and not self._over):
             await self._progress()
 
     def check(self, now: float) -> None:
-        """Let go of who waits if nothing was sent for too long."""
+        """Wake the waiting tasks with an error if no byte was sent for too long."""
         if now - self._stuck_since >= self._stall_s:
             self._stalled = True
             self._sent.unpark_all()
@@ -68,11 +71,11 @@ class BoundedBuffer(StreamBuffer):
         return data
 
     async def close(self) -> None:
-        """Forget what is there and let go of everyone who waits."""
+        """Drop the bytes and wake the waiting tasks."""
         self.finish()
 
     def finish(self) -> None:
-        """Close without `await`: the end of the stream is sent, or nothing will be any more."""
+        """Close without `await`: the end of the stream is sent, or can no longer be sent."""
         self._complete = self._over = True
         self.buffer.clear()
         self._sent.unpark_all()
