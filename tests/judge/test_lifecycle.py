@@ -127,7 +127,7 @@ def test_what_clients_do_on_every_transport(way: Way, acts: str, rule: str, verd
         (HTTP, "init list 1 ready", SENT, PASS, True),
         (HTTP, "init list 3 delete", SENT, FAIL, False),
         # The notification may have come without the session, or not have been read.
-        (HTTP, "init list 12 bare-ready", SENT, UNCLEAR, True),
+        (HTTP, "init list 12 bare-ready list", SENT, UNCLEAR, True),
         (HTTP, "init list 12 unread 3", SENT, UNCLEAR, True),
         (HTTP, "init list-limited 12", SENT, SILENT, True),
         # Two connections may change the places of two messages.

@@ -6,11 +6,9 @@ import json
 from hashlib import sha256
 from typing import Any
 
-import pytest
-
-from probe.judge.verdicts import Verdict
-
-from .logs import Log, Pipe, expect, judged
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN
+from .logs import Log, Pipe, judged
 
 DECLARED, DIRECTORY, GET_URI = "skills.declared", "skills.directory-declared", "skills.get-uri"
 FILES, UNUSED, AHEAD = "skills.listed-files", "skills.unverified-unused", "skills.not-ahead"
@@ -64,166 +62,109 @@ class Story:
         return self
 
 
-# Declarations.
-
-
-@pytest.mark.parametrize(
-    ("settings", "refused", "skills", "directory"),
+@each(
+    "settings, refused, skills, directory",
     [
-        ([{"directoryRead": True}], False, Verdict.PASS, Verdict.PASS),
-        ([{}], True, Verdict.PASS, Verdict.FAIL),
-        ([None], True, Verdict.WARN, Verdict.FAIL),
+        ([{"directoryRead": True}], False, PASS, PASS),
+        ([{}], True, PASS, FAIL),
+        ([None], True, WARN, FAIL),
         # Another URL, or another request: what the server answers is what it declares there.
-        ([None], False, Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE),
-        ([None, {"directoryRead": True}], True, Verdict.PASS, Verdict.PASS),
-        ([], True, Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE),
-        ([], False, Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE),
+        ([None], False, UNCLEAR, UNCLEAR),
+        ([None, {"directoryRead": True}], True, PASS, PASS),
+        ([], True, UNCLEAR, UNCLEAR),
+        ([], False, UNCLEAR, UNCLEAR),
     ],
 )
-def test_what_the_server_has_declared(settings: list[Any], refused: bool, skills: Verdict, directory: Verdict) -> None:
-    for rule, method, verdict in (
-        (DECLARED, "skills/list", skills),
-        (DIRECTORY, "resources/directory/read", directory),
-    ):
+def test_what_the_server_has_declared(settings: list[Any], refused: bool, skills: Any, directory: Any) -> None:
+    methods = ((DECLARED, "skills/list", skills), (DIRECTORY, "resources/directory/read", directory))
+    for rule, method, verdict in methods:
         story = Story()
-        for each in settings:
-            story.discover(each)
-        error = -32601 if refused else None
-        story.ask(method, {"skills": [], "resources": []}, error, uri=ROOT)
+        for one in settings:
+            story.discover(one)
+        story.ask(method, {"skills": [], "resources": []}, -32601 if refused else None, uri=ROOT)
         assert judged(story.log)["acme"][rule] is verdict, rule
 
 
-def test_a_declaration_that_comes_later_is_not_known() -> None:
-    story = Story()
-    story.ask("skills/get", {"skill": entry()}, uri=f"{ROOT}/SKILL.md").discover({})
-    expect(story.log, DECLARED, Verdict.INCONCLUSIVE)
-
-
-def test_nobody_is_accused_where_another_discovery_may_be_missing() -> None:
-    story = Story().discover(None).gap().ask("resources/directory/read", error=-32601, uri=ROOT)
-    expect(story.log, DIRECTORY, Verdict.INCONCLUSIVE)
-
-
-@pytest.mark.parametrize(
-    ("uri", "verdict"),
-    [
-        (f"{ROOT}/SKILL.md", Verdict.PASS),
-        ("skill://nobody/SKILL.md", Verdict.PASS),
-        (ROOT, Verdict.FAIL),
-        (f"{ROOT}/references/next.md", Verdict.FAIL),
-        (5, Verdict.FAIL),
-    ],
-)
-def test_the_uri_of_a_skill(uri: Any, verdict: Verdict) -> None:
-    story = Story().discover({})
-    story.ask("skills/get", error=-32602, uri=uri)
-    assert judged(story.log)["acme"][GET_URI] is verdict
-
-
-# Files.
-
-
-@pytest.mark.parametrize(
-    ("path", "verdict"),
-    [
-        ("SKILL.md", Verdict.PASS),
-        ("references/next.md", Verdict.PASS),
-        ("references/other.md", Verdict.WARN),
-        ("../other/x.md", Verdict.WARN),
-    ],
-)
-def test_a_file_that_the_entry_lists_or_not(path: str, verdict: Verdict) -> None:
-    expect(Story().list(entry()).read(path, "x" if path != "SKILL.md" else BODY).log, FILES, verdict)
-
-
-def test_files_of_a_nested_skill_are_those_of_the_inner_entry() -> None:
-    inner = entry(f"{ROOT}/inner")
-    story = Story().list(entry(), inner).read("references/next.md", "x", f"{ROOT}/inner")
-    expect(story.log, FILES, Verdict.PASS)
-
-
-def test_a_dynamic_skill_and_what_is_no_skill_have_no_list() -> None:
-    story = Story().list({**entry(), "resources": "dynamic"}).read("anything.md")
-    story.ask("resources/read", {"contents": [{"uri": "a:b", "text": ""}]}, uri="a:b")
-    expect(story.log, FILES, Verdict.NOT_OBSERVED)
-
-
-# Verification.
-
 FAULTS = {
-    "digest": (entry(digest=f"sha256:{'0' * 64}"), "not the digest of its entry"),
-    "size": (entry(size=5), "bytes, and its entry says 5"),
-    "frontmatter": (entry(description="harmless"), "another description than its entry"),
+    "not the digest of its entry": entry(digest=f"sha256:{'0' * 64}"),
+    "bytes, and its entry says 5": entry(size=5),
+    "another description than its entry": entry(description="harmless"),
 }
+WRONG = entry(size=5)
+NEXT = "references/next.md"
+# The frontmatter of others is not compared where it is no JSON.
+YAML = BODY.replace('"Refund"', "Refund > more")
+OTHERS = {**entry(), "resources": [file(f"{ROOT}/SKILL.md", YAML), file(f"{ROOT}/{NEXT}")]}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_client_that_goes_on_after_a_skill_that_does_not_fit(fault: str) -> None:
-    listed, said = FAULTS[fault]
-    found = expect(Story().list(listed).read().read("references/next.md", "x").log, UNUSED, Verdict.WARN)
-    assert said in found.remarks[UNUSED][0]
+def got(uri: Any) -> Story:
+    return Story().discover({}).ask("skills/get", error=-32602, uri=uri)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_client_that_stops_there(fault: str) -> None:
-    story = Story().list(FAULTS[fault][0]).read()
-    expect(story.log, UNUSED, Verdict.PASS)
-    expect(story.idle(40).log, UNUSED, Verdict.PASS)
+def recovered() -> Story:
+    """It gets a new entry before it goes on."""
+    story = Story().list(WRONG).read().ask("skills/get", {"skill": entry()}, uri=f"{ROOT}/SKILL.md")
+    return story.read().read(NEXT, "x")
 
 
-def test_a_client_that_gets_a_new_entry_before_it_goes_on() -> None:
-    story = Story().list(FAULTS["size"][0]).read()
-    story.ask("skills/get", {"skill": entry()}, uri=f"{ROOT}/SKILL.md").read().read("references/next.md", "x")
-    expect(story.log, UNUSED, Verdict.PASS)
-
-
-def test_a_skill_that_fits_is_no_opportunity() -> None:
-    story = Story().list(entry(), entry(f"{ROOT}2")).read().read("references/next.md", "x")
-    expect(story.log, UNUSED, Verdict.NOT_OBSERVED)
-
-
-def test_another_skill_may_be_used() -> None:
-    story = Story().list(FAULTS["size"][0], entry(f"{ROOT}2")).read().read("references/next.md", "x", f"{ROOT}2")
-    expect(story.log, UNUSED, Verdict.PASS)
-
-
-def test_the_frontmatter_of_others_is_not_compared_where_it_is_no_json() -> None:
-    body = BODY.replace('"Refund"', "Refund > more")
-    story = Story().list({**entry(), "resources": [file(f"{ROOT}/SKILL.md", body), file(f"{ROOT}/references/next.md")]})
-    expect(story.read(content=body).read("references/next.md", "x").log, UNUSED, Verdict.NOT_OBSERVED)
-
-
-def test_a_file_that_was_asked_for_before_the_skill_came_shows_nothing() -> None:
-    story = Story().list(FAULTS["size"][0])
+def asked_before() -> Story:
+    """It asked for the file before the skill came."""
+    story = Story().list(WRONG)
     first = story.client.modern("resources/read", {"uri": f"{ROOT}/SKILL.md"})
-    story.client.modern("resources/read", {"uri": f"{ROOT}/references/next.md"})
+    story.client.modern("resources/read", {"uri": f"{ROOT}/{NEXT}"})
     story.client.answer(first, {"resultType": "complete", "contents": [{"uri": f"{ROOT}/SKILL.md", "text": BODY}]})
-    expect(story.log, UNUSED, Verdict.PASS)
+    return story
 
 
-# Ahead of need.
-
-
-@pytest.mark.parametrize(
-    ("read", "after", "verdict"),
-    [(0, 0, Verdict.PASS), (2, 0, Verdict.PASS), (3, 0, Verdict.WARN), (3, 6, Verdict.PASS)],
-)
-def test_skills_that_are_read_because_they_are_listed(read: int, after: float, verdict: Verdict) -> None:
+def ahead(read: int, after: float) -> Story:
+    """So many of four listed skills are read, so long after the list."""
     roots = [f"skill://acme/s{number}" for number in range(4)]
     story = Story().list(*(entry(root) for root in roots)).idle(after)
     for root in roots[:read]:
         story.read(content=BODY.replace("refunds", root.rpartition("/")[2]), root=root)
-    assert judged(story.idle(10).log)["acme"][AHEAD] is verdict
+    return story.idle(10)
 
 
-def test_few_skills_are_no_opportunity() -> None:
-    expect(Story().list(entry()).log, AHEAD, Verdict.NOT_OBSERVED)
+@each(
+    "rule, verdict, story",
+    [
+        # A declaration that comes later is not known; and another one may be missing.
+        (DECLARED, UNCLEAR, Story().ask("skills/get", {"skill": entry()}, uri=f"{ROOT}/SKILL.md").discover({})),
+        (DIRECTORY, UNCLEAR, Story().discover().gap().ask("resources/directory/read", error=-32601, uri=ROOT)),
+        *((GET_URI, PASS, got(uri)) for uri in (f"{ROOT}/SKILL.md", "skill://nobody/SKILL.md")),
+        *((GET_URI, FAIL, got(uri)) for uri in (ROOT, f"{ROOT}/{NEXT}", 5)),
+        (FILES, PASS, Story().list(entry()).read()),
+        (FILES, PASS, Story().list(entry()).read(NEXT, "x")),
+        *((FILES, WARN, Story().list(entry()).read(path, "x")) for path in ("references/other.md", "../other/x.md")),
+        # Of nested skills it is the inner one; a dynamic skill and what is no skill have no list.
+        (FILES, PASS, Story().list(entry(), entry(f"{ROOT}/inner")).read(NEXT, "x", f"{ROOT}/inner")),
+        (FILES, SILENT, Story().list({**entry(), "resources": "dynamic"}).read("anything.md")),
+        (FILES, SILENT, Story().list(entry()).ask("resources/read", {"contents": []}, uri="a:b")),
+        *((UNUSED, WARN, Story().list(wrong).read().read(NEXT, "x")) for wrong in FAULTS.values()),
+        *((UNUSED, PASS, Story().list(wrong).read()) for wrong in FAULTS.values()),
+        *((UNUSED, PASS, Story().list(wrong).read().idle(40)) for wrong in FAULTS.values()),
+        (UNUSED, PASS, recovered()),
+        (UNUSED, PASS, asked_before()),
+        # Another skill may be used; one that fits is no opportunity.
+        (UNUSED, PASS, Story().list(WRONG, entry(f"{ROOT}2")).read().read(NEXT, "x", f"{ROOT}2")),
+        (UNUSED, SILENT, Story().list(entry(), entry(f"{ROOT}2")).read().read(NEXT, "x")),
+        (UNUSED, SILENT, Story().list(OTHERS).read(content=YAML).read(NEXT, "x")),
+        *((AHEAD, PASS, ahead(*few)) for few in ((0, 0), (2, 0), (3, 6))),
+        (AHEAD, WARN, ahead(3, 0)),
+        (AHEAD, SILENT, Story().list(entry())),
+        (AHEAD, UNCLEAR, Story().list(*(entry(f"skill://acme/s{number}") for number in range(4))).gap().idle(10)),
+    ],
+)
+def test_what_a_client_does_with_skills(rule: str, verdict: Any, story: Story) -> None:
+    found = judged(story.log)["acme"]
+    assert found[rule] is verdict, found.remarks[rule]
+    assert set(found.faults) == ({rule} if verdict > UNCLEAR else set())
 
 
-def test_a_gap_leaves_nothing_to_say() -> None:
-    roots = [f"skill://acme/s{number}" for number in range(4)]
-    story = Story().list(*(entry(root) for root in roots)).gap().idle(10)
-    assert judged(story.log)["acme"][AHEAD] is Verdict.INCONCLUSIVE
+@each("said, wrong", FAULTS.items())
+def test_what_does_not_fit_is_said(said: str, wrong: Any) -> None:
+    found = judged(Story().list(wrong).read().read(NEXT, "x").log)["acme"]
+    assert said in found.remarks[UNUSED][0]
 
 
 def test_the_frontmatter_of_the_stories_is_that_of_their_skill() -> None:

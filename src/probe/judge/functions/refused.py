@@ -51,7 +51,7 @@ _WITHOUT_SESSION: Final = frozenset({Refusal.MISSING_SESSION.name, Refusal.INVAL
 _NAMING: Final = frozenset(
     {"tools/call", "prompts/get", "completion/complete", "resources/read", "resources/subscribe"}
     | {"resources/unsubscribe", "tasks/get", "tasks/result", "tasks/cancel", "tasks/update", "stream/resume"}
-    | {"stream/poll"}
+    | {"stream/poll", "skills/get", "resources/directory/read"}
 )
 _BY_NAME: Final = frozenset({Code.INVALID_PARAMS, Code.RESOURCE_NOT_FOUND, Code.METHOD_NOT_FOUND})
 # By these a client asks whether the server offers something; so do browsers and the health checks of proxies.
