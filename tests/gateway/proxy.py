@@ -1,4 +1,4 @@
-"""A gateway with a switch for each fault: an HTTP/1.1 proxy on trio that is right where no switch says otherwise.
+"""A gateway with a switch for each fault: an HTTP/1.1 proxy on trio, correct unless a switch is set.
 
 It reads a request whole, sends it on a new connection, and passes the response on as it comes; when its client goes, it
 goes too. Rules of the faults are in `faults.py`.
@@ -23,7 +23,7 @@ GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 @dataclass
 class Request:
-    """A request as its client sent it; `message` is its body where that is a JSON object."""
+    """A request as its client sent it; `message` is its body if it is a JSON object."""
 
     method: str
     target: str
@@ -46,7 +46,7 @@ class Request:
 
     @property
     def number(self) -> int:
-        """The place of the mark of a call among those of its trial; 0 for all that have none."""
+        """The place of a call's mark in the block of its trial; 0 without one."""
         return int(self.arguments.get("mark", 0)) % BLOCK
 
     @property
@@ -68,10 +68,10 @@ class Reply:
 
 
 class Rules:
-    """What a gateway does to requests and responses; this one changes nothing. A subclass is a fault."""
+    """The changes of a gateway to requests and responses: here none. A subclass is a fault."""
 
     http = "1.1"
-    # How often a request that broke before its answer is sent again.
+    # How often a request is sent again after its connection broke before the answer.
     retries = 0
     watches = True
     closes_late_s = 0.0
@@ -79,12 +79,12 @@ class Rules:
     idle_s = 1000.0
     total_s = 1000.0
     leaves_work = False
-    # Of which method the responses are held back.
+    # The method of responses to hold back, such as "post".
     holds = ""
 
     def __init__(self) -> None:
         self.state: dict[str, Any] = {}
-        # The GET streams by their session, and what is to go on them.
+        # The GET streams by their session, and events for them.
         self.ears: dict[str, Any] = {}
         self.moved: list[tuple[str, bytes]] = []
 
@@ -105,7 +105,7 @@ class Rules:
         return [message]
 
     def body(self, request: Request, status: int, body: bytes) -> bytes:
-        """Change a body that is no message."""
+        """Change a body without a message."""
         return body
 
     def event(self, request: Request, block: bytes) -> bytes:
@@ -120,13 +120,13 @@ class Rules:
         return b""
 
     def zips(self, request: Request) -> bool:
-        """Whether an event stream is compressed."""
+        """True if an event stream is compressed."""
         return False
 
 
 @dataclass
 class Gateway:
-    """A running gateway: `url` is where its clients go."""
+    """A running gateway with its `url`."""
 
     rules: Rules
     upstream: int
@@ -235,7 +235,7 @@ class _Connection:
                 return None
 
     async def _watch(self, scope: trio.CancelScope) -> None:
-        """When the client goes, the request to the server goes too."""
+        """End the request to the server when the client has closed."""
         if not self.rules.watches:
             return
         with suppress(*GONE):
@@ -257,7 +257,7 @@ class _Connection:
         try:
             await self.stream.send_all(data)
         except GONE:
-            # A gateway that does not watch its client goes on reading from the server.
+            # A gateway that does not watch its client reads on from the server.
             if self.rules.watches:
                 raise
 

@@ -1,4 +1,4 @@
-"""The wire client against servers that end, break and hang; and the breaker, which makes such servers of others."""
+"""The wire client against servers that end, break and hang; and the breaker."""
 
 from __future__ import annotations
 

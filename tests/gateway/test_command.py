@@ -1,4 +1,4 @@
-"""`mcp-probe gateway` as a person runs it: arguments, exit codes, files, and a signal in the middle."""
+"""`mcp-probe gateway` in a process: arguments, exit codes, files, and a signal during a run."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ MORE = {
     45: ("tasks.legacy",),
 }
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-# What one fault makes of another: a limit of time is what leaves work behind; a session that is not the client's lacks
-# its capabilities and does not end with it; a server that was not told `notifications/initialized` may ask nothing.
+# Faults that cause others: a limit of time leaves calls running; a session of another client has other capabilities and
+# does not end with its client; without `notifications/initialized` a server may not send requests.
 WITH = {17: {16}, 33: {31, 38}, 34: {31, 38, 51}, 51: {32} if THOROUGH else set()}
-# The cheap steps tell nothing of these, and some of them meet the fault's own time-out.
+# The cheap steps do not show these, and some meet the fault's own time-out.
 ALONE = (15, 16, 17, 18, 19, 20, 21)
 
 
@@ -55,11 +55,11 @@ def test_each_fault_has_one_check_and_each_check_its_steps() -> None:
 @pytest.mark.parametrize("number", RULES)
 async def test_a_fault_is_found_and_no_other(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if number != 2:
-        # The pace that a real run needs is for networks with delayed acknowledgements.
+        # The pace of a real run is for networks with delayed acknowledgements.
         monkeypatch.setattr(timing, "STEP_MS", 60)
     own = MORE.get(number, ())
     check = next(check for check in CHECKS if check.number == number)
-    # All cheap steps for each of fifty faults take minutes, which is for `nox -s thorough`.
+    # All cheap steps for each of fifty faults take minutes: `nox -s thorough` does them.
     names = [*own, *(check.steps if number not in MORE else ()), *(cheap() if THOROUGH and number not in ALONE else ())]
     made = await tried(RULES[number](), names, breaker=number in (18, 19, 20, 21), keep_alive_s=1.0)
     assert set(found(made)) == {number} | WITH.get(number, set()), found(made)
@@ -81,12 +81,12 @@ async def test_a_fault_is_found_and_no_other(number: int, monkeypatch: pytest.Mo
 async def test_a_fault_is_found_without_the_modern_revision(number: int, names: list[str]) -> None:
     rules = old(RULES[number])
     made = await tried(rules(), names, breaker=number == 20, keep_alive_s=1.0)
-    # The client of a session may come back for a call that was cut, so work that goes on is none that is left behind.
+    # The client of a session may resume a cut call, so a call that runs on is no fault.
     assert set(found(made)) == {16 if number == 17 else number, 44}, found(made)
 
 
 def old(rules: type[Rules]) -> type[Rules]:
-    """These rules in a gateway that has no 2026-07-28."""
+    """These rules in a gateway without 2026-07-28."""
 
     class Old(rules):  # type: ignore[misc, valid-type]  # a base of each run
         async def request(self, request: Request, gateway: Gateway) -> Reply | None:
@@ -97,7 +97,7 @@ def old(rules: type[Rules]) -> type[Rules]:
 
 
 class CutLater(Rules):
-    """Collects the first bytes of an answer: when less than that has come, it knows that it broke."""
+    """Collects the first bytes of an answer; a cut before that reaches the client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ async def test_calls_are_serial_only_where_they_wait_for_each_other_and_each_tim
         # The machine was busy in one of two turns, or also while the direct way was asked.
         ((direct, waited, direct, through), set[int]()),
         ((direct, waited, later_messages(direct), waited), set[int]()),
-        # All calls were at the probe at the same time, so none waited for another.
+        # All calls were at the probe at the same time.
         ((direct, busy, direct, busy), set[int]()),
         ((direct, waited, direct, waited), {48}),
     ):
@@ -134,7 +134,7 @@ async def test_calls_are_serial_only_where_they_wait_for_each_other_and_each_tim
 
 
 def later_messages(trial: Trial) -> Trial:
-    """The trial with messages that come two seconds later."""
+    """The trial with messages two seconds later."""
     exchanges = [
         replace(item, messages=tuple(replace(each, at=each.at + 2.0) for each in item.messages))
         for item in trial.exchanges
@@ -156,7 +156,7 @@ async def test_the_clock_of_the_probe_may_be_another() -> None:
 
 
 def later(row: Row, seconds: float) -> Row:
-    """An entry as a machine writes it whose clock is wrong."""
+    """An entry of a machine with a wrong clock."""
     return {**row, "at": row["at"] + seconds}
 
 
@@ -168,7 +168,7 @@ async def test_a_direct_way_has_no_fault() -> None:
 
 
 async def test_a_right_gateway_has_no_fault() -> None:
-    """Its connections to the server are broken, too, and it tells its clients so."""
+    """Its connections to the server break, and it breaks those of its clients."""
     own = ("break.before.modern", "break.before.legacy", "break.after", "break.later")
     made = await tried(Rules(), [*cheap(), *own], breaker=True, keep_alive_s=1.0)
     assert found(made) == {}

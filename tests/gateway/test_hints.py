@@ -1,4 +1,4 @@
-"""Hints: which of them a gateway gets, and that those for nginx make a configuration that starts."""
+"""Hints: the right ones for a gateway, and a configuration of nginx from its hints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_gateway_gets_the_hints_for_the_products_that_it_names() -> None:
 
 
 class _Merges(Rules):
-    """Two headers of a name become one, and it says that it is made with Express."""
+    """Joins two headers of one name, with `X-Powered-By: Express`."""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         values = [value for name, value in request.headers if name == "X-Twice"]
@@ -59,7 +59,7 @@ def for_nginx() -> list[Hint]:
 
 def test_all_hints_for_nginx_stand_in_one_configuration(tmp_path: Path) -> None:
     config = _config(dict.fromkeys(line for hint in for_nginx() for line in hint.lines), tmp_path)
-    # A header that two hints set in two ways goes to the server twice.
+    # Two hints that set one header would send it twice.
     set_headers = [line.split()[1] for line in config.splitlines() if line.strip().startswith("proxy_set_header")]
     assert len(set_headers) == len(set(set_headers)) > 1
     _start(config, tmp_path)

@@ -1,4 +1,4 @@
-"""What gateways that speak MCP do by themselves: what of it is a fault, and what is none."""
+"""Gateways with an MCP implementation of their own: faults, and allowed differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .runs import between, found, probe, tried
 
 
 class Inventing(Rules):
-    """Declares upstream what its own library can do, whatever the client has declared."""
+    """Declares its own capabilities upstream instead of the client's."""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         if request.rpc == "initialize":
@@ -50,7 +50,7 @@ async def test_a_result_that_says_a_default_is_not_changed() -> None:
 
 
 class StaleHeaders(Rules):
-    """Sends the headers of an older request with a call, as a pool of clients does that were made for others."""
+    """Sends the headers of an older request with a call, as a pool of clients does."""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         if request.rpc == "tools/call":
@@ -67,7 +67,7 @@ async def test_a_call_is_found_by_its_argument_whatever_its_headers_say() -> Non
 
 
 class Dying(Rules):
-    """Answers nothing more after the first large result."""
+    """Stops answering after the first large result."""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         if request.arguments.get("blocks", 0) >= 80:
@@ -168,7 +168,7 @@ async def test_a_gateway_that_answers_all_but_calls_by_itself_is_checked_by_its_
 
 
 class Elsewhere(Answering):
-    """Answers calls by itself, too: it leads to another probe."""
+    """Answers calls by itself, too, as a way to another probe does."""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         if request.rpc == "tools/call":

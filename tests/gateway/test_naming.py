@@ -1,4 +1,4 @@
-"""Gateways that rename tools: what is guessed, what a person says, and what is never called."""
+"""Gateways that rename tools: guessed names, given names, and tools that are not called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = ["results", "progress.modern", "ids"]
 
 
 class Aggregator(Rules):
-    """Two servers of one kind behind prefixes, and one more with a tool that is called as one of ours is."""
+    """Two servers of one kind behind prefixes, and a third one with a tool of the same name as ours."""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         if request.rpc != "tools/call":
@@ -60,7 +60,7 @@ async def test_names_say_what_no_rule_does_and_a_tool_of_others_is_not_called_fo
     assert made.names["progress"] == "demo_progress"
     assert {trial.skipped for trial in made.of("large.quick", "through")} == {NOT_OFFERED}
     assert not any(trial.skipped for trial in made.of("progress.modern", "through"))
-    # Most of the tools are there twice, so none of them is known to be ours, and that much is said.
+    # Most of the tools are listed twice, so none is known to be ours.
     assert set(found(made)) == {29, 30}
     assert rules.state.get("astray") is None
 
@@ -81,7 +81,7 @@ def test_what_is_given_comes_before_what_is_guessed() -> None:
 
 def test_the_prefix_of_most_names_is_found_by_itself() -> None:
     ours = ["progress", "sync_with_progress", "simple_tool", "fail"]
-    # Two of them end with `progress`, and one of another server is called as ours is.
+    # Two of them end with `progress`, and one of another server has the name of ours.
     theirs = ["Demo-progress", "Demo-sync-with-progress", "Demo-simple-tool", "fail", "weather"]
     assert GUESSED.of(ours, theirs) == {
         "progress": "Demo-progress",
@@ -120,7 +120,7 @@ def test_what_fits_nothing_is_said() -> None:
 
 
 class Kept(Rules):
-    """Keeps what came, without what the server has given out or the connection is."""
+    """Keeps requests, without ids given by the server and headers of the connection."""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         if request.rpc.startswith("tasks/"):

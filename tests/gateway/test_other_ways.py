@@ -1,4 +1,4 @@
-"""What the proxy for HTTP/1.1 does not show: a bounded HTTP/2 connection, a draft stream left late, the log alone."""
+"""Faults without the HTTP/1.1 proxy: a bounded HTTP/2 connection, a late close of a draft stream, the log alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_47_long_streams_use_up_a_connection() -> None:
 
 async def test_50_a_draft_stream_is_resumed_too_early() -> None:
     rules = CloseLate()
-    # Between the two: seen before the client comes back, and less than `min` before.
+    # The close arrives before the client resumes, and less than `min` before.
     rules.closes_late_s = 1.7
     made = await tried(rules, ["draft"], stream_min_s=2.0)
     assert set(found(made)) == {50}
@@ -36,7 +36,7 @@ async def test_50_a_draft_stream_is_resumed_too_early() -> None:
 
 async def test_the_log_alone_says_what_is_likely() -> None:
     class Old(Http10, InitializedLost):
-        """Two faults that a server sees."""
+        """Two faults in the log of a server."""
 
     async with probe() as direct:
         assert (await observe(direct.at("/api"))).likely == []
@@ -44,7 +44,7 @@ async def test_the_log_alone_says_what_is_likely() -> None:
             options = Options(direct, target(before.url), direct.at("/api"), first_mark(0), "quick", steps(["fast"]))
             await run(Recorded(options, "test", 0.0))
         observed = await observe(direct.at("/api"))
-    # One of the sessions of each way is of a client that declares nothing.
+    # One session of each way is of a client without capabilities.
     assert {each.check for each in observed.likely} == {"upstream.http10", "initialized.lost", "capabilities"}
     assert all(each.entries for each in observed.likely)
     assert "likely  upstream.http10" in observed.shown()

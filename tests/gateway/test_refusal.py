@@ -1,4 +1,4 @@
-"""Each reason why a way does not lead to the probe is one line that says what to do."""
+"""Each reason why a way does not lead to the probe is one line with advice."""
 
 from __future__ import annotations
 

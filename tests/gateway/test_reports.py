@@ -1,4 +1,4 @@
-"""Findings in each format, what is accepted, exit codes; a run that was saved is judged as the living one was."""
+"""Findings in each format, accepted deviations, exit codes; a saved run has the findings of the run itself."""
 
 from __future__ import annotations
 

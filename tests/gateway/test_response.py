@@ -1,4 +1,4 @@
-"""Responses read strictly: what is right in any pieces, and what is wrong at its first byte."""
+"""Responses read strictly: correct ones in any pieces, and wrong ones up to the first wrong byte."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_events_are_the_same_in_any_pieces_and_with_any_line_end(cuts: list[int]
     places = [0, *sorted({cut % (len(data) + 1) for cut in cuts}), len(data)]
     reader = EventReader()
     found = [item for start, stop in pairwise(places) for item in reader.receive(data[start:stop])]
-    # A lone CR at the end may be half of a line end: what it completes comes with the next byte.
+    # A CR at the end may be half of CRLF: its event comes with the next byte.
     found += reader.receive(b"x")
     assert isinstance(found[0], Comment)
     assert found[1:3] == [Event("s-1", b"one\ntwo"), Event("s-2", b"")]

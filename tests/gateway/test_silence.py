@@ -1,4 +1,4 @@
-"""A gateway that stops answering in the middle of a run ends it, and is blamed for that alone."""
+"""A gateway that stops answering ends the run, and this is its only finding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .runs import found, tried
 
 
 class _Silent(Rules):
-    """Answers nothing from the step `errors` on, which begins with no JSON."""
+    """Stops answering in the step `errors`, at its first request: a body that is not JSON."""
 
     stops = True
     for_s = 1000.0
@@ -49,7 +49,7 @@ async def test_52_a_silent_gateway_is_said_to_be_silent_and_nothing_else(monkeyp
 
 async def test_a_gateway_that_was_busy_is_not_silent() -> None:
     class Busy(_Silent):
-        """Answers all that waits after a while, in which two exchanges got no answer."""
+        """Answers again after a while, with two exchanges unanswered."""
 
         for_s = 2.5
 

@@ -1,4 +1,4 @@
-"""What `mcp-probe doctor` finds on the way to a probe: nothing where nothing is, and what a bad proxy does."""
+"""What `mcp-probe doctor` finds on the way to a probe, without a proxy and with a bad one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def origin() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The work that is left behind, and how long it is looked for."""
+    """A shorter call for `leaving`, and a shorter wait for its end."""
     monkeypatch.setattr(path, "_LEFT_STEPS", 15)
     monkeypatch.setattr(path, "_SEEN_S", 2.0)
 
