@@ -55,7 +55,7 @@ function nameOf(entry: Entry): string {
 /** Why a report of progress was not made a message of a stream; null for one that was. */
 function unsent(entry: Entry): string | null {
   if (entry.kind === "message.dropped") return `not sent: ${entry.why}`;
-  return entry.kind === "call.progressed" ? "not sent: nobody gave a token" : null;
+  return entry.kind === "call.progressed" ? "not sent: the client gave no token" : null;
 }
 
 function Detail({ entry }: { entry: Entry }) {
