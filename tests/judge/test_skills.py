@@ -43,7 +43,9 @@ class Story:
 
     def discover(self, settings: Any = None) -> Story:
         extensions = {} if settings is None else {"io.modelcontextprotocol/skills": settings}
-        return self.ask("server/discover", {"supportedVersions": [], "capabilities": {"extensions": extensions}})
+        return self.ask(
+            "server/discover", {"supportedVersions": [], "capabilities": {"resources": {}, "extensions": extensions}}
+        )
 
     def list(self, *entries: dict[str, Any]) -> Story:
         self.discover({"directoryRead": True})
