@@ -66,7 +66,6 @@ class _UntilBroken:
         self._wire = wire
 
     async def receive(self) -> bytes | None:
-        """The next message; None after the last one."""
         try:
             return await self._wire.receive()
         except WireBrokenError as broken:

@@ -260,7 +260,6 @@ class _Forwarder:
         sending.cancel()
 
     async def _wait_more(self) -> None:
-        """Wait for more entries, or for the end of the log."""
         async with trio.open_nursery() as waiting:
 
             async def finishing() -> None:

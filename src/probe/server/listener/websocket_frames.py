@@ -12,7 +12,7 @@ _NAMES: Final[dict[int, Opcode]] = {
 _CONTINUATION, _LAST_DATA_OPCODE = 0x0, 0x7
 _LONG_LENGTHS = {126: 2, 127: 8}
 _MASK_BYTES = 4
-# The kind of the frame, and the mask's bit with the length or the kind of the length.
+# The first byte has the opcode, the second one the mask bit and the length, or the size of the length that follows.
 _FIRST_BYTES = 2
 
 

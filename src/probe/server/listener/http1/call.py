@@ -31,7 +31,7 @@ class Carrier(Protocol):
     abort_reason: str
 
     def note_worked(self) -> None:
-        """Note the begin of the response."""
+        """The response begins."""
 
     async def read(self) -> bytes:
         """The next bytes of the peer."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 READ_AHEAD = 256 * 1024
 """The bytes that are read behind a running request.
 
-While there is room, the end of the peer's direction is seen at once. Beyond it, a call in `receive` gets the disconnect
-at once, and for other calls the peer is checked every `LOOK_S` seconds. A smaller value would not do: a FIN waits in
+While there is room, the end of the peer's direction is seen at once. Beyond it, while a call waits in `receive`, the
+peer is checked every `LOOK_S` seconds. A smaller value would not do: a FIN waits in
 the peer's own kernel behind bytes that ours has no room for, some 64 KiB.
 """
 
@@ -103,7 +103,7 @@ class Http1Connection:
             await self._close()
 
     def _note_dropped(self) -> None:
-        """Record the requests behind an unanswered one: their responses would look like its own."""
+        """Record the requests behind an unanswered one: a response to them would count as its answer."""
         if self.parser.bytes_behind and self.service.hooks.log is not None:
             self.service.hooks.log.refused(self.transport.number, None, UNANSWERED)
 

@@ -209,7 +209,7 @@ class RequestParser:
         if self.complete:
             return 0
         lengths = [value for name, value in self._head.headers if name == b"content-length"]
-        # llhttp has refused two of them, and one beside a Transfer-Encoding.
+        # llhttp has refused two Content-Lengths, and one beside a Transfer-Encoding.
         size = self._body_left = int(lengths[0]) if lengths else None
         self._chunk_left, self._excess, self._in_trailer = 0, 0, False
         self._parse_body()
@@ -290,7 +290,7 @@ class RequestParser:
         self._in_head = False
         head.method = parser.get_method().decode("ascii")
         head.http_version = parser.get_http_version()
-        # The keep-alive of HTTP/1.0 clients is not offered.
+        # Connections of HTTP/1.0 clients are not kept alive.
         head.keeps_alive = head.http_version == "1.1" and parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:

@@ -396,7 +396,6 @@ class ContainedH2(H2Protocol):
             await self._send_data(stream_id)
 
     async def _give_up(self, stream_id: int) -> None:
-        """Reset a stalled stream."""
         put = getattr(self.streams.get(stream_id), "app_put", None)
         if isinstance(put, Inbox):
             put.cut_off = WRITE_TIMEOUT
