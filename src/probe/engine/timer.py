@@ -8,9 +8,9 @@ pass of the scheduler, and one scope serves them all.
     at        adds an alarm, and moves the deadline if the alarm is the earliest
     trio      cancels the scope at the deadline; `come` runs inside this cancellation and calls all due alarms
 
-For example, 300 calls report at 10 per second: trio has one deadline in its table in place of 300, and about 3,000
-reports per second raise no `Cancelled`. A task wakes in the same pass as from a sleep of trio, or in the one before:
-the timer reads the clock again after trio may have cancelled other scopes.
+For example, while 1,000 tasks sleep, a further sleep adds an alarm in place of a scope, and raises no `Cancelled` at
+its end. While fewer than `MANY` sleep, a further one has its own scope. A task wakes in the same pass as from a sleep
+of trio, or in the one before: the timer reads the clock again after trio may have cancelled other scopes.
 """
 
 from __future__ import annotations

@@ -242,7 +242,6 @@ def _lost(row: bytes) -> bytes:
 
 
 def _remove_oldest(cursor: sqlite3.Cursor, count: int) -> int:
-    """Remove the oldest rows; returns how many."""
     if count <= 0:
         return 0
     (upto,) = cursor.execute(

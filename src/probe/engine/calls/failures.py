@@ -19,7 +19,7 @@ DEADLINE_META_KEY: Final = "mcp-probe/deadline"
 
 
 def structured_failure(message: str, data: Json) -> ToolResult:
-    """A tool error with a message and its facts in `data`, such as the place of the failure and the steps done."""
+    """A tool error with a message and its facts in `data`: what failed, whether to retry, how far it got."""
     return _failure(message, ERROR_META_KEY, {"message": message, **data})
 
 

@@ -4,7 +4,7 @@
 (`core.call`) for the answer. To stop the work, call `CallScope.cancel`; only the machine decides whether that came in
 time.
 
-    cancel ──► machine.cancel: RUNNING to CANCELLING ──► scope.cancel ──► the work raises `trio.Cancelled`
+    cancel ──► RUNNING to CANCELLING (shutdown: EXPIRING) ──► scope.cancel ──► the work raises `trio.Cancelled`
     deadline ─► trio cancels the scope ──► `expire`: RUNNING to EXPIRING, at the time of the deadline
     the work returns ──► `expire` ──► settle: the result (ANSWERED), the deadline's error (ANSWERED), or no answer
 
@@ -19,7 +19,8 @@ idle deadline of 30 s, a ceiling of 300 s and a report each second, the alarm ru
 the moved deadline or gives it to the scope, which then expires at once.
 
 **After the end** of a call, `emit` drops its messages and records each drop. A call that is still in cleanup when the
-server stops is given up: it gets its answer from `give_up`, and its later result is dropped.
+server stops is given up: `give_up` settles it, with an answer unless the client cancelled it. A later result is
+dropped.
 """
 
 from __future__ import annotations

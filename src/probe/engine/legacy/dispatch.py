@@ -91,8 +91,6 @@ _Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]
 
 
 class _Answer(NamedTuple):
-    """The answer to one request, and its recorder."""
-
     message: Json
     recorder: Recorder
 

@@ -64,22 +64,22 @@ class LegacyToolCalls:
         """The outcome, or the start of the work."""
         offer = session.offer
         token = progress_token(request.params, self._services.limits.max_id_length)
-        wish = task_wish(params, offer.revision)
+        task_params = task_wish(params, offer.revision)
         asked = ToolCallRequest(request.id, params.name, params.arguments or {}, token)
         self._note_token(session, token, context)
         try:
             tool = offer.tool(params.name)
         except McpError as unknown:
             return self._runs.refuse(self._runs.open(context, offer, asked), unknown)
-        arguments, refusal = self._judge(session, tool, asked.arguments, context, as_task=wish is not None)
+        arguments, refusal = self._judge(session, tool, asked.arguments, context, as_task=task_params is not None)
         if refusal is not None:
             return self._runs.refuse(self._runs.open(context, offer, asked), refusal)
         steps_total = None if tool.steps is None else tool.steps(arguments)
         # Only a task that will exist has an id.
-        task_id = None if wish is None else self._tasks.new_id()
+        task_id = None if task_params is None else self._tasks.new_id()
         call = self._runs.open(context, offer, asked, task=task_id, steps_total=steps_total)
-        if wish is not None:
-            return Outcome("task", self._create_task(session, tool, call, arguments, wish.ttl))
+        if task_params is not None:
+            return Outcome("task", self._create_task(session, tool, call, arguments, task_params.ttl))
         if not tool.waits:
             return self._runs.at_once(call, tool, arguments)
         return partial(self._start, session, tool, call, arguments)

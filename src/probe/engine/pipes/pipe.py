@@ -16,7 +16,8 @@ the size of one largest message (`max_body_bytes`). A message without an answer 
 answer to a question, may be what lets the peer read on. A cancellation also brings forward the request that it names.
 
 For example, a peer sends `tools/list` 1,000 times without reading. After about 64 KiB of answers, further requests are
-held. `notifications/cancelled` for one of them takes that request out of the queue first, and then cancels it.
+held. `notifications/cancelled` for a held `tools/call` first starts this call, ahead of the others, and then cancels
+it.
 
 **Both eras** may mix. `era_of_piped` decides for each message alone, with two additions. Without a session, only
 `initialize` and `notifications/initialized` are legacy. A cancellation belongs to the era of the request that it names.
@@ -330,7 +331,6 @@ class _Pipe:
                 raise self._modern.duplicate(message, context)
 
     def _refuse(self, rejection: Rejection, message: Recorder, *, modern: bool) -> None:
-        """Record that a message is refused, and answer it."""
         message.append(MessageRefused(rejection.refusal.name, rejection.message))
         self._send_refused(rejection, message, modern=modern)
 

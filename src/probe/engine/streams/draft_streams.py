@@ -69,8 +69,6 @@ _TOO_MANY = "Too many streams that are not read to their end: the limit {name} i
 
 @dataclass(frozen=True, slots=True)
 class _LostStream:
-    """The owner of a lost stream, and the reason of the loss."""
-
     owner: Owner
     lost: Lost
 
