@@ -8,7 +8,7 @@ import trio
 from probe.gateway import side
 from probe.gateway.checks import judge
 from probe.gateway.report import FORMATS, Allowed, exit_code
-from probe.gateway.script import answering
+from probe.gateway.script import step
 
 from .proxy import Gateway, Reply, Request, Rules
 from .runs import found, tried
@@ -37,7 +37,7 @@ STEPS = ("ids", "errors", "failures", "results", "fast", "answers")
 
 
 async def test_52_a_silent_gateway_is_said_to_be_silent_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(step, "PATIENCE_S", 1.0)
     made = await tried(_Silent(), STEPS)
     assert set(found(made)) == {52}
     assert "| nothing | timed out, since step errors" in found(made)[52]

@@ -20,8 +20,7 @@ from .client.target import Target
 from .marks import BLOCK, belongs
 from .naming import GUESSED, Naming
 from .script import of_profile, reach
-from .script.answering import ANSWERS, Silence
-from .script.step import Profile, Step, Taken
+from .script.step import ANSWERS, Profile, Silence, Step, Taken
 from .side import ERAS, WAYS, Side, Way, modern
 from .trials import GatewayRun, Trial
 

@@ -8,8 +8,17 @@ from typing import Final
 from ..checks import CheckResult
 from ..trials import GatewayRun
 from .document import document, json_report
-from .formats import html, junit, markdown, table
-from .summary import Allowed, AllowedError, exit_code, read_allowed, summary
+from .formats import (
+    Allowed,
+    AllowedError,
+    exit_code,
+    html,
+    junit,
+    markdown,
+    read_allowed,
+    summary,
+    table,
+)
 
 __all__ = ["FORMATS", "Allowed", "AllowedError", "document", "exit_code", "read_allowed", "summary"]
 

@@ -24,7 +24,7 @@ from ..checks import CHECKS, CheckResult, GatewayVerdict, product_of
 from ..client.records import Arrived, ClientExchange
 from ..script import STEPS
 from ..trials import GatewayRun, Trial
-from .summary import Allowed
+from .formats import Allowed
 
 # A page reads a report whole. Of a hundred calls the first ones are kept: their step puts the latest first.
 _MOST_EXCHANGES: Final = 12

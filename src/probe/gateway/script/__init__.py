@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import answering, fidelity, reach, returning, stopping, timing
-from .step import Profile, Step
+from . import fidelity, reach, returning, stopping, timing
+from .step import ANSWERS, Profile, Step
 
 STEPS: Final[tuple[Step, ...]] = (
     *reach.STEPS,
@@ -14,7 +14,7 @@ STEPS: Final[tuple[Step, ...]] = (
     *timing.STEPS,
     *stopping.STEPS,
     *returning.STEPS,
-    answering.ANSWERS,
+    ANSWERS,
 )
 """In the order of a run."""
 
