@@ -13,6 +13,7 @@ export function judgedRule(more: Partial<JudgedRule> = {}): JudgedRule {
     count: verdict === "NOT_OBSERVED" ? 0 : 2,
     counts: verdict === "NOT_OBSERVED" ? {} : { [verdict]: 1 },
     evidence: verdict === "NOT_OBSERVED" ? [] : [7],
+    breaches: more.evidence ?? (verdict === "FAIL" || verdict === "WARN" ? [7] : []),
     remark: verdict === "NOT_OBSERVED" ? "" : remark,
     examples: verdict === "NOT_OBSERVED" ? [] : [{ verdict, entries: [7], remark }],
     at: verdict === "NOT_OBSERVED" ? {} : { "2025-11-25": verdict },

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { judgeReport, judgedRule, judgedSubject } from "~/testing/judged";
 import { byEntry, findingsOf, headlineOf, keyOf, looksOf, clientHref } from "./findings";
 
-const rules = [judgedRule({ evidence: [7, 9] }), judgedRule({ rule: "a.warned", verdict: "WARN", evidence: [9] }), judgedRule({ rule: "a.unclear", verdict: "INCONCLUSIVE", evidence: [9] }), judgedRule({ rule: "a.silent", verdict: "NOT_OBSERVED" })];
+const rules = [judgedRule({ evidence: [5, 7, 9], breaches: [7, 9] }), judgedRule({ rule: "a.warned", verdict: "WARN", evidence: [9], breaches: [9] }), judgedRule({ rule: "a.unclear", verdict: "INCONCLUSIVE", evidence: [9] }), judgedRule({ rule: "a.silent", verdict: "NOT_OBSERVED" })];
 
 test("a headline has what there is, and always what was not observed", () => {
   expect(headlineOf(judgedSubject(rules))).toBe("1 failed, 1 warned, 1 inconclusive, 1 not observed");
@@ -14,21 +14,12 @@ test("what was not observed is never green", () => {
   expect(looksOf("PASS").tone).toBe("good");
 });
 
-test("findings are what failed or warned, and stand at the entries behind them", () => {
+test("findings are what failed or warned, and stand at the entries that break the rule", () => {
   const findings = findingsOf(judgeReport([judgedSubject(rules)]));
   expect(findings.map(keyOf)).toEqual(["acme ping.answered FAIL", "acme a.warned WARN"]);
   const marks = byEntry(findings);
   expect([...marks.keys()].toSorted()).toEqual([7, 9]);
   expect(marks.get(9)?.map(({ rule }) => rule.rule)).toEqual(["ping.answered", "a.warned"]);
-});
-
-test("a milder breach of a rule is marked, an opportunity that was taken is not", () => {
-  const examples = [
-    { verdict: "FAIL" as const, entries: [1], remark: "" },
-    { verdict: "WARN" as const, entries: [2], remark: "" },
-    { verdict: "PASS" as const, entries: [3], remark: "" },
-  ];
-  expect([...byEntry(findingsOf(judgeReport([judgedSubject([judgedRule({ evidence: [1], examples })])]))).keys()]).toEqual([1, 2]);
 });
 
 test("a finding is at its rule in the report on its client", () => {

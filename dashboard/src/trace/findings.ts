@@ -53,18 +53,13 @@ export function faultOf({ fault, title }: Pick<JudgedRule, "fault" | "title">): 
   return fault || title;
 }
 
-/** The findings by the numbers of the entries that they rest on. */
+/** The findings by the numbers of the entries that break the rules. Entries that only show a breach, such as the first request with an id that was used twice, have no mark. */
 export function byEntry(findings: readonly Finding[]): ReadonlyMap<number, readonly Finding[]> {
   const found = new Map<number, Finding[]>();
   for (const finding of findings) {
-    for (const seq of evidenceOf(finding.rule)) found.set(seq, [...(found.get(seq) ?? []), finding]);
+    for (const seq of finding.rule.breaches) found.set(seq, [...(found.get(seq) ?? []), finding]);
   }
   return found;
-}
-
-/** The numbers of the entries behind the breaches of a rule, those of a milder verdict too. */
-function evidenceOf({ evidence, examples }: JudgedRule): ReadonlySet<number> {
-  return new Set([...evidence, ...examples.filter(isFinding).flatMap(({ entries }) => entries)]);
 }
 
 /** What makes a finding another one: a client, a rule and how bad it is. How often it came does not. */

@@ -359,7 +359,7 @@ class Judge:
             mark, at = subject.mark(place.seq), max(self._decided, self._trace.at)
             if at < mark.found_at:
                 mark.found, mark.found_at = rule.id, at
-        tally.add(verdict, _numbers((place, *finding.shown_by)), remark, revision)
+        tally.add(verdict, _numbers((place, *finding.shown_by)), remark, revision, place.seq)
 
     def _doubt(self, subject: Subject, place: Any) -> None:
         """A rule about time or absence doubts what came later, and not the view itself."""

@@ -27,7 +27,8 @@ NOT_VISIBLE: Final = (
 class RuleReport:
     """The verdict of one rule. `level` is the strongest that the rule has at a revision that was spoken.
 
-    `at` is the worst verdict at each revision, `broken` the defect of its code that keeps it from a verdict.
+    `breaches` are the entries that break it (`RuleTally`), `at` is the worst verdict at each revision, `broken` the
+    defect of its code that keeps it from a verdict.
     """
 
     rule: Rule
@@ -35,6 +36,7 @@ class RuleReport:
     level: Level
     counts: Mapping[Verdict, int]
     evidence: tuple[VerdictEvidence, ...]
+    breaches: tuple[int, ...]
     measured: Mapping[str, Any]
     at: Mapping[str, Verdict]
     broken: str | None = None

@@ -27,6 +27,8 @@ class Verdict(IntEnum):
 
 # Each verdict keeps its first places and its last: a client that repeats a fault has no use for the thousandth one.
 _FIRST: Final = 3
+# Entries that break one rule and are marked in a list: a page shows no more of them at a time.
+_MOST_BREACHES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,11 @@ class _Seen:
 class RuleTally:
     """The opportunities of one rule and one subject, in bounded memory.
 
-    `measured` are values that a rule has found, by name.
+    `measured` are values that a rule has found, by name. `breaches` are the numbers of the entries that break it, the
+    first 1,000: not those beside them that only show it, such as the request whose id was used again.
     """
 
-    __slots__ = ("_at", "_cut", "_passed", "_seen", "measured")
+    __slots__ = ("_at", "_cut", "_passed", "_seen", "breaches", "measured")
 
     def __init__(self) -> None:
         self._seen: dict[Verdict, _Seen] = {}
@@ -71,6 +74,7 @@ class RuleTally:
         self._cut = _Seen()
         self._at: dict[str, Verdict] = {}
         self.measured: dict[str, Any] = {}
+        self.breaches: list[int] = []
 
     def pass_again(self, revision: str | None) -> bool:
         """Count one more PASS that would leave no other trace; False where it must be added, as it would.
@@ -83,8 +87,12 @@ class RuleTally:
         passed.count += 1
         return True
 
-    def add(self, verdict: Verdict, seqs: Iterable[int], remark: str, revision: str | None) -> None:
-        """One more opportunity; `revision` is that of the protocol, where it is known."""
+    def add(
+        self, verdict: Verdict, seqs: Iterable[int], remark: str, revision: str | None, place: int | None = None
+    ) -> None:
+        """One more opportunity; `revision` is that of the protocol where it is known, `place` the entry it is about."""
+        if verdict >= Verdict.WARN and place is not None and len(self.breaches) < _MOST_BREACHES:
+            self.breaches.append(place)
         seen = self._seen.get(verdict)
         if seen is None:
             seen = self._seen[verdict] = _Seen()

@@ -87,7 +87,7 @@ def test_a_clean_client_a_broken_one_and_every_form(
     assert status == 1
     assert 'FAIL    jsonrpc.version  (MUST, 1 of 3)  A message lacks "jsonrpc": "2.0"' in out
     assert out.splitlines()[-1].startswith("acme: breaks 1 MUST rule of 2026-07-28; "), "the conclusion comes last"
-    assert "jsonrpc is '1.0'" in out
+    assert 'jsonrpc is "1.0"' in out
     assert "acme: FAIL jsonrpc.version" in err
     [subject] = report(files["json"])["subjects"]
     assert (subject["label"], subject["verdict"]) == ("acme", "FAIL")

@@ -42,6 +42,21 @@ def report() -> Judgement:
     return judged(NAME)
 
 
+def test_every_entry_that_breaks_a_rule_is_named_and_no_other() -> None:
+    log = Log()
+    session = log.http().session()
+    first = session.request("ping", id=7)
+    session.answer(first)
+    again = [session.request("tools/list", {"cursor": f"{page}"}, id=7).seq for page in range(6)]
+    judge = Judge(catalogue(), FUNCTIONS)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    (subject,) = report_of(judge).subjects
+    (found,) = (rule for rule in subject.rules if rule.rule.id == "jsonrpc.id-unused-before")
+    assert list(found.breaches) == again
+    assert any(first.seq in evidence.seqs for evidence in found.evidence), "it shows the breach, and is none"
+
+
 def test_the_ids_of_rules_are_never_divided(report: Judgement) -> None:
     for width in range(40, 120):
         assert not any(line.endswith("-") for line in terminal(report, lambda seq: None, width=width))

@@ -34,10 +34,10 @@ class JudgedExample:
 class JudgedRule:
     """The verdict of one rule on one subject.
 
-    `title` says what keeps the rule, `fault` what is wrong where it is broken. `count` is how many opportunities
-    there were, `counts` how many of them had each verdict. `evidence` are the sequence numbers of entries behind
-    the worst of them, `examples` the first and the last of each verdict. `at` is the worst verdict at each
-    revision, `measured` are values that the rule has found.
+    `title` says what keeps the rule, `fault` what is wrong where it is broken. `count` is how many opportunities there
+    were, `counts` how many of them had each verdict. `evidence` are the sequence numbers of entries behind the worst of
+    them, `breaches` those of the entries that break the rule, at most 1,000. `examples` are the first and the last of
+    each verdict. `at` is the worst verdict at each revision, `measured` are values that the rule has found.
     """
 
     rule: str
@@ -49,6 +49,7 @@ class JudgedRule:
     count: int
     counts: Mapping[str, int]
     evidence: list[int]
+    breaches: list[int]
     remark: str
     examples: list[JudgedExample]
     at: Mapping[str, str]
@@ -259,6 +260,7 @@ def rule_row(rule: RuleReport) -> JudgedRule:
         sum(rule.counts.values()),
         _named(rule.counts),
         sorted({seq for each in worst for seq in each.seqs}),
+        sorted(set(rule.breaches)),
         rule.remark,
         [JudgedExample(_name(each.verdict), list(each.seqs), each.remark) for each in rule.evidence],
         {revision: verdict.name for revision, verdict in rule.at.items()},
