@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import trio
@@ -122,9 +124,10 @@ async def test_the_answer_to_a_poll_is_about_the_call_of_the_stream(link: Link, 
 def row(probe: Probe) -> Any:
     """The row of the one draft stream in the table of streams."""
     probe.engine.observer.catch_up()
-    rows = probe.engine.observer.tables._streams.table.rows.values()
-    (found,) = [each for each in rows if each.purpose == "resumable"]
-    return found
+    tables = probe.engine.observer.tables
+    rows = map(json.loads, tables.rows("streams", tables.all("streams")))
+    (found,) = [each for each in rows if each["purpose"] == "resumable"]
+    return SimpleNamespace(**found)
 
 
 async def test_the_table_of_streams_follows(link: Link, autojump_clock: MockClock) -> None:
