@@ -10,7 +10,7 @@ import zlib
 from typing import Final
 
 BLOCK: Final = 1000
-"""The largest trial opens 301 streams."""
+"""Marks of a trial: the largest one has 301 calls."""
 
 _RUNS: Final = 999_000
 # A run has fewer trials. The highest first mark is this many blocks before the end of the numbers.
