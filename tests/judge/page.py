@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.reports.links import link
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import Level, Rule, catalogue
 
 ABOUT: Mapping[str, str] = {

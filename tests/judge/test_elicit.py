@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 
 from ..support.rows import each

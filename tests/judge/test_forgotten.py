@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 from probe.views.retention import Retention

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from probe.judge.clients.listings import ListPage, Lists, Pages
 from probe.judge.judge import Judge
 from probe.judge.rules.catalogue import catalogue
-from probe.judge.trace.listings import ListPage, Lists, Pages
 
 from .logs import HEADER, Log
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import structs
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.log import events
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.reports.as_json import rule_list
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 
 from ..documents.markdown import ROOT, anchors

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probe.judge.rules import schemas
+from probe.judge.rules.messages import schemas
 from probe.log import redaction
 from probe.wire.revisions import LEGACY, MODERN
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 

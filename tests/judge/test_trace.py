@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.trace.findings import FAIL, PASS, Finding
 from probe.judge.trace.opportunities import ASKED, NOTIFICATION, REQUEST

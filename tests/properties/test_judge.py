@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
 from probe.judge.outcome.judgement import report_of
 from probe.judge.reports.as_json import as_json
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 from probe.log.event_log import Entry, Gap

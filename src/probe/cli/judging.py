@@ -18,7 +18,6 @@ import click
 
 from ..core.clients import LABEL_RULE, is_client_label
 from ..core.escaping import shown
-from ..judge.functions.all import FUNCTIONS
 from ..judge.outcome.comparison import compare, compare_values
 from ..judge.outcome.exit_status import (
     CLEAN,
@@ -35,6 +34,7 @@ from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge
 from ..judge.reports.junit import junit
 from ..judge.reports.terminal import comparison, terminal
+from ..judge.rules.all import FUNCTIONS
 from ..judge.rules.catalogue import catalogue
 from ..judge.runs.client import ClientStartError
 from ..judge.runs.judged import Judged

@@ -20,19 +20,19 @@ from ..log.header import End, Header
 from ..views.fold import Views
 from ..views.retention import ForgottenError, Retention
 from ..views.values import Exchange, Message
+from .clients.clients import Clients
+from .clients.ends import Ends
+from .clients.kind import Kind
+from .clients.moments import Unreadable
+from .clients.questions import Reply
+from .clients.rounds import Retry
+from .clients.series import ALWAYS, NEVER
+from .clients.subject import Subject
 from .rules.catalogue import Rule, RuleCatalogue
 from .trace import opportunities as each
-from .trace.clients import Clients
-from .trace.ends import Ends
 from .trace.finder import Finder, Opportunity
 from .trace.findings import PASSED, UNCLEAR, CutShort, Finding, Hidden, NotYet, Seen, TooEarly, Undecided
-from .trace.kind import Kind
-from .trace.moments import Unreadable
-from .trace.questions import Reply
-from .trace.rounds import Retry
 from .trace.rules import RuleFunction
-from .trace.series import ALWAYS, NEVER
-from .trace.subject import Subject
 from .trace.trace import DISTURBED, Trace
 from .trace.waits import ENDINGS, Waiting, Waits
 from .verdicts import Verdict

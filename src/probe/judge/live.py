@@ -17,12 +17,12 @@ from ..engine.protocols import WatchedEngine
 from ..log.event_log import Entry, EventLog, Gap
 from ..log.follower import LogFollower
 from ..log.ndjson import SavedLog
-from .functions.all import FUNCTIONS
+from .clients.subject import Subject
 from .judge import Judge
 from .outcome.judgement import report_with, subject_report
 from .report import Judgement, SubjectReport
+from .rules.all import FUNCTIONS
 from .rules.catalogue import catalogue
-from .trace.subject import Subject
 from .verdicts import Verdict
 
 # How much of the time that passes may be spent on judging.

@@ -6,7 +6,6 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from probe.judge.functions.all import FUNCTIONS
 from probe.judge.judge import Judge
 from probe.judge.outcome.comparison import compare
 from probe.judge.outcome.judgement import report_of
@@ -15,6 +14,7 @@ from probe.judge.reports.badge import badge
 from probe.judge.reports.card import card
 from probe.judge.reports.junit import junit
 from probe.judge.reports.terminal import comparison, terminal
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.log.event_log import Entry
 

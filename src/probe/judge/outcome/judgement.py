@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from ..clients.subject import Subject
 from ..judge import Judge, JudgedLog
 from ..report import Judgement, LogReport, RuleReport, SubjectReport
 from ..rules.catalogue import Level, Rule
-from ..trace.subject import Subject
 from ..verdicts import RuleTally
 
 _NOTHING_FOUND: Final = RuleTally()

@@ -1,1 +1,1 @@
-"""The catalogue of rules, and one predicate for each: a module for each group of rules."""
+"""The catalogue of rules, and a function for each rule and kind of opportunity: docs/internals/judge.md."""

@@ -28,10 +28,10 @@ from ...log.event_log import Gap
 from ...log.follower import LogFollower
 from ...log.header import End
 from ...settings import Settings
-from ..functions.all import FUNCTIONS
 from ..judge import Judge
 from ..outcome.expectations import findings
 from ..outcome.judgement import report_of
+from ..rules.all import FUNCTIONS
 from ..rules.catalogue import catalogue
 from .client import ClientRun
 from .judged import Judged, save

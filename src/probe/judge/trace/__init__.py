@@ -1,1 +1,1 @@
-"""The trace of one client, and the rules as functions that are asked about it: docs/internals/judge.md."""
+"""The trace of one client: opportunities, queries, findings, and how a rule is registered."""

@@ -21,16 +21,16 @@ from ...views.fold import Views
 from ...views.retention import ForgottenError
 from ...views.values import Exchange, Message
 from ...wire.errors import Code
+from ..clients.dialogue import NEWS
+from ..clients.kind import Kind
+from ..clients.listings import Pages
+from ..clients.moments import Control, Frame, ProcessChange, TaskNews, Unreadable
+from ..clients.questions import PageVisit, Question, Reply
+from ..clients.rounds import Retry
+from ..clients.speech import note_speech
+from ..clients.subject import Subject
+from ..clients.tasks import Told
 from . import opportunities as each
-from .dialogue import NEWS
-from .kind import Kind
-from .listings import Pages
-from .moments import Control, Frame, ProcessChange, TaskNews, Unreadable
-from .questions import PageVisit, Question, Reply
-from .rounds import Retry
-from .speech import note_speech
-from .subject import Subject
-from .tasks import Told
 
 # Entries of one exchange that wait for its client.
 _MOST_HELD: Final = 50

@@ -10,11 +10,11 @@ from typing import Final
 
 from ...views.clients import Connection, Session
 from ...views.values import Exchange, Message
-from .kind import Kind
-from .moments import ClientEnd, Control, Frame, ProcessChange, TaskNews, Unreadable
-from .questions import PageVisit, Question, Reply
-from .rounds import Retry
-from .tasks import Told
+from ..clients.kind import Kind
+from ..clients.moments import ClientEnd, Control, Frame, ProcessChange, TaskNews, Unreadable
+from ..clients.questions import PageVisit, Question, Reply
+from ..clients.rounds import Retry
+from ..clients.tasks import Told
 
 EXCHANGE: Final = Kind[Exchange]("exchange")
 """The head of an HTTP request arrived."""

@@ -6,7 +6,7 @@
     form("meta.protocol-version", each=REQUEST, where=is_modern, member="/params/_meta/…", must=is_text, needed=True)
 
 A rule with two kinds of opportunity has two functions. A function is pure: the same view and the same log give the same
-finding, whenever it is asked. The modules of `judge/functions/` register theirs when they are imported.
+finding, whenever it is asked. The modules of `judge/rules/` register theirs when they are imported.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct
 
 from ...views.values import Message
+from ..clients.kind import Kind
 from ..values import shown
 from .findings import FAIL, PASS, WARN, Finding
-from .kind import Kind
 from .member import MISSING, member_of, names_in
 from .trace import Trace
 

@@ -23,18 +23,18 @@ from typing import Any, Final, TypeVar, cast
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import ProgressToken, RequestId
+from ..clients.alike import Place as AlikePlace
+from ..clients.kind import Kind
+from ..clients.known import FirstPage
+from ..clients.lines import Line, Run
+from ..clients.listings import ListPage, Lists
+from ..clients.series import ALWAYS, NEVER, Series
+from ..clients.skills import SkillEntry
+from ..clients.subject import Mark, Place, Subject
+from ..clients.tasks import TaskView
+from ..clients.tokens import Beside
 from ..rules.catalogue import Allowances, Rule
-from .alike import Place as AlikePlace
 from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
-from .kind import Kind
-from .known import FirstPage
-from .lines import Line, Run
-from .listings import ListPage, Lists
-from .series import ALWAYS, NEVER, Series
-from .skills import SkillEntry
-from .subject import Mark, Place, Subject
-from .tasks import TaskView
-from .tokens import Beside
 
 View = TypeVar("View")
 Fate = TypeVar("Fate")

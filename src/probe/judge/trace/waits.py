@@ -12,11 +12,11 @@ from msgspec import Struct
 from ...log import events
 from ...log.event_log import Entry
 from ...views.fold import Views
+from ..clients.series import ALWAYS
 from ..rules.catalogue import Rule
 from .finder import Opportunity
 from .findings import TooEarly
 from .rules import RuleFunction
-from .series import ALWAYS
 
 ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
 """The kinds of entries that end something that a rule can wait for."""

@@ -1,1 +1,0 @@
-"""Rules about questions of the server, and about tasks, as functions."""

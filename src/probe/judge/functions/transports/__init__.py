@@ -1,1 +1,0 @@
-"""Rules about HTTP, WebSockets and standard streams, as functions."""

@@ -1,0 +1,1 @@
+"""Rules about lists, and about what is used of them."""

@@ -1,0 +1,1 @@
+"""Rules about messages of both sides, and about how a session or an era begins."""

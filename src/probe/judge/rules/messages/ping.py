@@ -1,0 +1,157 @@
+"""Rules `ping.*`: answers to the server's pings, and the pings of the client."""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+from typing import Final, Literal, TypeAlias
+
+from ....views.contents import members
+from ....views.values import Message
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
+from ...trace.opportunities import ANSWER, ASKED, REQUEST
+from ...trace.rules import rule
+from ...trace.trace import Trace
+
+# Answers that `ping.prompt` looks at: fewer are an accident, more than the newest hundred are another day.
+_FEWEST: Final = 3
+_NEWEST: Final = 100
+_PROMPT_S: Final = 1.0
+_SLOW_S: Final = 5.0
+_MINUTE_S: Final = 60.0
+_MOST_A_MINUTE: Final = 60
+_CUT_OFF: Final = "no answer, and what carried the ping ended before one was due"
+
+Fate: TypeAlias = Literal["answered", "asleep", "silent"]
+
+
+class _Delays:
+    """The newest answers to pings, in seconds each."""
+
+    def __init__(self) -> None:
+        self.newest: deque[float] = deque(maxlen=_NEWEST)
+
+
+@rule("ping.answered", each=ASKED, methods={"ping"})
+def answers_ping(ping: Message, trace: Trace) -> Finding | None:
+    """Answers ping.
+
+    One ping without an answer may be a stream that a proxy holds back, so it takes two, and none that was answered
+    between them, to fail.
+    """
+    had, fate = trace.at, fate_of(ping, trace)
+    silence = f"no answer within {trace.at - had:.0f} s"
+    if fate == "answered":
+        return PASS(*trace.seen.answers(ping)[:1])
+    if fate == "asleep":
+        return WARN(f"{silence}, and nothing else either") if is_held(ping, trace.at) else None
+    for other, before in trace.fates(ASKED, fate_of, "ping", before=ping):
+        if before == "answered":
+            break
+        if before == "silent":
+            return FAIL(f"two pings, {silence} (client or gateway)", other)
+    return WARN(silence)
+
+
+def fate_of(ping: Message, trace: Trace) -> Fate:
+    """What came of a ping.
+
+    A laptop that sleeps and a client in a debugger hold their connections and say nothing at all: only a client that
+    said something else after the ping is known to be awake, so a silent one has more time; once it speaks again it has
+    the time for an answer anew. An answer that the server refused is an answer. Where the session, the connection or
+    the stream of the ping ended before an answer was due, the ping may have been lost, or the client has gone.
+    """
+    had, answer_s, alive_s = had_at(ping), trace.allowances.answer_s, trace.allowances.alive_s
+    place = ping.pipe or ping.in_session
+    due = had + answer_s
+    for wait in (answer_s, alive_s, alive_s + answer_s):
+        due = had + wait
+        if trace.seen.answers(ping, due):
+            return "answered"
+        trace.sure.had_time(had, wait)
+        acted = trace.seen.acted(place, had, due)
+        if wait == answer_s and acted:
+            break
+        if wait == alive_s and not (acted and trace.seen.acted(place, due - answer_s, due)):
+            break
+    if not trace.seen.acted(place, had, due):
+        return "asleep"
+    if is_cut_off(ping, due):
+        raise Undecided(_CUT_OFF)
+    return "silent"
+
+
+def had_at(ping: Message) -> float:
+    """When the client had a ping."""
+    return ping.at if ping.had is None else ping.had
+
+
+def is_held(ping: Message, at: float) -> bool:
+    """True if the client still held the stream or the pipe that carried the ping."""
+    if ping.pipe is not None:
+        return not ping.pipe.closed_by(at)
+    reader = None if ping.stream is None else ping.stream.reader_by(at)
+    return reader is not None and not reader.closed_by(at)
+
+
+def is_cut_off(ping: Message, at: float) -> bool:
+    """True if the session or the pipe of a ping had ended, or a response that carried it, by no intention."""
+    if any(place is not None and place.closed_by(at) for place in (ping.in_session, ping.pipe)):
+        return True
+    readings = () if ping.stream is None else ping.stream.readings
+    ends = [each.exchange for each in readings if each.exchange is not None and each.exchange.closed_by(at)]
+    return any(end.ended_by != "end of stream" and not end.closed_by(had_at(ping)) for end in ends)
+
+
+@rule("ping.empty", each=ANSWER)
+def empty(message: Message, trace: Trace) -> Finding | None:
+    """Answers ping with an empty result; one that is no object is left to `jsonrpc.response-shape`."""
+    ping = message.question
+    if ping is None or ping.method != "ping":
+        return None
+    extra = members(message.result).keys() - {"_meta"}
+    if isinstance(message.error, dict):
+        return FAIL(f"the answer is the error {message.error.get('code')}", ping)
+    if not isinstance(message.result, dict):
+        return None
+    return WARN(f"the result has {', '.join(sorted(extra))}", ping) if extra else PASS(ping)
+
+
+@rule("ping.prompt", each=ANSWER)
+def prompt(message: Message, trace: Trace) -> Finding | None:
+    """Answers ping promptly; no revision says how soon that is, so the median is reported."""
+    ping, delay = message.question, delay_of(message, trace)
+    if ping is None or delay is None:
+        return None
+    delays = trace.kept(_Delays).newest
+    delays.append(delay)
+    if len(delays) < _FEWEST:
+        return None
+    middle = median(delays)
+    measured = {"median_s": round(middle, 3)}
+    if middle < _PROMPT_S:
+        return PASS(ping, measured=measured)
+    remark = f"the median of {len(delays)} answers is {middle:.1f} s"
+    return (FAIL if middle > _SLOW_S else UNCLEAR)(remark, ping, measured=measured)
+
+
+def delay_of(message: Message, trace: Trace) -> float | None:
+    """How long an answer took; None for one that says nothing of that."""
+    ping = message.question
+    if ping is None or ping.method != "ping" or not ping.had_by(message.at) or (ping.replies or ())[:1] != [message]:
+        return None
+    had = had_at(ping)
+    return None if trace.seen.limited(had, message.at) else max(0.0, message.at - had)
+
+
+@rule("ping.not-excessive", each=REQUEST, methods={"ping"})
+def not_excessive(message: Message, trace: Trace) -> Finding | None:
+    """Pings with measure: at most one a second on average."""
+    session = message.in_session
+    if session is None:
+        return None
+    pings = trace.seen.newest(REQUEST, "ping", _MOST_A_MINUTE + 1, lambda each: each.in_session is session)
+    spent = message.at - pings[-1].at
+    if len(pings) > _MOST_A_MINUTE and spent <= _MINUTE_S:
+        return FAIL(f"{len(pings)} pings in {spent:.0f} s")
+    return PASS() if spent >= _MINUTE_S else None

@@ -1,0 +1,188 @@
+"""Whether a message, or a part of one, fits the official schema of its revision.
+
+    misfit("2025-11-25", "ElicitResult", message.result, message.hidden, at="/result")
+
+`definition` is a name in the schema; `request_of` gives that of a method. Known errors of the schemas are mended
+before they are used, never in their files:
+
+* They are made from TypeScript, which has one type for numbers. Where no annotation says more, the schema says
+  `integer`, and the page of the revision says `number`: a `ttl` of 1.5 and a number in the content of `ElicitResult`
+  are right. Only ids, progress tokens and codes are integers by the text as well.
+* `JSONValue` of 2026-07-28 is any JSON by its page, and its schema leaves out `null`.
+
+`format` is not asserted: no revision obliges a client to more than the type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import jsonschema_rs
+from pydantic_core import from_json, to_json
+
+from .... import wire
+from ....log.redaction import REDACTED
+from ....wire.jsonrpc import clip
+from ....wire.revisions import LEGACY
+from .right_forms import right_form
+
+EXT_TASKS: Final = "ext-tasks"
+"""In the place of a revision: the schema of the tasks extension of 2026-07-28."""
+
+_Validator: TypeAlias = jsonschema_rs.Draft7Validator | jsonschema_rs.Draft202012Validator
+
+# More definitions than clients send messages of; each is compiled once, when its first message comes.
+_MOST_COMPILED: Final = 128
+_LONGEST_WHY: Final = 200
+# `redaction.hidden_members` lists so many members, and keeps so many characters of a pointer.
+_MOST_HIDDEN: Final = 100
+_LONGEST_POINTER: Final = 200
+# Stands for a value in the sentences of the library, which quote it whole, however long it is.
+_VALUE: Final = "the value"
+_INTEGERS: Final = frozenset({"RequestId", "ProgressToken", "code"})
+# A value that does not fit one of these at its own place may do so because of a member that was hidden.
+_ALTERNATIVES: Final = frozenset({"anyOf", "oneOf", "oneOfMultipleValid", "oneOfNotValid", "not", "allOf"})
+_RESULTS: Final[Mapping[str, str]] = {
+    "elicitation/create": "ElicitResult",
+    "ping": "Result",
+    "roots/list": "ListRootsResult",
+    "sampling/createMessage": "CreateMessageResult",
+    "tasks/cancel": "CancelTaskResult",
+    "tasks/get": "GetTaskResult",
+    "tasks/list": "ListTasksResult",
+}
+
+
+class Misfit(NamedTuple):
+    """The place at which a value does not fit, as a JSON pointer from the root of the message, and why.
+
+    `right` says what should be there, such as "`/params/cursor` is a string"; it is empty where that takes more words.
+    """
+
+    pointer: str
+    why: str
+    right: str = ""
+
+    def __str__(self) -> str:
+        """All, as a remark says them."""
+        text = f"{clip(self.pointer, _LONGEST_POINTER)}: {self.why}" if self.pointer else self.why
+        return f"{text}; right: {self.right}" if self.right else text
+
+
+def misfit(
+    revision: str, definition: str, value: Any, hidden: Iterable[tuple[str, str]] = (), *, at: str = ""
+) -> Misfit | None:
+    """The first place where a value does not fit a definition of a revision; None where it fits.
+
+    `hidden` is that of the message, `at` the JSON pointer of the value in it. A hidden value fits everything.
+    Raises `KeyError` where the revision has no such definition.
+    """
+    return next(iter(misfits(revision, definition, value, hidden, at=at)), None)
+
+
+def misfits(
+    revision: str, definition: str, value: Any, hidden: Iterable[tuple[str, str]] = (), *, at: str = ""
+) -> list[Misfit]:
+    """All places where a value does not fit."""
+    validator = _validator(revision, definition)
+    if validator.is_valid(value):
+        return []
+    pointers = [pointer for pointer, _ in hidden]
+    if len(pointers) >= _MOST_HIDDEN:
+        # there may be more of them, at places that nobody has noted
+        return []
+    key, definitions = _definitions(revision)
+    document = {key: definitions}
+    errors = validator.iter_errors(value)
+    return [found for error in errors if (found := _found(document, error, at, pointers)) is not None]
+
+
+@lru_cache(maxsize=len(LEGACY) + 2)
+def client_methods(revision: str) -> Mapping[str, str]:
+    """The requests and notifications that a client can send, and their definitions."""
+    definitions = _definitions(revision)[1]
+    names: list[str] = []
+    for union in ("ClientRequest", "ClientNotification"):
+        one_of = definitions.get(union, {})
+        # a union of one is written as that one
+        names += [part["$ref"].rpartition("/")[2] for part in one_of.get("anyOf", ())] or [union][: len(one_of)]
+    return {definitions[name]["properties"]["method"]["const"]: name for name in names}
+
+
+def request_of(revision: str, method: str) -> str | None:
+    """The definition of a request or notification of a client; None where the revision has no such method."""
+    return client_methods(revision).get(method)
+
+
+def result_of(revision: str, method: str) -> str | None:
+    """The definition of a client's result for a question of the server; None where the revision has none."""
+    name = _RESULTS.get(method)
+    return name if name in _definitions(revision)[1] else None
+
+
+def _found(
+    document: Mapping[str, Any], error: jsonschema_rs.ValidationError, at: str, hidden: Iterable[str]
+) -> Misfit | None:
+    pointer = at + "".join(f"/{_escaped(part)}" for part in error.instance_path)
+    if error.instance == REDACTED or any(_is_hidden(pointer, path, error.kind.name) for path in hidden):
+        return None
+    kind = error.kind.name
+    why = "the value is nothing that the schema allows here" if kind in _ALTERNATIVES else error.message
+    if not isinstance(error.instance, (dict, list)):
+        why = f"{clip(why, _LONGEST_WHY)}, got {clip(to_json(error.instance).decode())}"
+    return Misfit(pointer, why, right_form(document, error, clip(pointer, _LONGEST_POINTER)))
+
+
+def _is_hidden(pointer: str, path: str, kind: str) -> bool:
+    """Whether what is wrong at a pointer may come of a hidden member at `path`, which is cut where it is long."""
+    if pointer == path or pointer.startswith(f"{path}/"):
+        return True
+    if len(path) >= _LONGEST_POINTER and pointer.startswith(path):
+        return True
+    return kind in _ALTERNATIVES and path.startswith(f"{pointer}/")
+
+
+def _escaped(part: str | int) -> str:
+    return str(part).replace("~", "~0").replace("/", "~1")
+
+
+@lru_cache(maxsize=_MOST_COMPILED)
+def _validator(revision: str, definition: str) -> _Validator:
+    key, definitions = _definitions(revision)
+    if definition not in definitions:
+        raise KeyError(definition)
+    schema = {key: definitions, "$ref": f"#/{key}/{definition}"}
+    if key == "$defs":
+        return jsonschema_rs.Draft202012Validator(schema, mask=_VALUE)
+    return jsonschema_rs.Draft7Validator(schema, mask=_VALUE, validate_formats=False)
+
+
+@lru_cache(maxsize=len(LEGACY) + 2)
+def _definitions(revision: str) -> tuple[str, dict[str, Any]]:
+    """The name of the member that has the definitions, and these, mended."""
+    document = from_json((files(wire) / "schemas" / f"{revision}.json").read_bytes())
+    key = "$defs" if "$defs" in document else "definitions"
+    definitions = {name: _mended(part, name) for name, part in document[key].items()}
+    if "JSONValue" in definitions:
+        definitions["JSONValue"] = {}
+    return key, definitions
+
+
+def _mended(part: Any, name: str) -> Any:
+    """A part of a schema in which `integer` is `number` wherever the text has no integer."""
+    if isinstance(part, list):
+        return [_mended(each, name) for each in part]
+    if not isinstance(part, dict):
+        return part
+    mended = {member: _mended(value, member) for member, value in part.items()}
+    kinds = part.get("type")
+    if name in _INTEGERS:
+        return mended
+    if kinds == "integer":
+        mended["type"] = "number"
+    elif isinstance(kinds, list) and "integer" in kinds:
+        mended["type"] = ["number" if kind == "integer" else kind for kind in kinds]
+    return mended

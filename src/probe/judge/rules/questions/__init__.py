@@ -1,0 +1,1 @@
+"""Rules about questions of the server, and about tasks."""

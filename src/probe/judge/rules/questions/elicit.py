@@ -1,0 +1,200 @@
+"""Rules `elicit.*`: forms and pages for a person to fill in or to open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ....log.bounded import Newest
+from ....views.contents import members
+from ...clients.questions import PageVisit, Question, Reply
+from ...clients.series import NEVER
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import PAGE, QUESTION, REPLY
+from ...trace.rules import rule
+from ...trace.trace import Trace
+from ...values import shown
+from .answering import has_result, is_silent, serves
+from .forms import fields, is_blank, type_fault, value_fault
+
+_ELICIT: Final = frozenset({"elicitation/create"})
+_ACTIONS: Final = ("accept", "decline", "cancel")
+_TYPED: Final = ("number", "integer", "boolean")
+# A person cannot read an address and agree to it so soon, in seconds.
+_AT_ONCE_S: Final = 1.0
+_PREFETCHED: Final = 3
+_MOST_PAGES: Final = 1_000
+# This server withdraws a question after five minutes of its own clock, and the client's time begins a little later.
+_NEARLY: Final = 0.9
+
+
+@rule("elicit.action", each=REPLY, methods=_ELICIT)
+def names_action(reply: Reply, trace: Trace) -> Finding | None:
+    """Answers with an action: accept, decline or cancel."""
+    if reply.error is not None or reply.is_wrapped or reply.hides("action"):
+        return None
+    action = members(reply.value).get("action")
+    if action in _ACTIONS:
+        return PASS()
+    return FAIL("the result has no action" if action is None else f"the action is {shown(action)}", reply.question)
+
+
+@rule("elicit.content-fits", each=REPLY, methods=_ELICIT)
+def fits_form(reply: Reply, trace: Trace) -> Finding | None:
+    """Sends content that fits the form: required fields, bounds, choices, patterns and formats.
+
+    JSON types are judged by elicit.value-types. null and "" in an optional field count as left empty.
+    """
+    content, required = _accepted(reply), _required(reply)
+    if content is None:
+        return None
+    hidden = [name for name in content if reply.hides("content", name) or reply.question.hides("requestedSchema")]
+    lost = next((name for name in required if content.get(name) is None and name not in hidden), None)
+    if lost is not None:
+        return WARN(f"the required field {lost} is missing", reply.question)
+    given = [
+        (name, field, content[name])
+        for name, field in _fields(reply).items()
+        if name in content and (name in required or not is_blank(content[name]))
+    ]
+    for name, field, value in given:
+        fault = None if name in hidden or type_fault(field, value) else value_fault(field, value)
+        if fault is not None:
+            return WARN(f"the field {name} {fault}", reply.question)
+    return UNCLEAR("a field is hidden in the log") if any(name in hidden for name, _, _ in given) else PASS()
+
+
+@rule("elicit.value-types", each=REPLY, methods=_ELICIT)
+def types_values(reply: Reply, trace: Trace) -> Finding | None:
+    """Sends numbers as numbers and ticks as booleans."""
+    content, form = _accepted(reply), _fields(reply)
+    if content is None or not any(field.get("type") in _TYPED for field in form.values()):
+        return None
+    given = [name for name in form if not is_blank(content.get(name)) and not reply.hides("content", name)]
+    for name in given:
+        fault = type_fault(form[name], content[name])
+        if fault is not None:
+            return WARN(f"the field {name} {fault}", reply.question)
+    return PASS() if given else None
+
+
+@rule("elicit.content-only-when-accepted", each=REPLY, methods=_ELICIT)
+def adds_content(reply: Reply, trace: Trace) -> Finding | None:
+    """Sends content only with accept; an empty one and null come from libraries with fixed fields."""
+    value = members(reply.value)
+    if value.get("action") not in ("decline", "cancel") or reply.question.is_url:
+        return None
+    return WARN(f"{value['action']} came with content", reply.question) if value.get("content") else PASS()
+
+
+@rule("elicit.url-no-content", each=REPLY, methods=_ELICIT)
+def adds_no_content(reply: Reply, trace: Trace) -> Finding | None:
+    """Sends no content for a URL."""
+    value = members(reply.value)
+    if not reply.question.is_url or value.get("action") not in _ACTIONS:
+        return None
+    return WARN("the answer to a URL has content", reply.question) if value.get("content") else PASS()
+
+
+@rule("elicit.defaults", each=REPLY, methods=_ELICIT)
+def fills_in_defaults(reply: Reply, trace: Trace) -> Finding | None:
+    """Fills in defaults.
+
+    A person may clear fields, and a client need not know defaults: only a form without all of them counts. Required
+    fields are filled in anyway and do not count.
+    """
+    content, required = _accepted(reply), _required(reply)
+    given = [name for name, field in _fields(reply).items() if "default" in field and name not in required]
+    if content is None or not given or any(content.get(name) is None for name in required):
+        return None
+    if all(is_blank(content.get(name)) for name in given):
+        return WARN(f"no field with a default has a value: {', '.join(given)}", reply.question)
+    return PASS()
+
+
+def _accepted(reply: Reply) -> Mapping[str, Any] | None:
+    """The content of an accepted form; None for any other answer, and where all of it is hidden."""
+    value = members(reply.value)
+    if value.get("action") != "accept" or reply.question.is_url:
+        return None
+    if any(path == reply.pointer + "/content" for path, _ in reply.message.hidden):
+        return None
+    return members(value.get("content"))
+
+
+def _fields(reply: Reply) -> Mapping[str, Mapping[str, Any]]:
+    return fields(members(reply.question.params.get("requestedSchema")))
+
+
+def _required(reply: Reply) -> list[str]:
+    required = members(reply.question.params.get("requestedSchema")).get("required")
+    return required if isinstance(required, list) else []
+
+
+class _Pages:
+    """The pages of all questions, and the first immediate visit of each, by URL."""
+
+    def __init__(self) -> None:
+        self.asked: Newest[str, None] = Newest(_MOST_PAGES)
+        self.fetched: Newest[str, PageVisit] = Newest(_MOST_PAGES)
+
+
+@rule("elicit.url-not-prefetched", each=QUESTION, methods=_ELICIT)
+def has_page(question: Question, trace: Trace) -> Finding | None:
+    """Does not fetch an elicited URL by itself. Two rounds may ask for one page."""
+    if question.is_url:
+        trace.kept(_Pages).asked.store(str(question.params.get("url")), None)
+    return None
+
+
+@rule("elicit.url-not-prefetched", each=REPLY, methods=_ELICIT)
+def answers_first(reply: Reply, trace: Trace) -> Finding | None:
+    """An answer without a visit before it is right."""
+    url = str(reply.question.params.get("url"))
+    if not reply.question.is_url or reply.error is not None or url in trace.kept(_Pages).fetched:
+        return None
+    return PASS(reply.question)
+
+
+@rule("elicit.url-not-prefetched", each=PAGE)
+def fetches_page(visit: PageVisit, trace: Trace) -> Finding | None:
+    """A browser sends Sec-Fetch headers.
+
+    Without them, a visit within a second of the question and before any answer may be a scanner of links: FAIL takes
+    three of three.
+    """
+    question, exchange, pages = visit.question, visit.exchange, trace.kept(_Pages)
+    url, had = str(question.params.get("url")), question.delivered
+    if exchange.request.method not in ("GET", "HEAD") or had is None or had >= visit.at or url in pages.fetched:
+        return None
+    browses = exchange.header("sec-fetch-mode") == "navigate" or exchange.header("sec-fetch-user") is not None
+    if browses or question.replied_by(visit.at):
+        return None
+    after = visit.at - had
+    if after > _AT_ONCE_S:
+        remark = "the page was asked for before the answer, later than a program would"
+        return UNCLEAR(remark, visit, at=question)
+    pages.fetched.store(url, visit)
+    remark = f"the page was asked for {after:.2f} s after the question, before any answer"
+    # Without TLS and on another machine, a browser sends no Sec-Fetch headers.
+    may_browse = (exchange.header("user-agent") or "").startswith("Mozilla/")
+    every = len(pages.fetched) == len(pages.asked) >= _PREFETCHED and not trace.gap_in(NEVER, visit.at)
+    if every and not may_browse:
+        return FAIL(f"{remark}; so it was with every page", *[*pages.fetched.values()][-_PREFETCHED:], at=question)
+    return WARN(remark, visit, at=question)
+
+
+@rule("elicit.declared-served", each=REPLY, methods=_ELICIT)
+def serves_elicitation(reply: Reply, trace: Trace) -> Finding | None:
+    """Serves the elicitation it declares."""
+    return serves(reply, trace, has_result)
+
+
+@rule("elicit.declared-served", each=QUESTION, methods=_ELICIT)
+def answers_form(question: Question, trace: Trace) -> Finding | None:
+    """A person may be at lunch: WARN after five minutes, and only where other messages came."""
+    seconds = trace.allowances.person_s
+    withdrawn = question.withdrawn_by(trace.at + _NEARLY * seconds)
+    if not is_silent(question, trace, seconds, given_up=withdrawn):
+        return None
+    return WARN(f"no answer in {seconds:g} s, while other messages came")

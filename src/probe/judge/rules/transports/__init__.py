@@ -1,0 +1,1 @@
+"""Rules about HTTP, WebSockets and standard streams."""

@@ -1,0 +1,208 @@
+"""Rules `session.*`: sessions over HTTP."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....views.clients import Session
+from ....views.values import Exchange, Message
+from ...clients.moments import ProcessChange
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END
+from ...trace.rules import rule
+from ...trace.trace import Trace
+from .heads import NO_IDS, SESSION_ID, is_modern, session_id
+from .processes import why_ended
+
+_GONE: Final = "404"
+# Newest refusals and sessions of a client in a search.
+_MOST: Final = 50
+
+
+def refused_ids(until: float, trace: Trace) -> set[str]:
+    """The sessions with a 404 before a time."""
+    found = (session_id(each) for each in trace.seen.all(RESPONSE, _GONE, until=until)[-_MOST:])
+    return {each for each in found if each is not None}
+
+
+@rule("session.reinitialize-without-id", each=REQUEST, methods={"initialize"})
+def begins_without_id(request: Message, trace: Trace) -> Finding | None:
+    """Sends no session id with initialize.
+
+    The sentence is about an `initialize` after a 404. Before one, an id, perhaps of an earlier run, breaks no rule; the
+    session cannot begin. A header such as `undefined` is judged by another rule.
+    """
+    exchange = request.post
+    given = None if exchange is None else exchange.header(SESSION_ID)
+    if given is None:
+        return PASS()
+    if given in NO_IDS:
+        return None
+    if refused_ids(request.at, trace):
+        return FAIL("initialize with a session id after a 404 (client or gateway)")
+    return WARN("initialize with a session id (client or gateway)")
+
+
+@rule("session.dead-id-abandoned", each=EXCHANGE, one_process=True)
+def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Leaves a dead session id alone.
+
+    Several workers of a client may each hold the old id for a moment, so the first seconds do not count; a DELETE does
+    no harm.
+    """
+    session, named, at = trace.seen.last(SESSION, until=trace.at), exchange.session, trace.at
+    if session is None or exchange.fields.method == "DELETE" or (named is not None and not named.closed_by(at)):
+        return None
+    told, id = session.answered, session_id(exchange)
+    if told is None or id is None or session.fact.transport != "http" or at <= told.mono + trace.allowances.settle_s:
+        return None
+    if id not in refused_ids(told.mono, trace):
+        return None
+    return FAIL(f"{exchange.fields.method} with the id of a session that was answered 404", session)
+
+
+@rule("session.dead-id-abandoned", each=SESSION, one_process=True)
+def leaves_dead_id(session: Session, trace: Trace) -> Finding | None:
+    """Likewise if it goes on in its new session alone."""
+    opened = trace.at
+    if session.fact.transport != "http" or not refused_ids(opened, trace):
+        return None
+    until = trace.sure.had_time(opened, "alive_s")
+    return PASS() if trace.seen.acted(session, opened + trace.allowances.settle_s, until) else None
+
+
+@rule("session.id-as-given", each=EXCHANGE)
+def known_id(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Sends a session id the server gave, and not a word such as `undefined`."""
+    value = exchange.header(SESSION_ID)
+    if value is None or not exchange.is_endpoint or is_modern(exchange):
+        return None
+    if value in NO_IDS:
+        return FAIL(f"Mcp-Session-Id is {value or 'empty'}")
+    return None if exchange.request.named is None else PASS()
+
+
+@rule("session.id-as-given", each=RESPONSE)
+def id_of_earlier_run(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Likewise: ids of an earlier run are unknown and innocent."""
+    is_unknown = exchange.request.named is None and session_id(exchange) is not None
+    return PASS() if exchange.status == 404 and is_unknown else None
+
+
+@rule("session.deleted", each=SESSION_END)
+def deletes(session: Session, trace: Trace) -> Finding | None:
+    """Ends its session with DELETE. After a long silence the client may still be there."""
+    why = None if session.closed is None else getattr(session.closed.fact, "why", "")
+    if session.fact.transport != "http":
+        return None
+    if why == "deleted":
+        return PASS(*(() if session.asked_to_end is None else (session.asked_to_end,)))
+    is_silent = why == "idle" and not has_tried(session, trace.at)
+    return UNCLEAR("fell silent without DELETE; nothing says whether the client has gone") if is_silent else None
+
+
+@rule("session.deleted", each=SESSION)
+def replaces(session: Session, trace: Trace) -> Finding | None:
+    """Likewise: sessions were left if new ones replace them again and again, and no request names the old ones."""
+    at = trace.at
+    left = [
+        each
+        for each in trace.seen.newest(SESSION, None, _MOST)
+        if each.closed is not None
+        and each.closed.mono < at
+        and getattr(each.closed.fact, "why", "") == "idle"
+        and not has_tried(each, at)
+        and not trace.seen.acted(each, each.closed.mono, at)
+    ]
+    if session.fact.transport != "http" or len(left) < trace.allowances.survival_tries:
+        return None
+    return FAIL(f"{len(left)} sessions were replaced without DELETE; {what_to_send(*left)}", *left)
+
+
+@rule("session.deleted", each=PROCESS)
+def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
+    """Likewise at the end of the client's process, unless it was killed or crashed."""
+    if change.fact.what != "exited":
+        return None
+    newest = trace.seen.newest(SESSION, None, _MOST)
+    over_http = [each for each in reversed(newest) if each.fact.transport == "http" and not each.closed_by(change.at)]
+    left = [each for each in over_http if not has_tried(each, change.at)]
+    why = why_ended(change, trace)
+    if left and why is not None:
+        return UNCLEAR(why, *left[1:], change, at=left[0])
+    left = [each for each in left if not has_tried(each, change.at + trace.allowances.end_after_s)]
+    if not left:
+        return None
+    trace.sure.crossed(change.at, "end_after_s", *left)
+    remark = f"the client's process ended, and no DELETE came; {what_to_send(*left)}"
+    return FAIL(remark, *left[1:], change, at=left[0])
+
+
+def has_tried(session: Session, at: float) -> bool:
+    """True if the client had sent DELETE before a time; it may have been refused."""
+    return session.asked_to_end is not None and session.asked_to_end.began.mono < at
+
+
+def what_to_send(*sessions: Session) -> str:
+    """The request that each of these sessions lacks, such as `DELETE /mcp` with `Mcp-Session-Id`."""
+    first = sessions[0].initialize
+    exchange = None if first is None else first.exchange
+    path = "/mcp" if exchange is None or exchange.head is None else exchange.request.path
+    labels = ", ".join(session.label for session in sessions)
+    return f"right, before the client ends: `DELETE {path}` with the Mcp-Session-Id that the client got for {labels}"
+
+
+# A request from before a DELETE may arrive so long after it.
+_UNDER_WAY_S: Final = 1.0
+
+
+@rule("session.nothing-after-delete", each=EXCHANGE)
+def uses_deleted(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Does not use a session it has deleted. A second DELETE is harmless."""
+    session = exchange.session
+    if session is None or not is_deleted(session) or exchange.fields.method == "DELETE":
+        return None
+    if session.closed is None or trace.at < session.closed.mono + _UNDER_WAY_S:
+        return None
+    return FAIL(f"{exchange.fields.method} with the id of a session that was deleted", session.closed)
+
+
+@rule("session.nothing-after-delete", each=SESSION_END)
+def leaves_deleted(session: Session, trace: Trace) -> Finding | None:
+    """Likewise if it leaves it alone."""
+    if not is_deleted(session):
+        return None
+    trace.sure.crossed(trace.at, "alive_s")
+    return PASS()
+
+
+def is_deleted(session: Session) -> bool:
+    """True if the client ended it with DELETE."""
+    return session.closed is not None and getattr(session.closed.fact, "why", "") == "deleted"
+
+
+# Sessions are counted in this time, and so many without a request are too many.
+_WINDOW_S: Final = 600.0
+_MANY: Final = 5
+
+
+@rule("session.not-churned", each=SESSION, one_process=True)
+def uses_sessions(session: Session, trace: Trace) -> Finding | None:
+    """Uses the sessions it opens. Health checks, and several users behind one address, have no label."""
+    opened, until = trace.at, trace.at + trace.allowances.answer_s
+    newest = trace.seen.newest(SESSION, None, 2 * _MOST)
+    recent = [each for each in newest if each.fact.transport == "http" and each.opened.mono > opened - _WINDOW_S]
+    if trace.subject.kind != "label" or session not in recent or len(recent) < _MANY:
+        return None
+    unused = [each for each in recent if not is_used(each, until)]
+    if len(unused) < _MANY:
+        return PASS()
+    trace.sure.had_time(opened, "answer_s")
+    remark = f"{len(unused)} sessions within {_WINDOW_S / 60:g} minutes in which nothing was asked"
+    return FAIL(remark, *unused)
+
+
+def is_used(session: Session, at: float) -> bool:
+    """True if a request beside `initialize` came in a session before a time."""
+    first = next((each for each in session.scope.requests.values() if each.method != "initialize"), None)
+    return session.scope.forgot > 0 or (first is not None and first.at < at)

@@ -1,0 +1,80 @@
+"""Rules `websocket.*`: the WebSocket of this server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....views.clients import Connection
+from ...clients.moments import Frame
+from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
+from ...trace.opportunities import FRAME, PIPE_END, PROCESS
+from ...trace.rules import rule
+from ...trace.trace import Trace
+from .processes import why_ended
+
+# RFC 6455 section 7.4.1: a protocol error, data that cannot be taken, text that is not UTF-8.
+_BROKEN: Final = frozenset({1002, 1003, 1007})
+# The reason of this server for the end of a silent connection without an answer to a ping.
+_SILENT: Final = "dead peer"
+_UNKNOWN: Final = "ended without a close frame; nothing says why"
+# Newest frames and ends of a client in a search.
+_MOST: Final = 20
+
+
+def code_of(pipe: Connection) -> int | None:
+    """The close code of a WebSocket."""
+    return None if pipe.closed is None else getattr(pipe.closed.fact, "code", None)
+
+
+@rule("websocket.text-frames", each=PIPE_END)
+def sends_text(pipe: Connection, trace: Trace) -> Finding | None:
+    """Sends each message as one UTF-8 text frame. Size and slowness have other codes, and are limits of this server."""
+    if pipe.transport != "websocket":
+        return None
+    code = code_of(pipe)
+    is_broken = pipe.ended_by != "client" and code in _BROKEN
+    return FAIL(f"the server closed with {code}: {pipe.ended_by}") if is_broken else PASS()
+
+
+@rule("websocket.answers-pings", each=FRAME)
+def answers_ping(frame: Frame, trace: Trace) -> Finding | None:
+    """Answers WebSocket pings."""
+    pings = trace.seen.all(FRAME, "sent ping", until=frame.at)[-_MOST:] if frame.fact.opcode == "pong" else ()
+    ping = next((each for each in reversed(pings) if each.pipe is frame.pipe), None)
+    return None if ping is None else PASS(ping)
+
+
+@rule("websocket.answers-pings", each=PIPE_END)
+def answers_no_ping(pipe: Connection, trace: Trace) -> Finding | None:
+    """Likewise. A sleeping machine or a lost network is silent, too: it takes two connections."""
+    if pipe.transport != "websocket" or pipe.ended_by != _SILENT:
+        return None
+    count = trace.nth()
+    if count == 1:
+        return UNCLEAR("cut off for its silence after a ping, once")
+    before = [each for each in trace.seen.all(PIPE_END, until=trace.at)[-_MOST:] if each.ended_by == _SILENT]
+    return FAIL(f"{count} connections were cut off for their silence after a ping", *before)
+
+
+@rule("websocket.closes-in-order", each=PIPE_END)
+def closes(pipe: Connection, trace: Trace) -> Finding | None:
+    """Closes a WebSocket with a close frame.
+
+    A crash, a kill and a lost network break a connection as well. The client is to blame only if its process ended by
+    itself just then.
+    """
+    at, near = trace.at, trace.allowances.end_after_s
+    if pipe.transport != "websocket" or pipe.ended_by != "client":
+        return None
+    frames = trace.seen.all(FRAME, "received close", until=at)[-_MOST:]
+    if code_of(pipe) is not None or any(each.pipe is pipe for each in frames):
+        return PASS()
+    changes = [each for each in trace.seen.all(PROCESS, since=at - near, until=at + near) if each.fact.what == "exited"]
+    if changes:
+        blamed = why_ended(changes[0], trace) is None
+        remark = "ended without a close frame, and the client's process ended by itself"
+        return FAIL(remark, changes[0]) if blamed else UNCLEAR(_UNKNOWN, changes[0])
+    last = trace.seen.last(PROCESS, until=at)
+    if last is not None and last.fact.what == "started":
+        trace.sure.crossed(at, near)
+    return UNCLEAR(_UNKNOWN)
