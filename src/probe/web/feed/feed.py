@@ -8,6 +8,7 @@ to the entry `stopped`, and then its end.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 import trio
@@ -25,7 +26,6 @@ from ...wire.jsonrpc import encode
 from .feed_answers import FeedHello, FeedReader
 from .feed_pieces import NEWEST_CALLS, FeedFrame, Pieces, tail_start
 from .feed_query import Wishes, place, read
-from .packing import PACKED_BEGIN, PackedEnd
 from .position import FeedCursor, Missed
 from .readers import Readers, write
 
@@ -34,6 +34,8 @@ _CHUNK_BYTES = 64 * 1024
 
 _HEADERS: Headers = (*EVENT_HEADERS, (b"vary", b"accept-encoding"))
 _PACKED_HEADERS: Headers = (*_HEADERS, (b"content-encoding", b"gzip"))
+# gzip, quickly: 64 KiB take about 0.2 ms. With a window of 8 KiB a compressor takes 96 KiB in place of 256.
+_GZIP = (1, zlib.DEFLATED, 16 + 13, 7)
 
 
 class Feed:
@@ -134,11 +136,9 @@ class _Reader:
         self._keep_alive_s = settings.keep_alive_s
         self._sent_at = trio.current_time()
         self._cursor = self._cursor_at(engine.log.last)
-        self._chunk: list[FeedFrame] = []
-        # Of the chunk as it is sent.
+        self._chunk: list[bytes] = []
         self._chunk_bytes = 0
-        self._packed_begin = PACKED_BEGIN if self._wishes.packed else b""
-        self._packed_end = PackedEnd()
+        self._packer = zlib.compressobj(*_GZIP) if self._wishes.packed else None
 
     @property
     def headers(self) -> Headers:
@@ -165,8 +165,8 @@ class _Reader:
                     await self._log.wait_beyond(self._cursor.position)
             await self._ticks.next()
             await self._send_new()
-        if self._wishes.packed:
-            await write(self._send, self._packed_end.encoded())
+        if self._packer is not None:
+            await write(self._send, self._packer.flush())
 
     @property
     def _has_all(self) -> bool:
@@ -261,8 +261,8 @@ class _Reader:
 
     def _append(self, piece: FeedFrame) -> None:
         if piece.text:
-            self._chunk.append(piece)
-            self._chunk_bytes += len(self._pieces.packed(piece).blocks if self._wishes.packed else piece.text)
+            self._chunk.append(piece.text)
+            self._chunk_bytes += len(piece.text)
 
     def _unsent_rows(self) -> bool:
         if not self._tables:
@@ -275,16 +275,18 @@ class _Reader:
     async def _flush(self) -> None:
         """Send the chunk; returns when the connection has taken it."""
         if self._chunk:
-            await write(self._send, self._body())
+            await write(self._send, await self._body())
             self._sent_at = trio.current_time()
 
-    def _body(self) -> bytes:
+    async def _body(self) -> bytes:
         """The chunk as it is sent. A reader that does not read holds these bytes and nothing that they are made of."""
-        frames = tuple(self._chunk)
+        text = b"".join(self._chunk)
         self._chunk, self._chunk_bytes = [], 0
-        if not self._wishes.packed:
-            return b"".join([frame.text for frame in frames])
-        packed = self._pieces.chunk(frames)
-        self._packed_end.count(packed)
-        body, self._packed_begin = self._packed_begin + packed.blocks, b""
-        return body
+        if self._packer is None:
+            return text
+        packed = []
+        for at in range(0, len(text), _CHUNK_BYTES):
+            if at:
+                await trio.lowlevel.checkpoint()
+            packed.append(self._packer.compress(text[at : at + _CHUNK_BYTES]))
+        return b"".join([*packed, self._packer.flush(zlib.Z_SYNC_FLUSH)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import trio
 
@@ -17,7 +16,6 @@ from ...views.tables.tables import TableName, Tables
 from ...wire import sse
 from ...wire.jsonrpc import encode
 from .feed_answers import FeedGap
-from .packing import PackedText, Packer, joined
 from .position import PIECE, Missed, Span
 
 PIECE_BYTES = 64 * 1024
@@ -35,39 +33,31 @@ _ROWS = 200
 # The cost of an entry that is left out without being encoded, in entries: about a microsecond beside some twenty.
 _LOOKED_AT = 0.05
 
-_T = TypeVar("_T")
-
-
 @dataclass(slots=True, eq=False)
 class FeedFrame:
-    """A text of events, up to which entry or version of a table it brings its reader, and what that costs it.
-
-    `packed` is there once somebody has asked for it.
-    """
+    """A text of events, up to which entry or version of a table it brings its reader, and what that costs it."""
 
     text: bytes
     reached: int = 0
     cost: float = 0.0
-    packed: PackedText | None = None
 
 
-class _Latest(Generic[_T]):
-    """The latest things that were made, by what they were made of, each with its size."""
+class _Latest:
+    """The latest frames that were made, by what they were made of."""
 
     def __init__(self) -> None:
-        self.kept: OrderedDict[Hashable, tuple[_T, int]] = OrderedDict()
+        self.kept: OrderedDict[Hashable, FeedFrame] = OrderedDict()
         self.bytes = 0
 
-    def get(self, key: Hashable) -> _T | None:
-        found = self.kept.get(key)
-        return None if found is None else found[0]
+    def get(self, key: Hashable) -> FeedFrame | None:
+        return self.kept.get(key)
 
-    def keep(self, key: Hashable, made: _T, size: int) -> None:
-        """Keep a new thing; the oldest make room. One that is larger than all of that is not kept."""
-        self.kept[key] = (made, size)
-        self.bytes += size
+    def keep(self, key: Hashable, made: FeedFrame) -> None:
+        """Keep a new frame; the oldest make room. One that is larger than all of that is not kept."""
+        self.kept[key] = made
+        self.bytes += len(made.text)
         while self.bytes > _KEPT_BYTES or len(self.kept) > _KEPT:
-            self.bytes -= self.kept.popitem(last=False)[1][1]
+            self.bytes -= len(self.kept.popitem(last=False)[1].text)
 
 
 class Pieces:
@@ -78,10 +68,8 @@ class Pieces:
         self._log = log
         self._tables = tables
         self._views = views
-        self._kept: _Latest[FeedFrame] = _Latest()
-        self._chunks: _Latest[PackedText] = _Latest()
+        self._kept: _Latest = _Latest()
         self._made = False
-        self._packer: Packer | None = None
 
     async def let_others_run(self) -> None:
         """To be awaited after each piece; it takes a turn only if one was made, since what is kept costs nothing."""
@@ -101,25 +89,6 @@ class Pieces:
     def _gap(self, missed: Missed, position: int) -> FeedFrame:
         data = encode(FeedGap(missed.reason, missed.first, missed.last))
         return FeedFrame(sse.event(data, id=self.id(position), name="gap"))
-
-    def packed(self, frame: FeedFrame) -> PackedText:
-        """A frame packed, which is done once."""
-        if frame.packed is None:
-            if self._packer is None:
-                self._packer = Packer()
-            frame.packed = self._packer.pack(frame.text)
-        return frame.packed
-
-    def chunk(self, frames: tuple[FeedFrame, ...]) -> PackedText:
-        """Frames packed, one after the other: most readers are sent the same ones at a tick."""
-        if len(frames) == 1:
-            return self.packed(frames[0])
-        chunk = self._chunks.get(frames)
-        if chunk is None:
-            chunk = joined(map(self.packed, frames))
-            # The key holds the texts, and what each of them is packed to.
-            self._chunks.keep(frames, chunk, chunk.size + 2 * len(chunk.blocks))
-        return chunk
 
     def entries(
         self, span: Span, wanted: EventFilter | LineFilter, *, view: bool = False, marks: LineMarks | None = None
@@ -193,7 +162,7 @@ class Pieces:
         return _rows_event(table, rows), count
 
     def _keep(self, key: Hashable, piece: FeedFrame) -> FeedFrame:
-        self._kept.keep(key, piece, len(piece.text))
+        self._kept.keep(key, piece)
         return piece
 
 
