@@ -4,8 +4,8 @@
                                       -> spans    -> OTLP traces                 (--telemetry)
     event log -> follower -> lines    -> printer  -> standard error              (--log-level)
 
-Everything here follows the event log with cursors of its own, so the protocol knows nothing of it and never waits for
-it. `service.following` is the only way in; a part that is off is neither imported nor run.
+Everything here follows the event log, so the protocol knows nothing of it and never waits for it. `service.following`
+is the only way in; a part that is off is neither imported nor run.
 """
 
 
