@@ -254,7 +254,8 @@ class Http(Client):
         given = {**(params or {}), "_meta": meta}
         id = options.get("id", self.new_id())
         value = options.pop("value", {"jsonrpc": "2.0", "id": id, "method": method, "params": given})
-        name = given.get("name") or given.get("uri") or given.get("taskId")
+        named = given.get("name") or given.get("uri") or given.get("taskId")
+        name = named if isinstance(named, str) else None
         headers = {"mcp-protocol-version": MODERN, "mcp-method": method, "mcp-name": name, **options.get("headers", {})}
         context = Context(session=options.get("seen", "m1"))
         return self.post(value, context, **{**options, "headers": headers})

@@ -200,7 +200,7 @@ class Judge:
     def tick(self, now: float) -> None:
         """The time of the log is `now`, though it has no entry of it."""
         self._trace.now = max(self._trace.now, now)
-        self.settle()
+        self.settle(everything=True)
 
     @property
     def now(self) -> float:
@@ -245,7 +245,7 @@ class Judge:
     # -- rules
 
     def settle(self, *, everything: bool = False) -> None:
-        """Ask the rules about what has come; with `everything` also those that wait, as nothing more comes."""
+        """Ask the rules about what has come; with `everything` also those that wait: the log may have their answer."""
         self._batch_began, self._bytes = self._trace.now, 0
         found, self._finder.found = self._finder.found, []
         later: list[tuple[_Functions, Opportunity]] = []

@@ -25,9 +25,9 @@ _Turn: TypeAlias = tuple[int, "Waiting"]
 
 
 class Waiting(Struct, eq=False):
-    """A rule that was too early about an opportunity, and is asked again when it is `due`.
+    """A rule that was too early about an opportunity, and is asked again when it is `due`, or one of `views` ends.
 
-    `turn` counts how often; an older turn is over.
+    `turn` counts how often that was said anew; an older turn is over.
     """
 
     function: RuleFunction
@@ -35,6 +35,7 @@ class Waiting(Struct, eq=False):
     found: Opportunity
     turn: int = 0
     due: float = ALWAYS
+    views: tuple[Any, ...] = ()
 
 
 class Waits:
@@ -59,8 +60,11 @@ class Waits:
         if waiting is None:
             waiting = Waiting(function, rule, found)
             self._all[waiting] = None
+        due = ALWAYS if early.at is None else early.at
+        if waiting.turn and due == waiting.due and early.views == waiting.views:
+            return  # it was asked before its time
         waiting.turn += 1
-        waiting.due = ALWAYS if early.at is None else early.at
+        waiting.due, waiting.views = due, early.views
         if early.at is not None:
             heapq.heappush(self._due, (early.at, next(self._numbers), waiting.turn, waiting))
         for view in early.views:
@@ -95,6 +99,8 @@ class Waits:
             _, _, turn, waiting = heapq.heappop(self._due)
             if turn == waiting.turn:
                 ready[waiting] = None
+        for waiting in ready:
+            waiting.due, waiting.views = min(waiting.due, now), ()
         return list(ready)
 
     def left(self) -> Sequence[Waiting]:
