@@ -93,8 +93,6 @@ async def connected(app: App, *, blocking: bool = False, **values: Any) -> Async
     """One connection. `blocking`: a `send_all` waits until the other side has read all of it."""
     settings = build(values)
     service = Service(app, settings, None, Incomplete(10**6, 1.0), ())
-    # Loaded by a thread, for which a test in virtual time does not wait.
-    await service.late.get("websocket")
     ours, theirs = lockstep_stream_pair() if blocking else memory_stream_pair()
     peer = Peer(theirs, Recorded(ours), service)
 

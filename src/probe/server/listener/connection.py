@@ -45,7 +45,7 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
     try:
         opened = await _open(service, accepted)
         if opened is not None:
-            connection = await _protocol_of(service, Transport(opened[0], peer, here, opened[1], number))
+            connection = _protocol_of(service, Transport(opened[0], peer, here, opened[1], number))
             try:
                 await _serve(service, connection)
             finally:
@@ -57,16 +57,16 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
 
 async def serve_transport(service: Service, transport: Transport) -> None:
     """Serve one connection on any stream: HTTP/2 if `transport.first` has its preface, else HTTP/1.1."""
-    await _serve(service, await _protocol_of(service, transport))
+    await _serve(service, _protocol_of(service, transport))
 
 
-async def _protocol_of(service: Service, transport: Transport) -> Connection:
+def _protocol_of(service: Service, transport: Transport) -> Connection:
     if not _is_http2(transport):
         return Http1Connection(service, transport)
-    # hypercorn takes 0.2 s to load.
-    http2 = await service.late.get("http2.connection")
-    connection: Connection = http2.Http2Connection(service, transport)
-    return connection
+    # hypercorn takes 0.2 s to load, once, and most servers never need it.
+    from .http2.connection import Http2Connection
+
+    return Http2Connection(service, transport)
 
 
 async def _serve(service: Service, connection: Connection) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from importlib import import_module
 from itertools import count
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -103,26 +102,6 @@ class Hooks:
 NO_HOOKS: Final = Hooks()
 
 
-class LateModules:
-    """Modules of the listener that many servers never need, each loaded in a thread at its first use.
-
-    So the server starts sooner, and other connections do not wait for the loading.
-    """
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
-        self._loading = trio.Lock()
-
-    async def get(self, name: str) -> Any:
-        """A module of this package, such as "websocket". Raises the errors of its import."""
-        if name not in self._loaded:
-            # Tasks that ask at the same time wait here, not each in a thread: trio has forty for the whole program.
-            async with self._loading:
-                if name not in self._loaded:
-                    self._loaded[name] = await trio.to_thread.run_sync(import_module, f"{__package__}.{name}")
-        return self._loaded[name]
-
-
 @dataclass(frozen=True, slots=True)
 class Service:
     """The state that all connections of a listener share. `running` are those that `watch` checks."""
@@ -139,7 +118,6 @@ class Service:
     ended: ParkingLot = field(default_factory=ParkingLot)
     date: DateField = field(default_factory=DateField)
     heads: KnownHeads = field(default_factory=KnownHeads)
-    late: LateModules = field(default_factory=LateModules)
 
     async def wait_ended(self) -> None:
         """Wait until no connection runs."""

@@ -154,13 +154,10 @@ class Http1Connection:
         return await self._call(head)
 
     async def _upgrade(self, head: RequestHead) -> None:
-        try:
-            # wsproto loads a second HTTP parser: a twentieth of the server's start.
-            made = (await self.service.late.get("websocket")).WebSocket
-        except trio.Cancelled:
-            await self._say_unavailable()
-            raise
-        websocket: WebSocket = made(self.service, self.transport, self._turns, head, self.parser.take_rest())
+        # wsproto loads a second HTTP parser: a twentieth of the server's start.
+        from ..websocket import WebSocket
+
+        websocket = WebSocket(self.service, self.transport, self._turns, head, self.parser.take_rest())
         self._websocket = websocket
         try:
             await websocket.run()
