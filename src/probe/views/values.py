@@ -107,9 +107,10 @@ class Exchange(Struct, eq=False):
 
     @property
     def revision(self) -> str | None:
-        """The revision of its session, else the one that its head names."""
-        if self.session is not None and self.session.is_legacy:
-            return self.session.revision
+        """The revision of the session that it is in, else the one that its head names; so of an `initialize` none."""
+        session = self.session
+        if session is not None and session.is_legacy and session.opened.context.exchange != self.number:
+            return session.revision
         named = self.header("mcp-protocol-version")
         return named if named in LEGACY or named in MODERN else None
 

@@ -68,7 +68,8 @@ class Known:
         elif method == "tools/call":
             if b'"isError"' in raw and members(answer.result).get("isError") is True:
                 self.errors.store(request.seq, 0)
-        elif method == "initialize" and session is not None:
+        elif method == "initialize" and session is not None and session not in self.offered:
+            # Of a second answer in one session a request before it knew nothing.
             self.offered.store(session, members(members(answer.result).get("capabilities")))
         elif method in PAGED or (method in CACHEABLE and b'"ttlMs"' in raw):
             digest, page = pages.read(method, raw, lambda: members(answer.result))
