@@ -80,14 +80,8 @@ class Rule:
     false_fail_risk: str
     official_id: str
     bugs: tuple[str, ...]
-    lacks: tuple[str, ...]
-    judgeable: str
     level_at: Mapping[str, Level]
     fault: str = ""
-    extension: str = ""
-    basis: str = ""
-    drill: str = ""
-    drill_today: str = ""
 
     @property
     def group(self) -> str:
@@ -117,19 +111,6 @@ class Bug:
     id: str
     ref: str
     about: str
-    rules: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Drill:
-    """An act of a server on purpose, so that a rule can be judged; this server has none of them yet."""
-
-    id: str
-    does: str
-    legality: str
-    transports: str
-    today: str
-    rules: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +143,6 @@ class RuleCatalogue:
     digest: str
     rules: Mapping[str, Rule]
     bugs: Mapping[str, Bug]
-    drills: Mapping[str, Drill]
     allowances: Allowances
     misuse: Mapping[str, tuple[str, ...]]
     refusals: Mapping[str, tuple[str, ...]]
@@ -183,7 +163,6 @@ def load(text: bytes) -> RuleCatalogue:
     """Read a catalogue. Raises `CatalogueError`."""
     raw = tomllib.loads(text.decode())
     bugs = {each["id"]: _row(Bug, each) for each in raw["bug"]}
-    drills = {each["id"]: _row(Drill, each) for each in raw["drill"]}
     rules = {each["id"]: _rule(each) for each in raw["rule"]}
     if len(rules) != len(raw["rule"]):
         raise CatalogueError("two rules have the same id")
@@ -197,7 +176,7 @@ def load(text: bytes) -> RuleCatalogue:
         raise CatalogueError(f"{min(different)} is not both a refusal of this server and one that has rules")
     allowances = _row(Allowances, raw["allowances"])
     return RuleCatalogue(
-        raw["catalogue"]["version"], sha256(text).hexdigest(), rules, bugs, drills, allowances, misuse, refusals
+        raw["catalogue"]["version"], sha256(text).hexdigest(), rules, bugs, allowances, misuse, refusals
     )
 
 

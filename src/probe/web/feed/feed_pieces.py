@@ -33,6 +33,7 @@ _ROWS = 200
 # The cost of an entry that is left out without being encoded, in entries: about a microsecond beside some twenty.
 _LOOKED_AT = 0.05
 
+
 @dataclass(slots=True, eq=False)
 class FeedFrame:
     """A text of events, up to which entry or version of a table it brings its reader, and what that costs it."""
