@@ -1,7 +1,7 @@
-"""The tool calls that a reader wants, as the query of an URL says it (docs/observation.md).
+"""The filter of tool calls in the query of a URL, such as `tool=echo&outcome=cancelled` (docs/observation.md).
 
-A filter has two parts. Conditions on fields of a row are data, so that memory and SQLite decide by the same ones.
-Conditions inside JSON, by a path or a text, are decided here alone, for every reader that has the row.
+A filter has two parts. Conditions on fields of a row are data: memory and SQLite use the same ones. Conditions inside
+JSON, by a path or a text, are decided here alone, for every reader of rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OUTCOMES = (
 """The outcomes of a call."""
 
 RUNNING = "running"
-"""Stands in a query for calls that have no outcome yet."""
+"""In a query: calls without an outcome yet."""
 
 ERAS = get_args(Era)
 TRANSPORTS = get_args(Transport)
@@ -51,16 +51,16 @@ NAMES = (
     *("tool", "toolset", "outcome", "session", "client", "label", "era", "revision", "transport", "task", "run"),
     *("from", "until", "text"),
 )
-"""The filters there are, beside those by a path: `arguments.…` and `result.…`."""
+"""The names of filters, beside those by a path: `arguments.…` and `result.…`."""
 
 PATHS = ("arguments.PATH", "result.PATH")
-"""How those by a path look."""
+"""The form of filters by a path, such as `arguments.steps`."""
 
-# Deeper than any JSON that is let in (max_json_depth) by far.
+# Far deeper than accepted JSON (max_json_depth).
 _MOST_STEPS = 200
-# The shortest beginning that a record keeps of what is too long: 256 bytes, less a part of one character.
+# A record keeps at least this much of a text beyond its limit: 256 bytes, less a part of one character.
 _SHORTEST_CUT = 253
-# A dot, or a backslash before a dot or another backslash, which then stands for itself.
+# A dot ends a step. A backslash escapes a dot or another backslash.
 _STEP = re.compile(r"((?:[^.\\]|\\[.\\])*)(\.|$)")
 # RFC 3339 section 5.6. A space in place of the `T` is allowed there as well.
 _RFC_3339 = re.compile(
@@ -73,14 +73,14 @@ Operator: TypeAlias = Literal["in", ">=", "<"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on the field of a row: it is one of the `values`, or at least, or below, the only one."""
+    """A condition on a field of a row: the field is one of the `values`; or at least, or below, the only value."""
 
     field: str
     operator: Operator
     values: tuple[str | float | None, ...]
 
     def holds(self, value: Any) -> bool:
-        """Whether it is so for this value of the field."""
+        """Whether this value of the field meets it."""
         if self.operator == "in":
             return value in self.values
         bound = self.values[0]
@@ -96,7 +96,7 @@ class PathValue:
     value: Any
 
     def found_in(self, value: Any) -> bool:
-        """Whether it is there. In JSON of which only the beginning is kept nothing can be found."""
+        """Whether `value` has it. False for JSON with only its beginning kept."""
         if _is_cut(value):
             return False
         for step in self.steps:
@@ -111,7 +111,7 @@ class PathValue:
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Passes rows for which all `conditions` hold, with all `paths` in them, that contain `text` (in lower case)."""
+    """Passes rows that meet all `conditions`, have all `paths`, and contain `text` (in lower case)."""
 
     conditions: tuple[Condition, ...] = ()
     paths: tuple[PathValue, ...] = ()
@@ -119,11 +119,11 @@ class CallFilter:
 
     @property
     def looks_inside(self) -> bool:
-        """Whether the conditions are not all there is."""
+        """Whether it has paths or a text beside the conditions."""
         return bool(self.paths) or self.text is not None
 
     def matches(self, record: CallRecord) -> bool:
-        """Whether a record passes. It is read as JSON only where that is asked for, and once all else fits."""
+        """Whether a record passes. Its JSON is read last, and only for a path or a text."""
         return (
             all(condition.holds(getattr(record, condition.field)) for condition in self.conditions)
             and self._has_values(lambda name: from_json(getattr(record, name) or b"null"))
@@ -144,9 +144,9 @@ class CallFilter:
 
 
 def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> CallFilter:
-    """The filter that the pairs of a query ask for; all that is asked must hold.
+    """The filter in the pairs of a query; a row must meet all of them.
 
-    `beside` are the parameters that the reader takes as well, for the message. Raises `QueryError`.
+    `beside` are the reader's other parameters, for the message. Raises `QueryError`.
     """
     given: dict[str, str] = {}
     for name, value in pairs:
@@ -232,7 +232,7 @@ def _json_or_text(value: str) -> Any:
 
 
 def _is_cut(value: Any) -> bool:
-    """Whether this stands for JSON that was too long (`records.bounded`), and not for itself."""
+    """Whether this stands for JSON beyond the limit (`records.bounded`)."""
     if not isinstance(value, dict) or value.keys() != {"cut", "bytes"}:
         return False
     kept, size = value["cut"], value["bytes"]
@@ -240,7 +240,7 @@ def _is_cut(value: Any) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 1 is 1.0, as JSON has one kind of number, but not true."""
+    """Whether two JSON values are equal: 1 equals 1.0, as JSON has one kind of number; 1 does not equal true."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -248,6 +248,6 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, float) and not math.isfinite(one):
-        # A number too large for IEEE 754: what it was is not known, so it equals none.
+        # A number too large for IEEE 754 equals no other: its value is not known.
         return False
     return bool(one == other)

@@ -1,12 +1,12 @@
-"""The row of the audit that a tool call has: what each kind of entry does to it (product contract, section 8).
+"""The audit row of a tool call: the effect of each kind of entry (product contract, section 8).
 
-call.started        the row begins: who called what, with which arguments
-call.progressed     how far the work got; a progress notification says the same
+call.started        the row begins: client, tool, arguments
+call.progressed     the progress of the work; a progress notification carries the same
 message.emitted     counts in `emitted`, unless it is the answer: the response whose cause is that of call.started
-message.delivered   counts in `delivered` what counts in `emitted`, each message once; or the answer was delivered
-message.dropped     the answer, if it is that, will never be sent
-stream.lost         an answer that is put on the stream afterwards will never be sent
-call.cancelled      who stops the work, if that has an effect
+message.delivered   counts in `delivered`, each message once, except the answer: it sets `answer_delivered`
+message.dropped     if it is the answer: it will never be sent
+stream.lost         an answer made for the stream afterwards will never be sent
+call.cancelled      the origin of the cancellation, if it has an effect
 call.settled        outcome, result, durations
 """
 
@@ -21,7 +21,7 @@ from ..log import events
 from .records import CallRecord
 
 ANSWERS: Final = frozenset({"response", "error"})
-# The server itself sends these about a task or a stream; the work of the call has not sent them.
+# The server sends these about a task or a stream; they do not count as messages of the work.
 _OF_THE_SERVER: Final = frozenset(
     {
         "notifications/tasks",
@@ -34,14 +34,14 @@ _PROGRESS: Final = "notifications/progress"
 
 
 class CallRow(Struct, eq=False):
-    """The row of one tool call, `record`, which the message `asked` began."""
+    """The row of one tool call, `record`; the message `asked` began the call."""
 
     record: CallRecord
     asked: int | None
     _unanswered: bool = False
 
     def progressed(self, fact: events.CallProgressed) -> None:
-        """The work reported progress that no notification carries."""
+        """The work reported progress without a notification."""
         self._step(fact.progress, fact.total)
 
     def emitted(self, cause: int | None, fact: events.MessageEmitted, *, lost: bool) -> None:
@@ -66,7 +66,7 @@ class CallRow(Struct, eq=False):
             record.delivered += 1
 
     def took(self, messages: int) -> None:
-        """A socket took so many messages that are too old to be known one by one."""
+        """A socket took this many messages too old to be known one by one."""
         record = self.record
         record.delivered = min(record.emitted, record.delivered + messages)
 
@@ -98,7 +98,7 @@ class CallRow(Struct, eq=False):
         try:
             params = _REPORT.decode(message).params
         except msgspec.DecodeError:
-            # A log from elsewhere may have anything.
+            # A log of another program may have any content here.
             return
         self._step(params.progress, params.total if type(params.total) in (int, float) else None)
 
@@ -114,7 +114,7 @@ class _Params(Struct):
 
 
 class _Report(Struct):
-    """The members of a progress notification that a row has; others are skipped."""
+    """The members of a progress notification in a row."""
 
     params: _Params
 

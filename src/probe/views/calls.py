@@ -1,4 +1,4 @@
-"""The calls that are kept: how a row begins, which calls are listed, and which are still found by their names."""
+"""The kept calls: the beginning of a row, the listed calls, and older ones still found by name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .records import CallRecord
 from .retention import Retention
 from .work import Call
 
-# So many calls that made room while they ran are kept after their end: their answers may yet be delivered.
+# Ended calls kept after they made room while running: their answers may yet be delivered.
 _MOST_OVER: Final = 100
 
 
 def row_of(run: str, entry: Entry, fact: events.CallStarted) -> CallRow | None:
-    """The row that begins with an entry; None where it is no tool call."""
+    """The row of a tool call that starts with an entry; None for another call."""
     context = entry.context
     # Every call of this server came with an exchange.
     if fact.tool is None or context.exchange is None or context.call is None:
@@ -50,36 +50,36 @@ def row_of(run: str, entry: Entry, fact: events.CallStarted) -> CallRow | None:
 
 
 class Calls:
-    """The calls that are kept. `listed` are the newest tool calls, in the order in which they started.
+    """The kept calls. `listed` are the newest tool calls, in order of their start.
 
-    `named` has those and others by their names: requests that wait, and tool calls that made room while they ran. Such
-    a call is found until its end and some time after, as its answer may yet come.
+    `named` has by name the listed calls, waiting requests, and tool calls that made room while running. A call of the
+    last kind is found for some time after its end: its answer may yet come.
     """
 
     def __init__(self, retention: Retention) -> None:
         self._most = retention.calls
         self.listed: OrderedDict[str, Call] = OrderedDict()
         self.named: dict[str, Call] = {}
-        # Calls that made room while they ran. As many as listed ones, so that those whose end was missed go in the end.
+        # Calls that made room while running. The limit lets go of those with a missed end.
         self._older: Newest[str, Call] = Newest(retention.calls)
         self._over: Newest[str, Call] = Newest(_MOST_OVER)
         self._others: Newest[str, Call] = Newest(retention.other_calls)
 
     def __len__(self) -> int:
-        """The number of tool calls that are listed."""
+        """The number of listed tool calls."""
         return len(self.listed)
 
     def get(self, call: str) -> CallRecord | None:
-        """The row of a call that is listed."""
+        """The row of a listed call; None without one."""
         known = self.listed.get(call)
         return None if known is None else known.record
 
     def newest_first(self) -> Iterator[CallRecord]:
-        """The rows of all that are listed; to be read without waiting in between."""
+        """The rows of all listed calls; to be read without an `await` in between."""
         return (call.record for call in reversed(self.listed.values()) if call.record is not None)
 
     def start(self, call: Call) -> Call | None:
-        """One more. Returns the one that is let go, if any."""
+        """Add a call. Returns the call let go for it, if any."""
         self.named[call.name] = call
         if call.record is None:
             return self._gone(self._others.store(call.name, call))
@@ -90,7 +90,7 @@ class Calls:
         return self._gone(oldest if oldest.ended is not None else self._older.store(name, oldest))
 
     def settle(self, call: Call) -> Call | None:
-        """A tool call has ended. Returns one that is let go, if any."""
+        """Note the end of a tool call. Returns the call let go for it, if any."""
         if not self._older or self._older.pop(call.name, None) is None:
             return None
         return self._gone(self._over.store(call.name, call))

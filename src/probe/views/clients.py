@@ -1,4 +1,4 @@
-"""Clients: their connections, processes and sessions, where their ids count, and what they did in numbers."""
+"""Clients: connections, processes, sessions, scopes of ids, and counts of what they did."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .values import Exchange, Message
     from .work import Call, Stream
 
-# Different names that are counted for one client; beyond it they count as one.
+# Different names counted for one client; the rest count as one.
 _MOST_NAMES: Final = 100
 _OTHERS: Final = "(others)"
 
@@ -25,7 +25,7 @@ class Scope(Struct, eq=False):
     """A scope of request ids and progress tokens: a legacy session, a pipe, or a modern client over HTTP.
 
     `requests` are the client's by the numbers of their entries, `ids` the newest of each typed id (`Message.same_id` is
-    the one before it). `running` have no answer that was delivered; `answered` had one, in the order of the deliveries.
+    the one before it). `running` have no delivered answer; `answered` have one, in the order of the deliveries.
     `forgot` counts requests let go.
     """
 
@@ -38,9 +38,9 @@ class Scope(Struct, eq=False):
 
 
 class Client(Struct, eq=False):
-    """Who acts: everything under one label; without a label a session, a pipe, or a modern client by its own label.
+    """One client: everything under one label; without a label a session, a pipe, or a modern client by its own label.
 
-    `kind` says which. `nothing` holds what could not be attributed. A `label` may be given to two processes.
+    `kind` is one of these. The kind `nothing` holds entries without a known client. Two processes may have one `label`.
     """
 
     kind: Literal["label", "session", "pipe", "client", "nothing"]
@@ -53,7 +53,7 @@ class Client(Struct, eq=False):
 
 
 class Process(Struct, eq=False):
-    """A client's process that `mcp-probe judge` runs, or this one on standard streams: its changes, oldest first."""
+    """A process: a client run by `mcp-probe judge`, or this one on standard streams. Its changes, oldest first."""
 
     pid: int
     changes: list[Entry] = field(default_factory=list)
@@ -67,12 +67,14 @@ class Process(Struct, eq=False):
 class Connection(Struct, eq=False):
     """A socket for HTTP, a WebSocket, the standard streams of a process, or the connection of a tool host.
 
-    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest revision without sessions that a
-    message on a pipe named, which the judge reads in contents. `opened` and `closed` are None where the log does not
-    have them. `upgraded` is the HTTP request that became a WebSocket. Of a pipe: `scope` is that of its ids outside of
-    sessions, `first` the first message on it, `session` the legacy session, `reads` the calls whose stream of the draft
-    extension it reads, `left` the calls that were cancelled because it went. `frames` are control and refused frames,
-    `changes` those of standard streams, `messages` the numbers of its first messages both ways.
+    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest revision without sessions named by
+    a message on a pipe; the judge sets it. `opened` and `closed` are None where the log does not have them. `upgraded`
+    is the HTTP request before a WebSocket.
+
+    Of a pipe: `scope` is the scope of its ids outside of sessions, `first` the first message on it, `session` the
+    legacy session. It reads the streams (draft extension) of the calls in `reads`; its end cancelled the calls in
+    `left`. `frames` are control and refused frames, `changes` those of standard streams, `messages` the numbers of its
+    first messages both ways.
     """
 
     label: str
@@ -92,7 +94,7 @@ class Connection(Struct, eq=False):
 
     @property
     def ended_by(self) -> str | None:
-        """`client`, or why the server closed it; None while it lasts."""
+        """`client`, or the server's reason to close it; None while it is open."""
         return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
 
     def closed_by(self, at: float) -> bool:
@@ -108,12 +110,12 @@ class Connection(Struct, eq=False):
 
     @property
     def revision(self) -> str | None:
-        """That of the session of a pipe, else the newest without sessions that was named on it."""
+        """The revision of a pipe's session, else the newest sessionless revision named on it."""
         return self.modern if self.session is None else self.session.fact.revision
 
     @property
     def seq(self) -> int:
-        """The number of the entry that opened it; 0 where the log does not have that."""
+        """The number of its opening entry; 0 where the log does not have it."""
         return 0 if self.opened is None else self.opened.seq
 
     @property
@@ -123,11 +125,11 @@ class Connection(Struct, eq=False):
 
 
 class Acts(Struct, eq=False):
-    """What was done in a session, or by clients that are not known, in numbers: for the whole life of the server.
+    """Counts of what was done in a session, or by unknown clients, for the whole life of the server.
 
-    `began` and `newest` are the numbers of the entries that began and changed it, `opened_at` and `last_at` their
-    times; `refused` and `misuse` are its mistakes. `methods`, `tools` and `skills` count by name: of each 100 names,
-    such as `tools/call`, and the others together.
+    `began` and `newest` are the numbers of its first and newest entry, `opened_at` and `last_at` their times; `refused`
+    and `misuse` are its mistakes. `methods`, `tools` and `skills` count by name: of each 100 names, such as
+    `tools/call`, and the others together.
     """
 
     began: int
@@ -189,12 +191,12 @@ class Session(Struct, eq=False):
 
     @property
     def fact(self) -> events.SessionOpened | events.ClientSeen:
-        """What opened it: revision, name, version, capabilities and transport."""
+        """Its opening fact: revision, name, version, capabilities and transport."""
         return cast("events.SessionOpened | events.ClientSeen", self.opened.fact)
 
     @property
     def seq(self) -> int:
-        """The number of the entry that opened it."""
+        """The number of its opening entry."""
         return self.opened.seq
 
     @property
@@ -204,7 +206,7 @@ class Session(Struct, eq=False):
 
     @property
     def client_name(self) -> str:
-        """The name that its client gives itself, as it said last."""
+        """The client's own name, from its newest declaration."""
         return cast("events.SessionOpened | events.ClientSeen", self.declared[-1].fact).client_name
 
     def closed_by(self, at: float) -> bool:

@@ -1,4 +1,4 @@
-"""The contents of messages, parsed: many readers ask for those of the newest, and parsed JSON takes much room."""
+"""The parsed contents of messages. Many readers parse the newest ones, and parsed JSON takes much memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from pydantic_core import from_json
 
-# Bytes of messages that stay parsed: more than come before the answer to most requests.
+# Bytes of messages kept parsed: more than arrive before the answer to most requests.
 _MOST_PARSED: Final = 128 * 1024
 
 
@@ -25,13 +25,13 @@ class Content:
 
 
 class Holder(Protocol):
-    """A message, which has its content at hand as long as that is kept."""
+    """A message, with a place for its parsed content."""
 
     parsed: Content | None
 
 
 class Contents:
-    """The newest contents that were asked for stay parsed; older ones are parsed anew each time."""
+    """Keeps the newest contents parsed; an older one is parsed anew each time."""
 
     __slots__ = ("_bytes", "_holders")
 
@@ -40,7 +40,7 @@ class Contents:
         self._bytes = 0
 
     def keep(self, holder: Holder, content: Content) -> None:
-        """A message was parsed."""
+        """Keep a parsed message; the oldest make room."""
         holder.parsed = content
         self._holders.append((holder, content.size))
         self._bytes += content.size
@@ -57,5 +57,5 @@ def members(value: Any) -> Mapping[str, Any]:
 
 
 def covers(hidden: Iterable[tuple[str, str]], place: str) -> bool:
-    """True if the member at a JSON pointer, or one below or above it, is among those that are hidden in the log."""
+    """True if the log hides the member at a JSON pointer, or one below or above it."""
     return any(path == place or path.startswith(place + "/") or place.startswith(path + "/") for path, _ in hidden)

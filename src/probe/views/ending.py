@@ -38,10 +38,10 @@ State: TypeAlias = Literal[
     "done",
 ]
 
-# A line of a page can show so much of a text, and a longer result is not parsed for it: 64 KiB take 0.1 ms.
+# Characters of a text that a line of a page shows. To parse a longer result costs 0.1 ms for 64 KiB.
 _LONGEST: Final = 300
 _MOST_READ: Final = 64 * 1024
-# Entries of a call that are looked at, from the newest back, for the deadline that ended it.
+# The deadline of a call is looked for in this many entries, from the newest back.
 _LOOKED_AT: Final = 20
 
 _BY: Final[Mapping[str | None, str]] = {
@@ -52,26 +52,26 @@ _BY: Final[Mapping[str | None, str]] = {
     "shutdown": "by the shutdown of the server",
     "disconnect": "by the client, which was gone",
 }
-# The reason of these is the client's; of others the server wrote it.
+# The client wrote the reason of these cancellations; the server wrote that of others.
 _THE_CLIENT: Final = frozenset({"notification", "tasks_cancel"})
-# The text of these reads on from the state: "cancelled by the client", "error -32602: no such tool".
+# The text of these continues the state: "cancelled by the client", "error -32602: no such tool".
 _READS_ON: Final = frozenset({"cancelled", "error", "protocol_error"})
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an exchange ended, or how far it is.
+    """The end of an exchange, or its state until then.
 
     `state` is the outcome of its call, such as `cancelled`, or `running`. Without a call: `error` (a JSON-RPC error),
     `refused` (an HTTP status from 400), `misuse`, `answered`, `dropped` (its message was not sent), `open` and `ended`
-    (an event stream), `waiting` and `unanswered` (a request), `done` (nothing has to follow).
+    (an event stream), `waiting` and `unanswered` (a request), `done` (no answer is due).
 
-    `by` is who or what ended it, such as `notification` for a call and `client` for a stream. `steps` of
-    `steps_total` were done, `stopped_ms` is how long the work took to stop, and `sent_after` counts messages that were
-    sent after the cancellation. `code` is that of a JSON-RPC error. `detail` is the beginning of a text of the tool,
-    the error, the refusal, or of the person who cancelled.
+    `by` is the cause, such as `notification` for a call and `client` for a stream. `steps` of `steps_total` were done,
+    `stopped_ms` is the time that the work took to stop, and `sent_after` counts messages sent after the cancellation.
+    `code` is the code of a JSON-RPC error. `detail` is the beginning of a text: of the tool, the error, the refusal, or
+    the reason of a cancellation.
 
-    `text` says all this in words that follow the state, such as "by the client after 4 of 20 steps, stopped in 2.4 ms,
+    `text` puts all this in words after the state, such as "by the client after 4 of 20 steps, stopped in 2.4 ms,
     nothing sent afterwards" for `cancelled`; it may be empty.
     """
 
@@ -88,7 +88,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The views of an exchange that its ending depends on. `head` is the entry that a line shows first."""
+    """The views behind the ending of an exchange. `head` is the entry shown first in a line."""
 
     exchange: Exchange
     head: Entry
@@ -107,7 +107,7 @@ def sentence(ending: Ending) -> str:
 
 
 def duration(ms: float) -> str:
-    """Milliseconds as people read them: `0.4 ms`, `87 ms`, `1.53 s`, `4 min 07 s`. The pages write them so, too."""
+    """Milliseconds for people, as on the pages: `0.4 ms`, `87 ms`, `1.53 s`, `4 min 07 s`."""
     if ms < 10:
         return f"{round(ms, 1):g} ms"
     if ms < 999.5:
@@ -125,7 +125,7 @@ def streams(exchange: Exchange) -> bool:
 
 
 def asks(fact: Any) -> bool:
-    """True for a request, which wants an answer."""
+    """True for a request: it wants an answer."""
     return getattr(fact, "rpc", None) == "request"
 
 
@@ -146,7 +146,7 @@ def ending_of(parts: Parts, entry_of: EntryOf) -> Ending:
 
 
 def lone_ending(fact: Any, answer: Entry | None) -> Ending:
-    """The ending of an entry without an exchange, and of what answers it."""
+    """The ending of an entry without an exchange, with its answer if any."""
     if answer is not None:
         return _answered(answer.fact)
     if isinstance(fact, events.MessageDropped):
@@ -162,7 +162,7 @@ def _ending(parts: Parts, entry_of: EntryOf) -> Ending:
         return stopped(settled, parts.call, parts.answers, entry_of)
     error = next((answer for answer in parts.answers if answer.rpc == "error"), None)
     response = None if exchange.response is None else cast("events.HttpResponse", exchange.response.fact)
-    # An error that answers no message of the client says the same as the head of the response.
+    # An error without a message of the client repeats the head of the response.
     if response is not None and response.status >= 400 and (error is None or not parts.exchange.messages[0].received):
         return _worded(Ending("refused", detail=_short(response.problem)))
     if error is not None:
@@ -218,7 +218,7 @@ def _running(call: Call, exchange: Exchange) -> Ending:
 
 
 def stopped(fact: events.CallSettled, call: Call | None, answers: Sequence[Message], entry_of: EntryOf) -> Ending:
-    """The end of a call that did not come to its own."""
+    """The ending of a call stopped before its work was done."""
     result = _read(fact.result)
     code, text = _error(result)
     if text is None:
@@ -259,7 +259,7 @@ def _words(ending: Ending, fact: events.CallSettled, call: Call | None, result: 
 
 
 def _reached(fact: events.CallSettled, *, task: bool) -> str:
-    """How far a call was, and how fast it stopped. The answer of a `task` was its handle."""
+    """How far a call was, and how fast it stopped. A `task` was answered with its handle."""
     if fact.steps_done is None:
         parts = [f"after {duration(fact.duration_ms)}"]
     else:
@@ -290,7 +290,7 @@ def _deadline(call: Call | None, entry_of: EntryOf) -> str:
 
 
 def _limit(ms: int) -> str:
-    """A time that somebody set: whole seconds are said as such."""
+    """A configured time: `5 s` for 5000 ms."""
     return f"{ms // 1000} s" if ms % 1000 == 0 and ms < 60_000 else duration(ms)
 
 
@@ -301,7 +301,7 @@ def _questions(result: Any) -> str:
 
 
 def _undelivered(parts: Parts, record: CallRecord) -> str:
-    """Of a task, its handle was the answer; of what was cancelled, none is owed."""
+    """A task was answered with its handle; a cancelled call needs no answer."""
     if record.task is not None or record.cancelled_by is not None:
         return ""
     if not record.answered:
@@ -312,7 +312,7 @@ def _undelivered(parts: Parts, record: CallRecord) -> str:
 
 
 def _messages(record: CallRecord, reports: int) -> str:
-    """What became of the messages beside the answer."""
+    """The fate of the messages beside the answer."""
     if record.emitted == 0:
         unheard = record.steps_done is not None and record.progress_token is None
         return "its progress was not sent, as the client gave no token" if unheard else ""

@@ -1,4 +1,4 @@
-"""What an entry is part of: what a reader of single entries would have to infer from others."""
+"""The exchange and the meaning of an entry, so that a reader of single entries need not infer them from others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .tables.problems import Problem, problem_of
 from .values import Message
 
 Touched: TypeAlias = dict[int, int]
-"""Exchanges by the key of `EntryView.exchange`, each with the newest entry that it changed with."""
+"""Exchanges by the key of `EntryView.exchange`, each with the newest entry that changed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class EntryView:
 
 
 class Passing(Protocol):
-    """Says what passes a filter line, as far as the log was read."""
+    """Decides what passes a filter line, as far as the log was read."""
 
     def entry(self, entry: Entry) -> bool:
         """Whether an entry passes."""
@@ -60,7 +60,7 @@ class Passing(Protocol):
 class EntryViews:
     """Makes the views of entries and the rows of exchanges of one log.
 
-    `entry_of` finds an entry by its number, None where it is not kept; `views` gives the views of all of them.
+    `entry_of` finds an entry by its number, None where it is not kept; `views` returns the views of the log.
     """
 
     def __init__(self, entry_of: EntryOf, views: Callable[[], Views]) -> None:
@@ -84,11 +84,11 @@ class EntryViews:
         )
 
     def encoded(self, entry: Entry, row: bytes | None = None, passing: Passing | None = None) -> bytes:
-        """An entry in JSON with its `view` behind its own members; `row` is its JSON without, where that is at hand."""
+        """An entry in JSON with its `view` as the last member; `row` is its JSON without, if made already."""
         return b'%b,"view":%b}' % ((row or entry.encoded())[:-1], encode(self.of(entry, passing)))
 
     def touch(self, entry: Entry, touched: Touched) -> None:
-        """Note the exchanges that change with an entry: its own, that of its call, those of what it delivers."""
+        """Note the exchanges changed by an entry: its own, that of its call, those of delivered messages."""
         views = self._views()
         key = exchange_key(entry, self._entry_of)
         touched[key] = max(touched.get(key, 0), entry.seq)
@@ -100,7 +100,7 @@ class EntryViews:
                 touched[message.exchange.number] = entry.seq
 
     def rows(self, touched: Touched, passing: Passing | None = None) -> Iterator[bytes]:
-        """The rows in JSON of exchanges, as they are now; what is no longer kept is left out."""
+        """The present rows in JSON of exchanges; without those no longer kept."""
         for key, newest in touched.items():
             row = self._row(key) if key >= 0 else self._lone_row(key, newest)
             if row is not None:
@@ -122,7 +122,7 @@ class EntryViews:
 
 
 def _delivered(views: Views, entry: Entry) -> list[Message]:
-    """The messages of which an entry says that a socket took them for the first time."""
+    """The messages that a socket took for the first time with this entry."""
     fact, stream = entry.fact, None
     if not isinstance(fact, events.MessagesDelivered):
         return []

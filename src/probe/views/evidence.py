@@ -3,11 +3,11 @@
     1  every entry with the call in its context
     2  the cause of each of these: the request that began the call, those that cancelled it or asked for its task
     3  of each HTTP request that began, continued or asked about the call: its head, its response and its end
-    4  the end of a connection: of a pipe that ended the call or read its stream, of a tool host that had to answer it
+    4  the end of a connection: of a pipe that ended the call or read its stream, of a tool host before its answer
 
 Causes join an exchange to a call (rule 3), since an answer has the call in its context and the request as its cause. An
-exchange that only carries messages of a call, as a GET stream carries the status of a task, is not joined. The fold
-knows exchanges, connections and hosts and gives them here; rule 4 is its part.
+exchange is not joined if it only carries messages of a call, such as a GET stream with the status of a task. The fold
+finds exchanges, connections and hosts and passes them here; it applies rule 4.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ def _refuses_all(context: Context, fact: events.MessageEmitted) -> bool:
 
 
 class Role(NamedTuple):
-    """The part that the facts of a class have in the rules above.
+    """The part of a class of facts in the rules above.
 
-    `joins`: where such an entry belongs to a call, its exchange belongs to that call as well. `ends`: it says that
-    something ended. `follows` says whether an entry that belongs to no call belongs to its exchange (rule 3), None
-    where none does.
+    `joins`: where such an entry belongs to a call, its exchange belongs to that call as well. `ends`: it is the end of
+    something. `follows` decides whether an entry without a call belongs to its exchange (rule 3); None where none does.
     """
 
     joins: bool = False
@@ -60,7 +59,7 @@ class Role(NamedTuple):
 NO_ROLE: Final = Role()
 ROLES: Final[Mapping[type, Role]] = {
     events.HttpRequest: Role(follows=_without_call),
-    # One that was received has a call where it answers a question of that call.
+    # A received message has a call if it answers a question of that call.
     events.MessageReceived: Role(joins=True),
     events.HttpResponse: Role(joins=True, ends=True, follows=_without_call),
     events.HttpClosed: Role(ends=True, follows=_without_call),
@@ -83,10 +82,10 @@ ROLES: Final[Mapping[type, Role]] = {
 
 
 class Evidence:
-    """Gives calls their entries, within the bounds of a retention. The call that settled first gives up its own.
+    """Adds entries to calls, within the bounds of a retention. The call that settled first gives up its own.
 
-    `asked_in` gives the exchange of a request, by the number of its head or of its message. `in_all` are the entries of
-    all calls together.
+    `asked_in` finds the exchange of a request, by the number of its head or of its message. `in_all` counts the entries
+    of all calls together.
     """
 
     def __init__(self, retention: Retention, asked_in: Callable[[int], Exchange | None]) -> None:
@@ -94,20 +93,20 @@ class Evidence:
         self._few, self._most = retention.visits, retention.evidence
         self._asked_in = asked_in
         self.in_all = 0
-        # Entries that name a call before it starts.
+        # Entries of a call before its start.
         self._early: Newest[str, list[int]] = Newest(retention.other_calls)
         # Calls with entries: those that have settled, and all.
         self._settled: OrderedDict[str, Call] = OrderedDict()
         self._known: OrderedDict[str, Call] = OrderedDict()
 
     def begin(self, call: Call) -> None:
-        """A tool call starts: it has what named it before."""
+        """A tool call starts: it gets the entries held for it."""
         self._known[call.name] = call
         for seq in self._early.pop(call.name, ()):
             self.add(call, seq, None)
 
     def settle(self, call: Call) -> None:
-        """It may make room from now on."""
+        """The call has settled: it may make room from now on."""
         if call.name in self._known:
             self._settled[call.name] = call
 
@@ -124,7 +123,7 @@ class Evidence:
         for name, call in self._known.items():
             if name not in self._settled:
                 call.cut = True
-                # Or else calls whose end was missed would fill the place for ever.
+                # Otherwise calls with a missed end would never make room.
                 self._settled[name] = call
 
     def of_call(self, call: Call, entry: Entry, exchange: Exchange | None, role: Role) -> None:
@@ -137,7 +136,7 @@ class Evidence:
                 self._join(call, asked_in)
         if role.joins and exchange is not None and call.name not in exchange.calls:
             self._join(call, exchange)
-        # No bound is near where it has few entries, as nearly all calls have.
+        # Nearly all calls have few entries: no bound is near.
         if exchange is call.exchange and len(entries) < self._few:
             entries[entry.seq] = None
             self.in_all += 1
@@ -147,7 +146,7 @@ class Evidence:
             self.add(call, entry.seq, exchange, ends=role.ends)
 
     def of_exchange(self, entry: Entry, exchange: Exchange, role: Role) -> Sequence[Call]:
-        """Rule 3 for an entry that names no call: those that it belongs to with its exchange."""
+        """Rule 3 for an entry without a call: returns the calls of its exchange, if it belongs to them."""
         if role.follows is None or not role.follows(entry.context, entry.fact):
             return ()
         if len(exchange.shared) < self._keep.of_exchange:
@@ -160,7 +159,7 @@ class Evidence:
         return calls
 
     def ended(self, calls: Sequence[Call], seq: int) -> None:
-        """Rule 4: a connection has ended that was to serve these calls."""
+        """Rule 4: the connection of these calls has ended."""
         for call in calls:
             call.newest = seq
             self.add(call, seq, None, ends=True)
@@ -172,7 +171,7 @@ class Evidence:
                 self.add(call, seq, exchange)
 
     def add(self, call: Call, seq: int, exchange: Exchange | None, *, ends: bool = False) -> None:
-        """Give a call one entry more, as far as there is room; `exchange` is the one in which that happened."""
+        """Add an entry to a call if there is room; `exchange` is that of the entry."""
         entries = call.entries
         if seq in entries:
             return
@@ -193,7 +192,6 @@ class Evidence:
         return len(call.entries) - call.visiting < self._keep.of_call + (self._keep.ends if ends else 0)
 
     def _make_room(self) -> None:
-        """Take entries from calls until there are no more than may be."""
         while self.in_all > self._keep.evidence:
             name = next(iter(self._settled or self._known))
             self.forget(self._known[name])

@@ -1,6 +1,6 @@
-"""An exchange as a page lists it: what was asked, how long it took, and how it ended.
+"""The row of an exchange on a page: the request, its duration, and its ending.
 
-A row is made when somebody asks, of the views and of entries that the log keeps. It costs about as much as an entry.
+A row is made when a reader asks, from the views and the kept entries of the log. It costs about as much as an entry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .work import Call
 
 Transport: TypeAlias = Literal["http", "websocket", "stdio", "host"]
 
-# Entries of an exchange without a message that are looked at for one on the wire.
+# In an exchange without a message, entries looked at for one on the wire.
 _LOOKED_AT: Final = 100
 _PROGRESS: Final = "notifications/progress"
 
@@ -37,9 +37,9 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work that an exchange began, which for a `task` goes on behind it.
+    """The work that an exchange began; the work of a `task` goes on after it.
 
-    `cancelled` is the moment in which it was asked to stop, `ended` the one in which its scope had exited.
+    `cancelled` is the moment of the cancellation, `ended` the moment when its scope had exited.
     """
 
     task: str | None
@@ -53,13 +53,13 @@ class ExchangeRow:
     """An exchange: an HTTP request with what answers it, one message on a pipe with that, or a message of neither.
 
     `id` is the text of the `exchange` that a `view` names; below 0 it is the number of an entry without an exchange.
-    `head` is the entry that a line shows first: the message of the client, else the head of the HTTP request; `method`
-    is that message's, `target` the name, URI or task id that it is about. `request` is method and path over HTTP, such
-    as `GET /mcp`, `unreadable` why its body was not read as JSON. `on_wire` is false where no entry is of something on
-    the wire. `ended` is the last entry of what is over, `duration_ms` the time from `began` until then. `progress`
-    counts reports, `dropped` the messages that were not sent. `answer` is the entry of the first answer, `delivered`
-    the moment in which a socket took that. `misuse` is the first violation that was noted. `passes`: whether it passes
-    the filter line that was given as `passes`; null without one.
+    `head` is the entry shown first in a line: the message of the client, else the head of the HTTP request; `method` is
+    that message's, `target` its name, URI or task id. `request` is method and path over HTTP, such as `GET /mcp`,
+    `unreadable` the reason why its body was not read as JSON. `on_wire` is false where no entry is on the wire. `ended`
+    is the last entry of an exchange that is over, `duration_ms` the time from `began` until then. `progress` counts
+    reports, `dropped` messages that were not sent. `answer` is the entry of the first answer, `delivered` the moment
+    when a socket took it. `misuse` is the first noted violation. `passes`: whether it passes the filter line that was
+    given as `passes`; null without one.
     """
 
     id: str
@@ -137,7 +137,7 @@ def row_of(exchange: Exchange, entry_of: EntryOf) -> ExchangeRow:
 
 
 def lone_row(key: int, head: Entry, answer: Entry | None) -> ExchangeRow | None:
-    """The row of an entry without an exchange, and of what answers it; None where it is not on the wire."""
+    """The row of an entry without an exchange, with its answer if any; None where it is not on the wire."""
     if not is_on_wire(head.fact):
         return None
     fact, context = head.fact, head.context
@@ -202,7 +202,7 @@ def _parts(exchange: Exchange) -> Parts:
 
 
 def _head(exchange: Exchange) -> Entry:
-    """The entry that a line shows first; what the server sends on an HTTP response never is."""
+    """The entry shown first in a line: never a message of the server on an HTTP response."""
     messages = exchange.messages
     sent = next((message.entry for message in messages if message.received or exchange.head is None), None)
     firsts = [entry for entry in (sent, exchange.unreadable) if entry is not None]
@@ -210,7 +210,7 @@ def _head(exchange: Exchange) -> Entry:
 
 
 def _session(exchange: Exchange, entry_of: EntryOf) -> tuple[str | None, str | None]:
-    """The session and the label of an exchange, which its first entries may not know yet."""
+    """The session and the label of an exchange; its first entries may not have them."""
     session = exchange.session.label if exchange.session is not None else None
     label = exchange.client.label if exchange.client is not None and exchange.client.kind == "label" else None
     if session is None:
@@ -233,7 +233,7 @@ def _progress(parts: Parts) -> int:
 
 
 def _end(parts: Parts) -> Entry | None:
-    """The last entry of what is over: of an event stream its close, of an answer in one piece its delivery."""
+    """The last entry of an exchange that is over: an event stream's close, or an answer's delivery."""
     exchange = parts.exchange
     if exchange.closed is not None or streams(exchange):
         return exchange.closed

@@ -1,12 +1,12 @@
 """The one fold of the event log: docs/internals/views.md.
 
     views = Views(run)
-    calls = views.take(entry)      once for each entry, in order; gives the tool calls that the entry belongs to
+    calls = views.take(entry)      once for each entry, in order; returns the entry's tool calls
     views.missed()                 entries are missing here
 
 Pure: no clock, no trio. The same entries give the same views, live, from a file, and in pieces of any size. A view is
-found by the ids of the context and by the cause, never by what stood before it in the log. An entry of a kind that is
-not known here belongs to its exchange and its call all the same.
+found by the ids of the context and by the cause, never by its neighbours in the log. An entry of an unknown kind also
+belongs to its exchange and its call.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _Taker: TypeAlias = Callable[[Entry, Any, Exchange | None, Call | None], Sequenc
 
 
 class Views:
-    """The views of one log, whose run is `run`. `calls` are the calls that are kept.
+    """The views of one log; `run` is its run. `calls` are the kept calls.
 
-    Without `audited` calls have no rows and no evidence, for a reader that asks for neither.
+    Without `audited` calls have no rows and no evidence, for a reader without use for them.
 
     `exchanges` and `messages` are found by their numbers; `connections`, `hosts`, `sessions` and `tasks` by the labels
     and ids of the context; `streams` by session and id; `clients` by kind and label.
@@ -54,7 +54,7 @@ class Views:
         self._named, self._most_entries = self.calls.named, keep.of_call
         self.exchanges: Newest[int, Exchange] = Newest(keep.exchanges)
         self.tasks: Newest[str, Task] = Newest(keep.tasks)
-        # The exchanges by the numbers of their heads, which a cause can name.
+        # The exchanges by the numbers of their heads: a cause may be such a number.
         self._heads: dict[int, Exchange] = {}
         self.peers = Peers(keep, self._initialized)
         self.connections: Mapping[str, Connection] = self.peers.connections
@@ -92,7 +92,7 @@ class Views:
         self._kinds = {kind: (takers.get(kind), roles.get(kind, NO_ROLE)) for kind in {*takers, *ROLES}}
 
     def take(self, entry: Entry) -> Sequence[Call]:
-        """One more entry; returns the tool calls that it belongs to."""
+        """Take the next entry; returns its tool calls."""
         # Every entry of the log passes here.
         context, seq = entry.context, entry.seq
         self.last = seq
@@ -142,14 +142,14 @@ class Views:
         return self._heads.get(cause)
 
     def missed(self) -> None:
-        """Entries are missing here: any call that runs may have lost some of its own."""
+        """Entries are missing here: any running call may have lost some of its own."""
         self.gaps += 1
         self._evidence.missed()
 
     def forget_before(self, first: int) -> None:
-        """The log keeps no entry before this one: let go of what is over and has no entry from there on.
+        """The log keeps no entry before `first`: let go of views that are over and have no kept entry.
 
-        To be called now and then, about every 100 entries. What lasts is kept, within the bounds of `retention`.
+        To be called about every 100 entries. Views still open stay, within the bounds of `retention`.
         """
         # A message is found by its exchange, so messages go first.
         self._messages.forget_before(first)
@@ -159,7 +159,7 @@ class Views:
         self.peers.forget_before(first)
 
     def call(self, name: str) -> Call | None:
-        """A call that is kept, listed or not."""
+        """A kept call, listed or not; None without one."""
         return self.calls.named.get(name)
 
     # -- clients, exchanges and connections
@@ -172,7 +172,7 @@ class Views:
         return exchange
 
     def _leave_exchange(self, exchange: Exchange) -> None:
-        """Leave no way to an exchange that makes room, nor from it."""
+        """Remove the references to an exchange that makes room, and its own."""
         if exchange.head is not None:
             self._heads.pop(exchange.head.seq, None)
         for call in exchange.calls.values():
@@ -183,7 +183,7 @@ class Views:
         exchange.connection = exchange.client = exchange.session = exchange.stream = None
 
     def _attribute(self, exchange: Exchange, entry: Entry) -> None:
-        """Note the client of an exchange once an entry says it, and let its requests count there."""
+        """Note the client of an exchange once an entry has it, and enter its requests there."""
         client = self.peers.client_of(entry)
         if client is None and type(entry.fact) in (events.HttpResponse, events.HttpClosed):
             client = self.peers.named("nothing", "", entry)
@@ -193,7 +193,7 @@ class Views:
                 self._messages.enter(message)
 
     def client_of(self, entry: Entry) -> Client | None:
-        """The client that an entry names, which may begin with it; an exchange may know more (`Exchange.client`)."""
+        """The client in an entry's context, made if new. `Exchange.client` may know one where this does not."""
         return self.peers.client_of(entry)
 
     def _requested(self, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None, call: Any) -> None:
@@ -231,7 +231,7 @@ class Views:
         return [call for call in dict.fromkeys(ended) if not call.is_forgotten]
 
     def _initialized(self, session: Session, cause: int | None) -> None:
-        """The request of a legacy session counts in it, although it came before there was one."""
+        """Count the `initialize` in the session that it opened."""
         asked = None if cause is None else self.messages.get(cause)
         if asked is None:
             return
@@ -296,7 +296,7 @@ class Views:
             self._evidence.begin(call)
 
     def _let_go(self, call: Call) -> None:
-        """Leave no way to a call that makes room, nor from it."""
+        """Remove the references to a call that makes room, and its own."""
         self._evidence.forget(call)
         call.is_forgotten = True
         self._unread(call)
@@ -372,7 +372,7 @@ class Views:
 
 
 def _is_over(exchange: Exchange, first: int) -> bool:
-    """True if an exchange has no entry from `first` on, and gets none."""
+    """True if an exchange has no entry from `first` on and will get none."""
     if exchange.messages or exchange.entries[-1] >= first:
         return False
     in_one_piece = exchange.response is not None and not exchange.is_event_stream

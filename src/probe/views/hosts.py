@@ -1,7 +1,7 @@
-"""Tool hosts: their connections, the calls that they have still to answer, and what became of those.
+"""Tool hosts: their connections, their unanswered calls, and the outcomes of dispatches.
 
-A dispatch takes a place at its host from `dispatch.sent` until it is settled; one that its host was told to stop, until
-`dispatch.stopped`, which may come long after the call has its answer.
+A dispatch takes a place at its host from `dispatch.sent` until `dispatch.settled`. After a `tool.cancel` it keeps the
+place until `dispatch.stopped`. This may come long after the answer of the call.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .retention import Retention
 from .values import Exchange
 from .work import Call, Dispatch, Host
 
-# Outcomes of calls that were stopped.
+# Outcomes of stopped calls.
 STOPPED: Final = frozenset({"cancelled", "disconnected"})
 
 
 class Hosts:
-    """`hosts` are found by the labels of their connections."""
+    """The connections of tool hosts: `hosts` by their labels."""
 
     def __init__(self, retention: Retention) -> None:
         self.hosts: Newest[str, Host] = Newest(retention.connections)
-        # By name: the connection that has it, or had it last.
+        # By name: the present connection of that name, else the last.
         self._named: dict[str, Host] = {}
         self._dispatches: Newest[str, Dispatch] = Newest(retention.dispatches)
         self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], Sequence[Call] | None]] = {
@@ -47,7 +47,7 @@ class Hosts:
     # -- connections
 
     def _host(self, entry: Entry) -> Host | None:
-        """The host of the entry's connection, which is about to change."""
+        """The host of the entry's connection; the entry counts as its newest."""
         label = entry.context.connection
         if label is None:
             return None
@@ -96,7 +96,7 @@ class Hosts:
             self.answered(call)
 
     def answered(self, call: Call) -> None:
-        """Its host owes it nothing more."""
+        """The host has answered this call, or need not."""
         if call.host is not None:
             call.host.waiting.pop(call.name, None)
             call.host = None
@@ -106,7 +106,7 @@ class Hosts:
         if host is None:
             return ()
         host.closed = entry
-        # Work that still runs there has no result for this server; and the fact counts all that came late.
+        # Work that still runs there has no result for this server. The fact counts all late messages.
         host.in_flight, host.late = 0, max(host.late, fact.late)
         waiting = [*host.waiting.values()]
         for each in waiting:
@@ -116,7 +116,7 @@ class Hosts:
     # -- dispatches
 
     def _dispatch(self, entry: Entry) -> Dispatch | None:
-        """The dispatch of the entry's call, whose host is about to change."""
+        """The dispatch of the entry's call; the entry counts as its host's newest."""
         known = self._dispatches.get(entry.context.call or "") if self._dispatches else None
         if known is not None:
             _show_life(known.host, entry)
@@ -161,7 +161,7 @@ class Hosts:
             return
         known.stopped = True
         if known.host.closed is None:
-            # The first of each kind was counted as it came; the end of the connection has counted all.
+            # The first of each kind was counted at once; the end of the connection has counted all.
             known.host.late += max(0, fact.late - known.late)
         _give_back(known)
         self._forget_if_over(entry, known)
@@ -192,6 +192,6 @@ def _show_life(host: Host, entry: Entry) -> None:
 
 
 def _give_back(dispatch: Dispatch) -> None:
-    """The place that a dispatch took."""
+    """Free the place of a dispatch."""
     if dispatch.host.closed is None:
         dispatch.host.in_flight -= 1

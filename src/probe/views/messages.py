@@ -25,9 +25,9 @@ _MOST_SWEPT: Final = 120
 
 
 class Messages:
-    """`messages` are those of both sides by the numbers of their entries, `streams` are what carries them.
+    """The messages of both sides: `messages` by the numbers of their entries, `streams` carry them.
 
-    `failed` is called with each error that the server makes.
+    `failed` is called with each error response of the server.
     """
 
     def __init__(self, retention: Retention, peers: Peers, failed: Callable[[Message], None]) -> None:
@@ -36,8 +36,8 @@ class Messages:
         self._failed = failed
         self.messages: dict[int, Message] = {}
         self.streams = Streams(retention, peers, self.messages)
-        # All messages, in the order of the log but for old ones that last. The first of them have no content any more,
-        # as many as `_light`.
+        # All messages in the order of the log, except old open ones. The first `_light` of them have no content any
+        # more.
         self._kept: deque[Message] = deque()
         self._light = self._bytes = 0
         self._most, self._most_bytes = retention.messages, retention.content_bytes
@@ -81,10 +81,10 @@ class Messages:
         self._let_go(self._kept.popleft())
 
     def forget_before(self, first: int) -> None:
-        """The log keeps no entry before this one: let go of what is older, and over."""
+        """The log keeps no entry before `first`: let go of older messages that are over."""
         kept = self._kept
         for _ in range(min(len(kept), _MOST_SWEPT)):
-            # By then most requests have their answer before `first`, too: those that have not go to the end.
+            # Most requests have their answer before `first`, too; the others go to the end.
             if kept[0].entry.seq >= first - _MOST_SWEPT:
                 break
             if _is_over(kept[0], first):
@@ -94,7 +94,7 @@ class Messages:
                 kept.append(kept.popleft())
 
     def _let_go(self, message: Message) -> None:
-        """Leave no way to a message that makes room, nor from it: circles would wait for the garbage collector."""
+        """Remove the references to a message and its own: cycles would wait for the garbage collector."""
         exchange, stream, scope, call = message.exchange, message.stream, message.scope, message.call
         if self.messages.get(message.entry.seq) is message:
             del self.messages[message.entry.seq]
@@ -118,7 +118,7 @@ class Messages:
         message.request = message.answer = message.asked_to_cancel = message.question = None
 
     def enter(self, message: Message) -> None:
-        """Note a request where its id counts, once it is known where that is."""
+        """Enter a request into the scope of its id, once that is known."""
         seq, fact = message.entry.seq, message.fact
         scope = message.scope if fact.rpc == "request" else None
         if scope is None or seq in scope.requests:
@@ -207,7 +207,7 @@ class Messages:
         if first == last:
             self._had(entry, sent.get(first))
             return
-        # A stream remembers no more than its newest messages, however wide the range is.
+        # A stream keeps only its newest messages, however wide the range is.
         places = range(first, last + 1) if last - first < len(sent) else [at for at in sent if first <= at <= last]
         for place in places:
             self._had(entry, sent.get(place))
@@ -252,7 +252,7 @@ class Messages:
 
 
 def _is_over(message: Message, first: int) -> bool:
-    """True if nothing more becomes of a message, and no entry from `first` on is about it."""
+    """True if a message has its final state, and no entry from `first` on is about it."""
     call, exchange, place = message.call, message.exchange, message.place
     if call is not None and not _was_before(call.ended, first):
         return False

@@ -1,4 +1,4 @@
-"""How the exchange of an entry is named, and which message it is about: of entries that a log still has."""
+"""The key of an entry's exchange, and the request behind an answer, from the entries that a log still has."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .call_row import ANSWERS
 _MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
 
 EntryOf: TypeAlias = Callable[[int], Entry | None]
-"""Finds an entry by its number; None where the log has it no more."""
+"""Finds an entry by its number; None where the log does not have it."""
 
 
 def exchange_key(entry: Entry, entry_of: EntryOf) -> int:
-    """The name of an entry's exchange: its number, else below 0 the message that it answers, or the entry itself."""
+    """The key of an entry's exchange: its number; without one, minus the number of the request or of the entry."""
     if entry.context.exchange is not None:
         return entry.context.exchange
     asked = question(entry, entry_of)
@@ -33,7 +33,7 @@ def question(entry: Entry, entry_of: EntryOf) -> Entry | None:
 
 
 def method(entry: Entry, entry_of: EntryOf) -> str | None:
-    """The method of a message, of an answer that of its request, and of a call."""
+    """The method of a message or a call; of an answer, the method of its request."""
     if isinstance(entry.fact, events.CallStarted):
         return entry.fact.method
     said = question(entry, entry_of) or entry

@@ -16,10 +16,10 @@ from .work import Call
 
 
 class Peers:
-    """`connections` and `sessions` are found by the labels of the context, `clients` by kind and label.
+    """The clients of a log: `connections` and `sessions` by the labels of the context, `clients` by kind and label.
 
-    `unattributed` are the mistakes of clients that are not known, or whose session is not kept; None before the first.
-    `opened` is called with each new legacy session and the entry that caused it, after the session is there.
+    `unattributed` counts the mistakes of clients without a known or kept session; None before the first. `opened` is
+    called with each new legacy session and the number of the entry that caused it, once the session is there.
     """
 
     def __init__(self, retention: Retention, opened: Callable[[Session, int | None], None]) -> None:
@@ -44,7 +44,7 @@ class Peers:
     # -- clients and connections
 
     def client_of(self, entry: Entry) -> Client | None:
-        """The client that an entry names, which may begin with it; an exchange may know more (`Exchange.client`)."""
+        """The client in an entry's context, made if new. `Exchange.client` may know one where this does not."""
         context = entry.context
         if context.label is not None:
             return self.named("label", context.label, entry)
@@ -64,7 +64,7 @@ class Peers:
         return self.named("session" if events.is_session(label) else "client", label, entry)
 
     def named(self, kind: Any, label: str, entry: Entry) -> Client:
-        """The client of a kind and a label, which may begin with an entry."""
+        """The client of a kind and a label, made if new."""
         client = self.clients.get((kind, label))
         if client is None:
             client = Client(kind, label, entry)
@@ -76,7 +76,7 @@ class Peers:
         return client
 
     def place(self, context: Context) -> Connection | None:
-        """The connection of an entry, which begins with the first entry that names it."""
+        """The connection in an entry's context, made if new."""
         label = context.connection
         if label is None:
             return None
@@ -89,7 +89,7 @@ class Peers:
         return connection
 
     def forget_before(self, first: int) -> None:
-        """Let go of the sockets that were closed before an entry."""
+        """Let go of sockets closed before the entry `first`."""
         gone = self.connections.sweep(
             lambda each: each.opened is not None and each.opened.seq < first,
             lambda each: each.closed is not None and each.closed.seq < first and each.scope is None,
@@ -160,14 +160,14 @@ class Peers:
             if len(client.sessions) > self._keep.history:
                 client.sessions.popitem(last=False)
         if session.is_legacy:
-            # Its request came before there was a session that it could count in.
+            # Its `initialize` came before the session, and counts in it.
             acts.requests, acts.methods = 1, {"initialize": 1}
             if place is not None:
                 place.session = session
             self._opened(session, entry.cause)
 
     def _opened_again(self, entry: Entry, session: Session) -> None:
-        """A modern client declares itself anew, or a process that forwards its log had lost its connection."""
+        """A modern client declares itself anew, or a forwarding process connects again."""
         if len(session.declared) < self._keep.history:
             session.declared.append(entry)
         else:
@@ -188,7 +188,7 @@ class Peers:
         self.blamed(entry.context.session, entry.at, entry.seq).misuse += 1
 
     def blamed(self, label: str | None, at: float, seq: int) -> Acts:
-        """The acts that a mistake counts among."""
+        """The counts of the client that made a mistake, else those without a client."""
         session = None if label is None else self.sessions.get(label)
         if session is not None:
             acts = session.acts

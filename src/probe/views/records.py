@@ -1,6 +1,6 @@
-"""The row of the audit for one tool call: what was asked, what came of it, and who stopped it.
+"""The row of the audit for one tool call: the request, the result, and the cause of its end.
 
-`views/calls.py` says what each entry of the log does to a row.
+`views/call_row.py` has the effect of each entry on a row.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ..log.stored import encode_with
 from ..wire.jsonrpc import ProgressToken, RequestId
 
 APART = frozenset({"arguments", "result"})
-"""Not as the other fields of a record: they are JSON."""
+"""The fields of a record that hold JSON."""
 
 
 class CallRecord(Struct):
     """A row of the audit. It grows while the call runs, and is complete once `outcome` is set and the answer delivered.
 
-    `outcome`: one of `call_filter.OUTCOMES`; None while running, and never `lost`, which is found in a file. `done` is
-    true only when the work came to its own end. `started_at` is seconds since the epoch, durations are in ms. `label`
-    is the name that the client was given, None for most. `seq` is that of `call.started`.
-    `answered`: whether a response to the call was sent, which for a task is its handle; `answer_delivered`: whether a
-    socket took all of it. `emitted` and `delivered` count notifications and requests on the way
-    to the client, not the answer. `arguments` and `result` are JSON: as objects they could take a hundred times their
-    bound. `result` is what was answered, or what `tasks/result` gives; of a JSON-RPC error `{"error": …}`.
+    `outcome`: one of `call_filter.OUTCOMES`; None while running. Never `lost`: only a reader of a file finds that.
+    `done` is true only when the work came to its own end. `started_at` is seconds since the epoch, durations are in ms.
+    `label` is the name given to the client (`?client=NAME`), None for most. `seq` is that of `call.started`.
+    `answered`: whether a response to the call was sent (for a task: its handle). `answer_delivered`: whether a socket
+    took all of it. `emitted` and `delivered` count notifications and requests on the way to the client, not the answer.
+    `arguments` and `result` are JSON: as objects they could take a hundred times their bound. `result` is the result of
+    the answer or of `tasks/result`; for a JSON-RPC error it is `{"error": …}`.
     """
 
     run: str
@@ -68,7 +68,7 @@ class CallRecord(Struct):
         return f"{self.run}.{self.call}"
 
     def encoded(self) -> bytes:
-        """The row in JSON, as the API shows it. The token's JSON type is evidence, so it stands beside the value."""
+        """The row in JSON, as the API shows it. The JSON type of the token stands beside its value, as evidence."""
         token = self.progress_token
         kind = None if token is None else "string" if isinstance(token, str) else "integer"
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in APART}
@@ -80,7 +80,7 @@ class Records(Protocol):
     """The newest rows of one run, in the order in which the calls started."""
 
     def get(self, call: str) -> CallRecord | None:
-        """The row of a call; None where it made room, or there never was one."""
+        """The row of a call; None where there is none, or it made room."""
 
     def newest_first(self) -> Iterator[CallRecord]:
-        """All of them; to be read without waiting in between."""
+        """All rows; to be read without an `await` in between."""

@@ -1,8 +1,8 @@
-"""Refusals: errors that the server answered because of what the client sent.
+"""Refusals: errors in answer to wrong requests of a client.
 
-An error counts by its JSON-RPC code (`CLIENT_CODES`). Some errors have such a code and another cause: an HTTP status
-names a limit, and `tasks/result` of a failed task gives the error of its tool. The status of an HTTP response is
-recorded after the error in its body, so an error waits for the head of its response where that has not been sent.
+An error counts by its JSON-RPC code (`CLIENT_CODES`). Two errors with such a code have another cause and do not
+count: one under the HTTP status of a limit, such as 429, and the tool's own error from `tasks/result` of a failed task.
+The log has the status of an HTTP response after the error in its body, so an error waits for the head of its response.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .tables.rows import RefusalRow
 from .values import Exchange, Message
 from .work import Task
 
-# Statuses of refusals whose cause is a setting of this server, under codes that say otherwise.
+# Statuses of refusals caused by a setting of this server; their codes name another cause.
 _LIMITS: Final = frozenset(
     refusal.status for refusal in (Refusal.REQUEST_TIMEOUT, Refusal.BODY_TOO_LARGE, Refusal.EVENTS_GONE)
 )
-# A line of a page can show so much of an error's message.
+# Characters of an error's message that a line of a page shows.
 _LONGEST: Final = 300
 
 
 class Refusals:
-    """`rows` are the newest, by id, each with the number of the entry that made it count.
+    """The newest refusals: `rows` by id, each with the number of the entry that completed it.
 
-    `blamed` gives the acts of the client of a session, at a time and with an entry.
+    `blamed` finds the counts of the client of a session, at a time and with an entry.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Refusals:
         self.rows: Newest[str, tuple[RefusalRow, int]] = Newest(retention.rows)
 
     def made(self, message: Message) -> None:
-        """An error was made: it counts now, or with the head of the response that is to carry it."""
+        """An error was made: count it now, or with the head of its response."""
         row, exchange = self._row(message), message.exchange
         if row is None:
             return
@@ -61,7 +61,7 @@ class Refusals:
             exchange.refusals = (*exchange.refusals, row)
 
     def responded(self, entry: Entry, exchange: Exchange) -> None:
-        """Count what waited for the response of an exchange, or for its end without one."""
+        """Count the errors waiting for the response of an exchange, or for its end without one."""
         waiting, exchange.refusals = exchange.refusals, ()
         status = exchange.status
         if status not in _LIMITS:

@@ -1,1 +1,1 @@
-"""The filter line: words that say which exchanges or entries of the log somebody wants, and the search for them."""
+"""The filter line, such as `tool:echo -status:200`, and the search of the log for exchanges or entries that pass it."""

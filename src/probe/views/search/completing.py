@@ -1,4 +1,4 @@
-"""Completions of a filter line: what the word at a place in it may become."""
+"""Completions of the word at a place in a filter line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, cast, get_args
 from .words import DIRECTIONS, KIND_HEADS, OUTCOMES, PROBLEMS, Key
 
 Known: TypeAlias = Mapping[Key, Sequence[tuple[str, str]]]
-"""Values that a key may have here, such as names of tools, each with a note that may be empty."""
+"""Values of a key, such as names of tools, each with a note, possibly empty."""
 
 _NOTES: Final[Mapping[Key, str]] = {
     "client": "a session, a modern client, its name or its label",
@@ -45,13 +45,13 @@ _CHOICES: Final[Known] = {
 _MOST: Final = 12
 _REST: Final = re.compile(r"[^\s,]*")
 _KEYED: Final = re.compile(r"(-?)([A-Za-z]+):(.*)", re.DOTALL)
-# A value with one of these stands in quotes, and so does one that would be read as a word with a key.
+# A value that matches needs quotes: a space, a quote or a comma in it, `-` before it, `key:` before it, or empty.
 _QUOTED: Final = re.compile(r'[\s",]|^-|^\w+:|^$')
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The text between two places of a line becomes `insert`; a list shows it as `label` with a `note`."""
+    """One completion: `insert` replaces the text between two places; a list shows `label` and `note`."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ class Completion:
 
 
 def quoted(value: str) -> str:
-    """A value as it stands in a line."""
+    """A value as written in a line."""
     if _QUOTED.search(value) is None:
         return value
     escaped = re.sub(r'(["\\])', r"\\\1", value)
@@ -69,7 +69,7 @@ def quoted(value: str) -> str:
 
 
 def complete(line: str, at: int, known: Known) -> list[Completion]:
-    """The keys, or the values of a key, that the word at a place may become. A word in quotes has none."""
+    """The completions at a place: keys, or values of a key. A word in quotes has none."""
     begin = len(line[:at]) - len(line[:at].rsplit(" ", maxsplit=1)[-1])
     rest = _REST.match(line, at)
     end = at if rest is None else rest.end()

@@ -1,10 +1,11 @@
-"""The conditions that the words of a filter line put on exchanges and on their entries.
+"""The conditions of a filter line on exchanges and on their entries.
 
-An **exchange** passes where, for each word, one of its entries has what the word asks for, and for each negated word
-none has; of kinds that are not wanted it needs an entry on the wire that is none of them.
+An **exchange** passes if each word fits one of its entries, and no negated word fits any. A negated `kind` is
+different: it needs an entry on the wire of another kind. For example, `-kind:message` passes an exchange with an
+`http.request`.
 
-An **entry** passes where its exchange has the client, the tool, the outcome and the status that are asked for, and it
-has all else itself.
+An **entry** passes if its exchange fits the words for client, tool, outcome and status, and the entry itself fits all
+others.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ _Values: TypeAlias = Callable[[Entry], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One word about entries that needs no text: `has` tells whether an entry has what it asks for."""
+    """One word about entries without a text: `has` tests an entry."""
 
     has: Callable[[Entry], bool]
     negated: bool
     of_kind: bool
 
     def met(self, found: bool) -> bool:
-        """Whether an exchange passes, where `finds` has found one of its entries, or none."""
+        """Whether an exchange passes, with the result of `finds` for its entries."""
         return found != (self.negated and not self.of_kind)
 
     def finds(self, entries: Iterable[Entry]) -> bool:
-        """Whether one of some entries has it; of kinds that are not wanted, whether one on the wire is none of them."""
+        """Whether one of the entries fits; for a negated `kind`, whether one on the wire is of another."""
         if self.negated and self.of_kind:
             return any(is_on_wire(entry.fact) and not self.has(entry) for entry in entries)
         return any(map(self.has, entries))
@@ -59,12 +60,12 @@ class Conditions:
         self.texts = [word for word in words if word.key == "text"]
 
     def around(self, key: int) -> bool:
-        """Whether an exchange has the client, the tool, the outcome and the status that are asked for."""
+        """Whether an exchange fits the words for client, tool, outcome and status."""
         named = self._exchanges.named
         return all(any(map(matches, named(key, word.key))) != word.negated for word, matches in self._of_exchange)
 
     def names(self, entry: Entry) -> bool:
-        """Whether an entry has itself what is asked for but texts."""
+        """Whether an entry fits all other words except texts."""
         return all(ask.has(entry) != ask.negated for ask in self.asks)
 
     def passes_entry(self, entry: Entry) -> bool:
@@ -75,7 +76,7 @@ class Conditions:
         return row is None or all(_has_text(row, word) != word.negated for word in self.texts)
 
     def look(self, entry: Entry, found: set[int]) -> None:
-        """Add to `found` the words about entries and texts of which this entry has what they look for."""
+        """Add to `found` the words about entries and texts that fit this entry."""
         found.update(place for place, ask in enumerate(self.asks) if place not in found and ask.finds((entry,)))
         texts = [pair for pair in enumerate(self.texts, len(self.asks)) if pair[0] not in found]
         if texts:
@@ -83,7 +84,7 @@ class Conditions:
             found.update(place for place, word in texts if _has_text(row, word))
 
     def passes_exchange(self, key: int, found: Collection[int]) -> bool:
-        """Whether an exchange passes, in whose entries `look` has found these words."""
+        """Whether an exchange passes, with the words `found` by `look` in its entries."""
         asked = all(ask.met(place in found) for place, ask in enumerate(self.asks))
         texts = enumerate(self.texts, len(self.asks))
         return asked and all((place in found) != word.negated for place, word in texts) and self.around(key)
@@ -98,7 +99,7 @@ def _having(values: _Values, matches: Callable[[str], bool]) -> Callable[[Entry]
 
 
 def _values_in(exchanges: LoggedExchanges) -> Mapping[Key, _Values]:
-    """How the values of an entry are found that a word of a key is compared with."""
+    """For each key, the function that gives an entry's values."""
     return {
         "kind": lambda entry: (entry.fact.kind,),
         "method": lambda entry: _some(exchanges.method(entry)),

@@ -1,7 +1,7 @@
-"""What a filter line asks of exchanges, answered by the views of their log.
+"""The values of exchanges for a filter line, from the views of their log.
 
-An **exchange** is an HTTP request with its messages and its answer, a message on a pipe with what answers it, or one
-message that belongs to neither, with its answer.
+An **exchange** is an HTTP request with its messages and its answer, a message on a pipe with its answer, or another
+message with its answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .words import Key
 class LoggedExchanges:
     """The exchanges of one log by their keys, as far as its `views` have come.
 
-    `entry_of` finds an entry by its number, None where the log has it no more.
+    `entry_of` finds an entry by its number, None where the log does not have it.
     """
 
     def __init__(self, views: Callable[[], Views], entry_of: EntryOf) -> None:
@@ -35,7 +35,7 @@ class LoggedExchanges:
         return method(entry, self._entry_of)
 
     def named(self, key: int, word: Key) -> Iterator[str]:
-        """The values of an exchange that a word of this key is compared with."""
+        """The values of an exchange for a word of this key."""
         if key < 0:
             yield from self._of_lone(-key, word)
             return
@@ -55,7 +55,6 @@ class LoggedExchanges:
             yield from _outcomes(exchange)
 
     def _of_lone(self, seq: int, word: Key) -> Iterator[str]:
-        """The values of an entry without an exchange."""
         entry = self._entry_of(seq) if word == "client" else None
         if entry is None:
             return
@@ -63,7 +62,7 @@ class LoggedExchanges:
         yield from self._names(() if session is None else (session,), entry.context.label)
 
     def _names(self, labels: Iterable[str], given: str | None) -> Iterator[str]:
-        """The labels of sessions, the names that their clients give themselves, and the one that was given."""
+        """The labels of sessions, their clients' own names, and the given name."""
         for label in labels:
             yield label
             session = self._views().sessions.get(label)
@@ -74,7 +73,6 @@ class LoggedExchanges:
 
 
 def _calls(exchange: Exchange) -> Iterator[Call]:
-    """The calls that began in an exchange."""
     for message in exchange.messages:
         if message.received and message.call is not None:
             yield message.call

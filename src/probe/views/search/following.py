@@ -1,7 +1,7 @@
-"""A filter line for those who read a log while it grows: each entry is judged when it is read.
+"""A filter line for readers of a growing log: each entry is judged when it is read.
 
-Its exchange may go on, so of it counts what the log says up to the entry that was read last: a call that is cancelled
-later does not pass `outcome:cancelled` before that. The search, which looks back, judges exchanges as they are.
+Its exchange may go on, so the entries up to the newest read one decide: a call passes `outcome:cancelled` only after
+its cancellation. The search looks back and judges exchanges in their present state.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from .words import Word
 
 
 class Follows(Protocol):
-    """The follower of a log that has its views."""
+    """The follower of a log, with its views."""
 
     @property
     def views(self) -> Views:
         """The views of all entries of the log."""
 
     async def reach(self, seq: int) -> None:
-        """Take the entries up to this one, which is there; others run meanwhile."""
+        """Take the entries up to this existing one; others run meanwhile."""
 
 
-# Readers at a time with lines of their own.
+# Different lines of readers at a time.
 _LINES: Final = 64
 
 
@@ -45,7 +45,7 @@ class FollowedExchanges:
         self._rows = lru_cache(maxsize=_LINES)(lambda words: PassingRows(self._conditions(words), log.entry))
 
     async def reach(self, seq: int) -> None:
-        """Have the log read up to this entry, which is there; others run meanwhile."""
+        """Have the log read up to this existing entry; others run meanwhile."""
         await self._observer.reach(seq)
 
     def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
@@ -59,7 +59,7 @@ class FollowedExchanges:
 
 @dataclass(frozen=True, slots=True)
 class LineMarks:
-    """Marks what passes the `words` of a line, as far as `exchanges` have read the log, and leaves nothing out."""
+    """Marks entries and exchanges that pass the `words` of a line; leaves none out. `exchanges` must have read the log."""
 
     words: tuple[Word, ...]
     exchanges: FollowedExchanges = field(compare=False, repr=False)
@@ -75,7 +75,7 @@ class LineMarks:
 
 @dataclass(frozen=True, slots=True)
 class LineFilter:
-    """Passes entries that pass both `events` and the `words` of a line, as far as `exchanges` have read the log."""
+    """Passes entries that pass `events` and the `words` of a line. `exchanges` must have read the log."""
 
     events: EventFilter
     words: tuple[Word, ...]
@@ -83,7 +83,7 @@ class LineFilter:
 
     @property
     def passes_all(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether every entry passes."""
         return self.events.passes_all and not self.words
 
     @property
@@ -92,7 +92,7 @@ class LineFilter:
         return self.events.text
 
     def fits(self, entry: Entry) -> bool:
-        """Whether all that is asked fits but `text`."""
+        """Whether an entry fits all conditions except `text`."""
         return self.events.fits(entry) and (not self.words or self.exchanges.passes(self.words, entry))
 
     def concerns(self, entry: Entry) -> bool:

@@ -1,4 +1,4 @@
-"""Whether exchanges pass a filter line, for rows of exchanges that are sent again when they change."""
+"""Whether exchanges pass a filter line, for rows sent again at each change."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ...log.bounded import Newest
 from ...log.event_log import Entry
 from .conditions import Conditions
 
-# Exchanges that change at the same time. Of one more, all entries are looked at again.
+# Exchanges changing at the same time. Beyond it, all entries of an exchange are looked at again.
 _MOST: Final = 1_000
 
 
 @dataclass(slots=True)
 class _Looked:
-    """The words that the entries of an exchange have, as far as they were looked at."""
+    """The words found in the entries of an exchange so far."""
 
     found: set[int] = field(default_factory=set)
     until: int = 0

@@ -1,6 +1,6 @@
-"""The search of the whole log for what a filter line asks for: how much of it passes, and the newest of that.
+"""The search of the whole log with a filter line: how many exchanges or entries pass, and the newest of them.
 
-`exchanges.py` says what an exchange is, `conditions.py` when one passes, and when an entry does.
+`exchanges.py` defines an exchange, `conditions.py` when an exchange or an entry passes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .words import Word
 
 By: TypeAlias = Literal["exchange", "entry"]
 
-# Entries that are looked at in one piece, and what each costs: as much as to encode so many bytes.
+# Entries looked at in one piece, and the cost of each: as much as to encode this many bytes.
 _PIECE: Final = 200
 _COST: Final = 320
 
@@ -28,8 +28,8 @@ _COST: Final = 320
 class SearchResult:
     """`matched` of `total` exchanges or entries pass.
 
-    `parts` are the newest of them, newest first: the entries of an exchange, or one entry each. `next` is the entry
-    before which the rest of them begin, None where there are none.
+    `parts` are the newest of them, newest first: the entries of an exchange, or one entry each. The rest of them are
+    before the entry `next`, None without a rest.
     """
 
     matched: int
@@ -40,9 +40,9 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search for exchanges or entries that began before an entry, and for so many entries at most.
+    """A search for exchanges or entries begun before an entry, with a limit of entries in the result.
 
-    One exchange is whole, however many it has.
+    The first exchange is whole, even beyond the limit.
     """
 
     words: Sequence[Word]
@@ -53,7 +53,7 @@ class SearchRequest:
 
 @dataclass(slots=True)
 class _Found:
-    """An exchange with its entries; `on_wire` where one of them is."""
+    """An exchange with its entries; `on_wire` if one of them is on the wire."""
 
     key: int
     entries: list[Entry] = field(default_factory=list)
@@ -61,9 +61,9 @@ class _Found:
 
 
 class Search:
-    """One search. `views` gives the views of the log.
+    """One search. `views` returns the views of the log.
 
-    `done` hears of each small piece of work how many bytes it was about, and lets others run when that was enough.
+    `done` is called after each small piece of work with its bytes, and lets others run when a turn is used up.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Search:
         self._conditions = Conditions(wanted.words, self._exchanges)
 
     async def run(self) -> SearchResult:
-        """Look at all of the log as it stands; others run in between."""
+        """Search the present log; others run in between."""
         at, last = 0, self._log.last
         found: dict[int, _Found] = {}
         while at < last:
@@ -121,7 +121,7 @@ class Search:
         for ask in self._conditions.asks:
             if not ask.met(await self._finds(ask, exchange.entries)):
                 return False
-        # The texts come last: they are looked for in the encoded entry.
+        # The texts come last: an entry must be encoded for them.
         return not self._conditions.texts or await self._has_texts(exchange.entries)
 
     async def _finds(self, ask: Ask, entries: Sequence[Entry]) -> bool:
@@ -134,7 +134,7 @@ class Search:
         return False
 
     async def _has_texts(self, entries: Sequence[Entry]) -> bool:
-        """Whether the entries of an exchange have each text that is asked for, and none that is not wanted."""
+        """Whether the entries of an exchange have each wanted text, and no negated one."""
         missing = list(self._conditions.texts)
         for entry in entries:
             for word in await self._found(entry, missing):
@@ -146,7 +146,7 @@ class Search:
         return all(word.negated for word in missing)
 
     async def _found(self, entry: Entry, texts: Sequence[Word]) -> list[Word]:
-        """The words about texts of which an entry has one."""
+        """The words about texts found in an entry."""
         encoded = entry.encoded()
         row, found = RowText(encoded), list[Word]()
         for word in texts:
@@ -171,7 +171,7 @@ class Search:
         return SearchResult(len(passing), total, [[entry] for entry in taken], next)
 
     async def _of(self, entries: Sequence[Entry]) -> list[Entry]:
-        """The entries of an exchange that pass, where the exchange has what is asked of it."""
+        """The passing entries of an exchange; none where the exchange itself does not fit."""
         passing: list[Entry] = []
         for start in range(0, len(entries), _PIECE):
             piece = entries[start : start + _PIECE]

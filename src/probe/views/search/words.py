@@ -1,10 +1,10 @@
 r"""The words of a filter line, such as `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`.
 
     text  "two words"     anywhere in an entry, upper and lower case alike; in quotes, `\"` is a quote, `\\` a backslash
-    key:value             of what the key names, one of the values, with commas between them; `*` stands for anything
+    key:value             one of the values of the key, with commas between them; `*` stands for any text
     -word                 not that
 
-A key that stands several times has all its values. `dashboard/src/protocol/filter.ts` reads the same lines; tests of
+A repeated key has all its values. `dashboard/src/protocol/filter.ts` reads the same lines; tests of
 both read `dashboard/src/testing/filter-lines.json`.
 """
 
@@ -70,7 +70,7 @@ KIND_HEADS: Final = (
 )
 """The beginnings of kinds, up to the first dot."""
 
-# A long line costs as much for each entry of the log as it has values.
+# The cost of a line for each entry of the log grows with its values.
 _MOST_VALUES: Final = 50
 
 _STATUS = re.compile(r"(<=|>=|<|>)?(\d{3})")
@@ -107,7 +107,7 @@ def read(line: str) -> tuple[Word, ...]:
 
 
 def _tokens(line: str) -> Iterator[tuple[bool, str, list[str]]]:
-    """Each word: whether it is negated, its key, and its values as they stand."""
+    """Each word: whether it is negated, its key, and its values as written."""
     at = 0
     while at < len(line):
         if line[at].isspace():
@@ -129,7 +129,7 @@ def _tokens(line: str) -> Iterator[tuple[bool, str, list[str]]]:
 
 
 def _value(line: str, at: int, *, commas: bool) -> tuple[str, int]:
-    """A value from a place on, in quotes or up to a space (or a comma), and where it ends."""
+    """The value at a place, in quotes or up to a space (or a comma), and its end."""
     if at < len(line) and line[at] == '"':
         value = ""
         at += 1
@@ -172,7 +172,7 @@ def _check_value(key: Key, value: str) -> None:
 
 
 def matcher(word: Word) -> Callable[[str], bool]:
-    """Whether a name, or a number as a text, is one of the values of a word; of a `kind`, also what begins with one."""
+    """Tests a name, or a number as text, against the values of a word; for a `kind`, a value may be its beginning."""
     if word.key == "status":
         return _status(word.values)
     if word.key == "text":
