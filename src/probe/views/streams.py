@@ -1,15 +1,16 @@
 """Streams of messages to clients, and their readers.
 
-A reader is an HTTP response that carries the stream, or a pipe. It may read several streams, and takes one over from
-another reader, whose end then changes nothing. So the newest reading alone says whether a stream is read:
+A reader is an HTTP response that carries the stream, or a pipe. It may read several streams, and it may take a stream
+over from an earlier reader. The end of the earlier one then has no effect, so the newest reading alone decides whether
+a stream is read:
 
     stream.opened       on a pipe: the pipe reads it
     http.response       with an event stream: the response reads it
     stream.resumed      the response, or the pipe, reads it from now on
-    message.delivered   of a stream without a reader: a pipe reads it, or one of several that a response carries
+    message.delivered   of a stream without a reader: a pipe reads it, or a response that carries several
 
-A reading is over with its response (`http.closed`) or its pipe; earlier where `Reading.over` says why: the stream is
-lost, a pipe has had all of it, or the request that waited for it was cancelled.
+A reading is over with its response (`http.closed`) or its pipe; it is over earlier, with the
+reason in `Reading.over`, if the stream is lost, a pipe has had all of it, or the waiting request was cancelled.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from .work import Call, Reading, Stream
 
 
 class Streams:
-    """`live` are found by session and id. `past` are over and not in the log any more, and have no neighbours.
+    """The streams of a log: `live` by session and id. `past` are over, left the log, and refer to no other view.
 
-    `own` are the streams of the draft extension, by the call, which are opened before it starts.
+    `own` are the streams of the draft extension by their call; they open before the call starts.
     """
 
     def __init__(self, retention: Retention, peers: Peers, messages: Mapping[int, Message]) -> None:
@@ -53,7 +54,7 @@ class Streams:
         return None if context.stream is None else self.live.get((context.session, context.stream))
 
     def forget_before(self, first: int) -> None:
-        """Let go of streams that were opened before an entry, and have ended."""
+        """Let go of ended streams opened before the entry `first`."""
         for stream in self.live.sweep(lambda each: each.opened.seq < first, _is_read):
             self._leave(stream)
 
@@ -96,12 +97,12 @@ class Streams:
                 session.streams.popitem(last=False)
 
     def read(self, stream: Stream, entry: Entry, exchange: Exchange | None) -> None:
-        """Note the reader of a stream, where it is another one than before."""
+        """Note the reader of a stream, if it is a new one."""
         if exchange is not None and exchange.stream is None:
             exchange.stream = stream
         newest = stream.reading
         place = self._peers.place(entry.context)
-        # A pipe reads on whatever exchange it is in.
+        # A pipe reads on, whatever the exchange.
         if place is not None and place.scope is not None:
             if newest is None or newest.place is not place:
                 self._add(stream, Reading(None, place, entry))
@@ -114,7 +115,7 @@ class Streams:
             stream.readings.append(reading)
 
     def responded(self, entry: Entry, exchange: Exchange) -> None:
-        """A response has the head of an event stream: it reads the stream that the entry names."""
+        """A response has the head of an event stream: it reads the stream in the entry's context."""
         stream = self.find(entry.context)
         if stream is not None:
             reading = stream.reading
@@ -123,7 +124,7 @@ class Streams:
             self.read(stream, entry, exchange)
 
     def closed(self, entry: Entry, fact: events.HttpClosed) -> None:
-        """An exchange is over; an answer in one piece has no reader, and says itself who left."""
+        """An exchange is over. An answer in one piece has no reader; its `http.closed` has the reason."""
         stream = self.find(entry.context)
         if stream is not None:
             stream.newest = entry.seq
@@ -174,7 +175,7 @@ class Streams:
     def _control(self, entry: Entry, fact: events.StreamControl, exchange: Exchange | None, call: Call | None) -> None:
         stream = self.find(entry.context)
         if stream is not None:
-            # A response that was displaced may still send one.
+            # A replaced response may still send one.
             if stream.reading is None:
                 self.read(stream, entry, exchange)
             if len(stream.controls) < self._keep.of_exchange:
@@ -182,9 +183,9 @@ class Streams:
 
     @staticmethod
     def settled(request: Message, entry: Entry, fact: events.CallSettled) -> None:
-        """The call of a request has ended: where it was stopped, the request reads no stream any more."""
+        """The call of a request has ended: the request of a stopped call reads no stream any more."""
         waits, resumed = _reading(request.stream), _reading(request.resumed)
-        # A message that waits for an answer that will not come is not sent, and its pipe goes on.
+        # The answer will not come, and the pipe goes on: the reading ends here.
         if request.stream is not None and waits is not None and waits.place is not None and not fact.answered:
             request.stream.leave(f"cancelled by {fact.cancelled_by}", entry)
         if request.resumed is not None and resumed is not None and resumed.asked is request and fact.cancelled_by:
@@ -196,12 +197,12 @@ def _reading(stream: Stream | None) -> Reading | None:
 
 
 def _finish(stream: Stream, entry: Entry) -> None:
-    """A pipe does not read on what has ended and was delivered; a response ends with its stream."""
+    """A pipe stops reading a stream that has ended and was delivered; a response ends with its stream."""
     reading = stream.reading
     if reading is not None and reading.place is not None and stream.lost is None and not stream.waiting:
         stream.leave("end of stream", entry)
 
 
 def _is_read(stream: Stream) -> bool:
-    """True if a stream is over, and nothing waits on it."""
+    """True if a stream is over, and all of its messages were taken."""
     return stream.lost is not None or (stream.ended is not None and not stream.sent)

@@ -1,8 +1,8 @@
-"""The views: what the log shows of each thing. `fold.py` alone changes them; everybody else only reads.
+"""The views: the state of each client, exchange, message, call and stream in the log. Only `fold.py` changes them.
 
-What happened to a view is the entry that says so, None until then: `exchange.response.fact.status`,
-`message.delivered.mono`. So every fact has a number, a time and a cause. A view is complete and also knows what came
-later; `answered_by(at)` and its like say what was so before a time (the monotonic clock of the log, in seconds).
+A fact about a view is its entry in the log, None until then: `exchange.response.fact.status`, `message.delivered.mono`.
+So every fact has a number, a time and a cause. A view has all facts up to the newest entry. `answered_by(at)` and its
+like give the state before a time, in seconds on the monotonic clock of the log.
 
     Client --- Session --- Scope --- Message (request) --- Call --- Task
        |          |                    |        |
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events.MessageDropped
 
-# Statuses and names of refusals whose cause is a limit of this server or its end, never the client's message.
+# Statuses and names of refusals caused by a limit of this server or its end, never by the client's message.
 LIMIT_STATUSES: Final = frozenset({408, 413, 429, 503})
-# Members of the params of a request that name what it is about.
+# Members of the params with the target of a request.
 _TARGETS: Final = ("name", "uri", "taskId")
 EVENT_STREAM: Final = "text/event-stream"
 LIMIT_REFUSALS: Final = frozenset({"TOO_MANY_REQUESTS", "BUSY", "BODY_TOO_LARGE", "REQUEST_TIMEOUT"})
@@ -45,13 +45,13 @@ def _before(entry: Entry | None, at: float) -> bool:
 
 
 class Exchange(Struct, eq=False):
-    """One HTTP request with its response; on a pipe, one message of the client with what answers it.
+    """One HTTP request with its response; on a pipe, one message of the client with its answer.
 
-    `head` is the `http.request`, None on a pipe. `client` and `session` are None until an entry says whose it is.
-    `response` and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries;
-    `shared` those that belong to all `calls` that it is about. `unreadable` is a body that was not read, `misuse` the
-    first `client.misuse`, `stream` the first event stream that its response read. `refusals` are errors in it that wait
-    for the status of the response. `labels` are those of the sessions and modern clients that its entries name.
+    `head` is the `http.request`, None on a pipe. `client` and `session` are None until an entry has them. `response`
+    and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries; `shared` those
+    that belong to all of its `calls`. `unreadable` is the entry of an unread body, `misuse` the first `client.misuse`,
+    `stream` the first event stream that its response read. `refusals` are errors waiting for the status of the
+    response. `labels` are those of the sessions and modern clients in its entries.
     """
 
     number: int
@@ -81,7 +81,7 @@ class Exchange(Struct, eq=False):
 
     @property
     def fields(self) -> HttpHead:
-        """The head of the request as the server reads it, the secrets hidden; without headers where there is none."""
+        """The head of the request as the server reads it, with the secrets hidden; without headers on a pipe."""
         if self._fields is None:
             fact = None if self.head is None else self.request
             self._fields = HttpHead("", ()) if fact is None else HttpHead(fact.method, fact.headers)
@@ -93,7 +93,7 @@ class Exchange(Struct, eq=False):
         return self.fields.values
 
     def header(self, name: str) -> str | None:
-        """The first value of a header; None where it is not there."""
+        """The first value of a header; None without one."""
         return next(iter(self.headers.get(name, ())), None)
 
     def is_hidden(self, name: str) -> bool:
@@ -102,12 +102,12 @@ class Exchange(Struct, eq=False):
 
     @property
     def is_endpoint(self) -> bool:
-        """True if it is for the protocol's endpoint."""
+        """True if its path is the protocol's endpoint."""
         return self.head is not None and self.request.path.rstrip("/").endswith("/mcp")
 
     @property
     def revision(self) -> str | None:
-        """The revision of the session that it is in, else the one that its head names; so of an `initialize` none."""
+        """The revision of its session, else of its head; None for an `initialize`."""
         session = self.session
         if session is not None and session.is_legacy and session.opened.context.exchange != self.number:
             return session.revision
@@ -139,7 +139,7 @@ class Exchange(Struct, eq=False):
 
     @property
     def ended_by(self) -> str | None:
-        """`client`, or why the server ended it; None while it lasts, and for an answer in one piece."""
+        """`client`, or the server's reason to end it; None while it is open, and for an answer in one piece."""
         return None if self.closed is None else cast("events.HttpClosed", self.closed.fact).by
 
     def closed_by(self, at: float) -> bool:
@@ -156,16 +156,19 @@ class Exchange(Struct, eq=False):
 
 
 class Message(Struct, eq=False):
-    """One JSON-RPC message, of either side. `received` says that it is the client's.
+    """One JSON-RPC message, of either side. `received` is true for the client's.
 
-    `place` is its connection, `session` that of its context. For a client's request: `answer` is the final message,
-    `call` what it began, `opened` the session of an `initialize`, `stream` the one that was opened for its answer,
-    `resumed` the one that it asked for again; `refused` and `repeated` are the entries that say so, `asked_to_cancel`
-    the client's first notification that names it. For a message of the server: `request` is the one that it answers, or
-    in whose call it was sent; `stream` carries it, `delivered` is the entry of the delivery. `replies` are the client's
-    answers to a question, whose `question` that is. `same_id` is the request before it with the same typed id in its
-    scope. The judge, which reads contents, sets `era` and `revision` of what the client sent, and the typed progress
-    `token` of its requests.
+    `place` is its connection, `session` the session of its context. The judge reads contents, and sets `era` and
+    `revision` of the client's messages and the typed progress `token` of its requests.
+
+    A client's request: `answer` is the final message, `call` the call that it began, `opened` the session of an
+    `initialize`, `stream` the stream opened for its answer, `resumed` the stream that it resumed. `refused` and
+    `repeated` are entries, `asked_to_cancel` is the client's first `notifications/cancelled` with its id, `same_id` the
+    request before it with the same typed id in its scope.
+
+    A message of the server: `request` is the request that it answers, or that began its call. `stream` carries it,
+    `delivered` is the entry of the delivery. `replies` are the client's answers to a question of the server; in each of
+    them `question` is that question.
     """
 
     entry: Entry
@@ -197,7 +200,7 @@ class Message(Struct, eq=False):
 
     @property
     def fact(self) -> MessageFact:
-        """Its fact in the log; without the content, where that is forgotten."""
+        """Its fact in the log; without the content once that is forgotten."""
         return self.entry.fact  # type: ignore[return-value]
 
     @property
@@ -205,7 +208,7 @@ class Message(Struct, eq=False):
         """The number of its entry."""
         return self.entry.seq
 
-    # Readers ask for these many times for each message, so they go to the fact themselves.
+    # Read many times for each message, so they read the fact directly.
     @property
     def rpc(self) -> Rpc:
         """The kind of message."""
@@ -218,7 +221,7 @@ class Message(Struct, eq=False):
 
     @property
     def id(self) -> RequestId | None:
-        """Its id with its type; None where it has none, or one that JSON-RPC does not allow."""
+        """Its id with its type; None without an id, or with one forbidden by JSON-RPC."""
         return self.entry.fact.id  # type: ignore[union-attr]
 
     @property
@@ -246,12 +249,12 @@ class Message(Struct, eq=False):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The params where they are an object, else an empty one."""
+        """The params; empty if they are no object."""
         return (self.parsed or self._parse()).params
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """The `_meta` of the params where that is an object, else an empty one."""
+        """The `_meta` of the params; empty if it is no object."""
         return (self.parsed or self._parse()).meta
 
     @property
@@ -266,55 +269,55 @@ class Message(Struct, eq=False):
 
     @property
     def batch(self) -> int | None:
-        """The place of a client's message in the array that brought it; None where it came alone."""
+        """The place of a client's message in its batch; None without a batch."""
         return getattr(self.fact, "batch", None)
 
     @property
     def hidden(self) -> tuple[tuple[str, str], ...]:
-        """The members that are hidden in the log: the JSON pointer (RFC 6901) and the JSON type of each."""
+        """The members hidden in the log: JSON pointer (RFC 6901) and JSON type of each."""
         return getattr(self.fact, "hidden", ())
 
     def hides(self, pointer: str) -> bool:
-        """True if the member at a JSON pointer, or one below or above it, is hidden in the log."""
+        """True if the log hides the member at a JSON pointer, or one below or above it."""
         hidden = self.hidden
         return bool(hidden) and covers(hidden, pointer)
 
     @property
     def at(self) -> float:
-        """When it came, or was made."""
+        """The time when it came, or was made."""
         return self.entry.mono
 
     @property
     def post(self) -> Exchange | None:
-        """The HTTP request that brought it; None on a pipe, and where the log does not have its head."""
+        """The HTTP request of its exchange; None on a pipe, and where the log does not have its head."""
         exchange = self.exchange
         return None if exchange is None or exchange.head is None else exchange
 
     @property
     def pipe(self) -> Connection | None:
-        """Its connection, where that carries all messages both ways."""
+        """Its connection, if that is a pipe."""
         return self.place if self.place is not None and self.place.scope is not None else None
 
     @property
     def transport(self) -> Literal["http", "websocket", "stdio"]:
-        """The transport that it came or went by."""
+        """The transport of the message."""
         return "http" if self.place is None else self.place.transport
 
     @property
     def in_session(self) -> Session | None:
-        """The legacy session that it is of: of an initialize, the one that it opened."""
+        """Its legacy session; for an `initialize`, the session that it opened."""
         if self.era == "modern":
             return None
         session = self.opened or self.session
         if session is None or not session.is_legacy:
             session = None if self.pipe is None else self.pipe.session
-        # A session that was opened later is none of this message; an `initialize` has opened its own.
+        # A session opened later is not this message's; but an `initialize` has opened its own.
         is_there = session is not None and (session is self.opened or session.seq < self.seq)
         return session if is_there else None
 
     @property
     def revision(self) -> str | None:
-        """Its revision of the protocol, where that is known; what the server sends has that of session or request."""
+        """Its revision, where known; a message of the server has that of its session or request."""
         if self.opened is not None:
             return self.opened.revision
         if self.received:
@@ -330,28 +333,28 @@ class Message(Struct, eq=False):
 
     @property
     def had(self) -> float | None:
-        """When a socket took a message of the server."""
+        """The time when a socket took a message of the server."""
         return None if self.delivered is None else self.delivered.mono
 
     @property
     def answered(self) -> float | None:
-        """When the answer to a request was delivered."""
+        """The time when the answer to a request was delivered."""
         return None if self.answer is None else self.answer.had
 
     @property
     def refusal(self) -> str | None:
-        """The name of the refusal, where no method handled it."""
+        """The name of its refusal; None if a method handled it."""
         return None if self.refused is None else getattr(self.refused.fact, "refusal", None)
 
     @property
     def began(self) -> float:
-        """When the first of it arrived: over HTTP the head of its request, which can be long before the body."""
+        """The time of its first bytes: over HTTP the head of its request. The body can come much later."""
         exchange = self.exchange
         return self.entry.mono if exchange is None or exchange.head is None else exchange.head.mono
 
     @property
     def scope(self) -> Scope | None:
-        """Where its id counts; None as long as nobody knows whose it is."""
+        """The scope of its id; None until its client is known."""
         session, place, exchange = self.opened or self.session, self.place, self.exchange
         if session is not None and session.is_legacy:
             return session.scope
@@ -378,12 +381,12 @@ class Message(Struct, eq=False):
         return any(_before(report.delivered, at) for report in reports)
 
     def cancelled_by(self, at: float) -> bool:
-        """True if before a time the client had cancelled it, or anything else its call."""
+        """True if before a time the client had cancelled it, or its call was cancelled."""
         asked, call = self.asked_to_cancel, self.call
         return (asked is not None and asked.entry.mono < at) or (call is not None and _before(call.cancelled, at))
 
     def dropped_by(self, at: float) -> bool:
-        """True if before a time the client had left, with the answer not delivered."""
+        """True if before a time the client had left without the answer."""
         if self.exchange is not None and self.exchange.head is not None:
             end = self.exchange.closed if self.exchange.ended_by == "client" else None
         else:
@@ -398,19 +401,19 @@ class Message(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """How many bytes it has, or had. It outlives the content."""
+        """Its size in bytes. It outlives the content."""
         return self.kept_size if self.is_forgotten else len(self.fact.message)
 
     @property
     def target(self) -> str:
-        """The name, URI or task id that a request is about; empty where it has none. It outlives the content."""
+        """The name, URI or task id in a request; empty without one. It outlives the content."""
         if self.is_forgotten:
             return self.kept_target
         params = self.params
         return next((params[name] for name in _TARGETS if isinstance(params.get(name), str)), "")
 
     def forget(self, *, whole: bool = False) -> int:
-        """Give up the content; all facts stay, with `whole` but the target. Returns how many bytes it had."""
+        """Give up the content; with `whole` the target, too. Other facts stay. Returns the bytes of the content."""
         if self.is_forgotten:
             return 0
         if not whole and self.received and self.rpc == "request":

@@ -1,4 +1,4 @@
-"""What the server does for its clients: calls, tasks, tool hosts, and streams with their readers."""
+"""Views of the server's work for clients: calls, tasks, tool hosts, and streams with their readers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Call(Struct, eq=False):
-    """One run. `row` is that of the audit, None for what is no tool call. `ended` is its `call.settled`.
+    """One call. `row` is its row of the audit, None unless it is a tool call. `ended` is its `call.settled`.
 
-    `request` is the message that began it, `cancelled` the cancellation that had an effect. `reports` counts the
-    reports of progress that were made for the client, `progress` are those that are kept. `has_stream` says that it has
-    a stream of the draft extension, `reader` is the pipe that reads it. `host` is the connection of the tool host that
-    has still to answer it. `newest` is the number of the entry that changed its row last.
+    `request` is the message that began it, `cancelled` the cancellation with an effect. `reports` counts the progress
+    reports made for the client, `progress` are the kept ones. `has_stream` is true with a stream of the draft
+    extension, `reader` is the pipe that reads it. `host` is the connection of the tool host with an answer due.
+    `newest` is the number of the entry that changed its row last.
 
-    `entries` is its evidence in the order in which it was found, which does not change for a reader that has read some
-    of it: the head of a request is older than the entry that joins it. `visiting` counts those of other exchanges;
-    `cut` says that there were more, `is_forgotten` that they made room for those of other calls.
+    `entries` is its evidence in the order of finding: the head of a request is older than the entry that joins it. New
+    ones are appended, so a reader can continue where it was. `visiting` counts those of other exchanges. `cut` is true
+    if there were more, `is_forgotten` if they made room for those of other calls.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Call(Struct, eq=False):
 
     @property
     def record(self) -> CallRecord | None:
-        """What the audit keeps of it; None for what is no tool call."""
+        """Its record of the audit; None unless it is a tool call."""
         return None if self.row is None else self.row.record
 
     @property
     def tool(self) -> str | None:
-        """The name of its tool; None for what is no tool call."""
+        """The name of its tool; None unless it is a tool call."""
         return None if self.row is None else self.row.record.tool
 
     def in_order(self) -> list[int]:
@@ -63,14 +63,14 @@ class Call(Struct, eq=False):
         return sorted(self.entries)
 
     def found(self, skip: int) -> list[int]:
-        """The numbers of its entries in the order in which they were found, from index `skip` on."""
+        """The numbers of its entries in the order of finding, from index `skip` on."""
         return [*self.entries][skip:]
 
 
 class Task(Struct, eq=False):
     """A task. `call` runs it, `changes` are its `task.changed`: the first, and the newest in order.
 
-    `steps` are what its call had done and had to do when that made room.
+    `steps` are the progress and total of its call when the call made room.
     """
 
     id: str
@@ -82,15 +82,15 @@ class Task(Struct, eq=False):
 
     @property
     def status(self) -> str | None:
-        """The newest status at the server, which its client may not know yet."""
+        """The newest status at the server; its client may not have it yet."""
         return getattr(self.changes[-1].fact, "status", None) if self.changes else None
 
 
 class Dispatch(Struct, eq=False):
     """One call at a tool host, from `dispatch.sent` on. It takes a place there while `is_there`.
 
-    That is until it is settled; where the host was `told_to_stop`, until it has `stopped`, which may come long after
-    the call has its answer. `late` counts what its host said after the end.
+    That is until it is settled. A dispatch with `told_to_stop` keeps its place until it has `stopped`; this may come
+    long after the answer of the call. `late` counts the messages of its host after the end.
     """
 
     host: Host
@@ -101,16 +101,16 @@ class Dispatch(Struct, eq=False):
 
     @property
     def is_over(self) -> bool:
-        """True if its host owes nothing more for it."""
+        """True if its host need not send a message about it any more."""
         return self.settled and (self.stopped or not self.told_to_stop)
 
 
 class Host(Struct, eq=False):
-    """A connection of a tool host. `waiting` are the calls that it has not answered.
+    """A connection of a tool host. `waiting` are its unanswered calls.
 
-    `registered` has its name, `offer` (that, or the newest `host.updated`) its tools. `newest` is the number of the
-    entry that changed it last, `last_at` the time of its latest sign of life. `in_flight` are the dispatches that take
-    a place there; of those that are settled, and were `dispatched`, `outcomes` counts how.
+    `registered` has its name, `offer` (the same, or the newest `host.updated`) its tools. `newest` is the number of the
+    entry that changed it last, `last_at` the time of its newest message or other entry. `in_flight` counts dispatches
+    that take a place, `dispatched` all of them, and `outcomes` the settled ones by outcome.
     """
 
     label: str
@@ -129,14 +129,14 @@ class Host(Struct, eq=False):
 
 
 End: TypeAlias = tuple[str, float]
-"""Why something ended, and when: seconds since the epoch."""
+"""The reason of an end, and its time in seconds since the epoch."""
 
 
 class Reading(Struct, eq=False):
-    """A reader of a stream: an HTTP response or a pipe. `since` is the entry by which it began to read.
+    """A reader of a stream: an HTTP response or a pipe. `since` is its first entry as a reader.
 
-    `asked` is the request to resume that made it read. `over` says why it reads no more, and since when, where that is
-    not because its response or its pipe was closed.
+    `asked` is the request to resume, if it reads because of one. `over` is an end before its response or pipe was
+    closed, with reason and time.
     """
 
     exchange: Exchange | None
@@ -152,7 +152,7 @@ class Reading(Struct, eq=False):
 
     @property
     def number(self) -> int | None:
-        """The exchange of the response, or the one that opened the pipe; None where the log does not have that."""
+        """The exchange of the response, or the one that opened the pipe; None where the log does not have it."""
         if self.exchange is not None:
             return self.exchange.number
         opened = None if self.place is None else self.place.opened
@@ -167,7 +167,7 @@ class Reading(Struct, eq=False):
 
     @property
     def end(self) -> End | None:
-        """Why it reads no more, and since when; None while it reads."""
+        """The reason and the time of its end; None while it reads."""
         closed = None if self.over is not None else self.closed
         return self.over if closed is None else (getattr(closed.fact, "by", ""), closed.at)
 
@@ -178,12 +178,12 @@ class Reading(Struct, eq=False):
 
 
 class Stream(Struct, eq=False):
-    """A stream of messages to a client. `request` is what it was opened for, None for a GET.
+    """A stream of messages to a client. `request` is the request that opened it, None for a GET.
 
-    `sent` are its newest messages by position, `taken` is the highest position that was delivered, `made` counts what
-    was made for it. `readings` are its first readers in order, `reading` is the newest; `resumed` counts those that
-    came after the first. `left` is the end of the last one, where there is no reading. `controls` are priming, retry
-    and comments. `newest` is the number of the entry that changed it last, beside the end of its reader.
+    `sent` are its newest messages by position, `taken` is the highest delivered position, `made` counts its messages.
+    `readings` are its first readers in order, `reading` is the newest; `resumed` counts the readers after the first.
+    `left` is the end of the last one, if none reads now. `controls` are priming, retry and comments. `newest` is the
+    number of the entry that changed it last, apart from the end of its reader.
     """
 
     id: str
@@ -205,7 +205,7 @@ class Stream(Struct, eq=False):
     controls: list[Entry] = field(default_factory=list)
 
     def reader_by(self, at: float) -> Exchange | None:
-        """The newest response that read it before a time."""
+        """The newest response that began to read it before a time."""
         readers = [each.exchange for each in self.readings if each.since.mono < at and each.exchange is not None]
         return readers[-1] if readers else None
 
@@ -222,7 +222,7 @@ class Stream(Struct, eq=False):
 
     @property
     def waiting(self) -> int:
-        """How many of its messages no socket has taken; none of a stream that was lost."""
+        """The number of its messages that no socket has taken; 0 for a lost stream."""
         return max(0, self.made - self.taken) if self.lost is None else 0
 
     @property
@@ -231,12 +231,12 @@ class Stream(Struct, eq=False):
         return self.reading is not None or self.left is not None
 
     def leave(self, why: str, entry: Entry) -> None:
-        """Its reader reads it no more."""
+        """Note the end of its reader."""
         if self.reading is not None and not self.reading.is_over:
             self.reading.over, self.newest = (why, entry.at), entry.seq
 
     def forget(self) -> None:
-        """Leave no way to anything else."""
+        """Remove its references to other views."""
         self.left, self.reading = self.left if self.reading is None else self.reading.end, None
         self.sent.clear()
         self.readings.clear()

@@ -59,7 +59,7 @@ class FollowedExchanges:
 
 @dataclass(frozen=True, slots=True)
 class LineMarks:
-    """Marks entries and exchanges that pass the `words` of a line; leaves none out. `exchanges` must have read the log."""
+    """Marks entries and exchanges that pass the `words` of a line. `exchanges` must have read the log."""
 
     words: tuple[Word, ...]
     exchanges: FollowedExchanges = field(compare=False, repr=False)

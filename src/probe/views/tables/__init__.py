@@ -1,1 +1,1 @@
-"""The tables that the dashboard shows: rows made of the views."""
+"""The tables of the dashboard: rows made from the views."""

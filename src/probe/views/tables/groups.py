@@ -1,7 +1,7 @@
 """The groups that the dashboard sorts entries of the event log into.
 
-An entry is in the group of its kind; it is a problem as well where it tells of an error, a refusal, a limit, a loss or
-a violation. `GROUPS` in `dashboard/src/views/trace/old-links.ts` has the same kinds; tests of both read
+An entry is in the group of its kind; an error, a refusal, a limit, a loss or a violation is also in `problems`.
+`GROUPS` in `dashboard/src/views/trace/old-links.ts` has the same kinds; tests of both read
 `dashboard/src/testing/groups.json`.
 """
 
@@ -48,7 +48,7 @@ _OF_CLASS: Final[Mapping[type, Group]] = {
 
 # RFC 6455, section 7.4: done, or going away.
 _ORDERLY: Final = frozenset({None, 1000, 1001})
-# The answers of a tool host to `tool.cancel`: docs/tool-hosts.md.
+# The answers of a tool host to `tool.cancel` are in docs/tool-hosts.md.
 _HAS_STOPPED: Final = 2
 # To close the response is how a client cancels in 2026-07-28.
 _BAD_OUTCOMES: Final = frozenset({"tool_error", "protocol_error", "timed_out"})
@@ -66,7 +66,7 @@ def _is_bad_message(event: events.MessageReceived | events.MessageEmitted) -> bo
 
 
 def _is_bad_response(event: events.HttpResponse) -> bool:
-    # An SDK that has cancelled a call takes the end of its stream for a lost connection and comes back: 410 tells it.
+    # After a cancellation an SDK takes the end of the stream for a lost connection and comes back; it gets 410.
     return (event.status >= _FIRST_BAD_STATUS or event.problem is not None) and event.refusal != _NOTHING_FOLLOWS
 
 
@@ -121,17 +121,17 @@ _ON_WIRE: Final = frozenset(
 
 
 def is_on_wire(event: events.AnyEvent) -> bool:
-    """True if an event is something on the wire, or what went wrong there."""
+    """True if an event is on the wire, or is an error there."""
     return type(event) in _ON_WIRE or (isinstance(event, events.WebSocketFrame) and event.refused is not None)
 
 
 def group_of(event: events.AnyEvent) -> Group:
-    """The group of its kind, which is `problems` only for kinds that are always one; `server` for an unknown kind."""
+    """The group of its kind: `problems` only if all events of the kind are; `server` for an unknown kind."""
     return _OF_CLASS.get(type(event), "server")
 
 
 def groups_of(event: events.AnyEvent) -> frozenset[Group]:
-    """The groups of an entry: that of its kind, and `problems` where it is one."""
+    """The groups of an entry: that of its kind, and `problems` for a problem."""
     own, is_problem = group_of(event), _PROBLEMS.get(type(event))
     return _BOTH[own] if is_problem is not None and is_problem(event) else _ALONE[own]
 

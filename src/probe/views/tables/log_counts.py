@@ -1,4 +1,4 @@
-"""How many entries of each group the log keeps. They are counted when somebody asks."""
+"""The number of kept entries in each group. They are counted when a reader asks."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _PIECE: Final = 1000
 
 
 class LogCounts:
-    """The counts of one log, which are as far as somebody has asked."""
+    """The counts of one log, up to the last entry asked for."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._position = 0
-        # One for each entry that is kept and was counted: few different sets, which all entries share.
+        # One for each kept and counted entry; entries share the few different sets.
         self._kept: deque[tuple[int, frozenset[_Name]]] = deque()
         self._shared: dict[frozenset[_Name], frozenset[_Name]] = {}
         self._counts: Counter[_Name] = Counter()
-        # The entries that are problems, and how many of each kind an exchange has. Below zero: an entry without one.
+        # The entries that are problems, with the number of their exchange; below zero for an entry without one.
         self._problems: deque[tuple[int, Problem, int]] = deque()
         self._in_exchange: Counter[tuple[Problem, int]] = Counter()
         self._exchanges: Counter[Problem] = Counter()
@@ -45,7 +45,7 @@ class LogCounts:
             self._forget_problem(*self._problems.popleft()[1:])
 
     def row(self, last: int) -> CountsRow | None:
-        """The counts of the entries that are kept, up to one of them; None where there are none."""
+        """The counts of the kept entries up to `last`; None without any."""
         while self._position < last:
             page = self._log.since(self._position, min(_PIECE, last - self._position))
             for entry in page.entries:

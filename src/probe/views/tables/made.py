@@ -1,4 +1,4 @@
-"""Rows made of views, and the number of the entry that changed each last."""
+"""Rows made of views, and for each the number of its newest change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXPIRED: Final = "timed_out"
 
 
 def task_row(task: Task) -> TaskRow:
-    """The row of a task that has changed."""
+    """The row of a changed task."""
     first, newest, removed = task.changes[0], task.changes[-1], task.removed
     created, changed = cast("events.TaskChanged", first.fact), cast("events.TaskChanged", newest.fact)
     last = newest if removed is None or removed.seq < newest.seq else removed
@@ -37,13 +37,13 @@ def task_row(task: Task) -> TaskRow:
 
 
 def task_changed(task: Task) -> int:
-    """The newest entry of a task or of its call, whose progress it shows."""
+    """The newest entry of a task or of its call: the row shows the call's progress."""
     removed = 0 if task.removed is None else task.removed.seq
     return max(task.changes[-1].seq, removed, 0 if task.call is None else task.call.newest)
 
 
 def session_row(id: str, acts: Acts, session: Session | None) -> SessionRow:
-    """The row of a session; without one, that of what no client is known for."""
+    """The row of a session; without one, the row `unattributed`."""
     first: Any = None if session is None else session.fact
     newest: Any = None if session is None else session.declared[-1].fact
     context = None if session is None else session.opened.context
@@ -105,19 +105,19 @@ def stream_row(stream: Stream) -> StreamRow:
 
 
 def stream_changed(stream: Stream) -> int:
-    """The newest entry of a stream, or of the end of its reader."""
+    """The newest entry of a stream, or the end of its reader."""
     closed = None if stream.reading is None else stream.reading.closed
     return stream.newest if closed is None else max(stream.newest, closed.seq)
 
 
 def _reading(stream: Stream) -> Reading | None:
-    """Its newest reading; a pipe whose beginning the log does not have is known for none."""
+    """Its newest reading; None for a pipe without its first entry in the log."""
     reading = stream.reading
     return None if reading is None or reading.number is None else reading
 
 
 def host_row(host: Host) -> HostRow:
-    """The row of a connection of a tool host whose beginning is known."""
+    """The row of a tool host's connection; the log must have its beginning."""
     connected = cast("Any", host.connected)
     named: Any = None if host.registered is None else host.registered.fact
     closed = None if host.closed is None else cast("events.HostClosed", host.closed.fact)

@@ -1,12 +1,12 @@
-"""The cause of each problem, so that a client's mistakes are not lost among errors that it asked for.
+"""The cause of each problem: it separates a client's mistakes from errors that it asked for.
 
     mistake   the client's, or what a revision forbids
     asked     an error that a tool gave: simulated, because of its arguments, or of a task that failed
-    lost      a message that reached nobody
+    lost      a message that no socket took
     limit     a limit, a deadline or a failure of this server
-    other     a tool host's, or an error that a client answered, as it may
+    other     a tool host's, or an allowed error answer of a client
 
-`dashboard/src/views/trace/problems.ts` says the same of the entries in its list; tests of both read
+`dashboard/src/views/trace/problems.ts` has the same rules for its list; tests of both read
 `dashboard/src/testing/groups.json`.
 """
 
@@ -23,7 +23,7 @@ from .groups import groups_of
 
 Problem: TypeAlias = Literal["mistake", "asked", "lost", "limit", "other"]
 
-# Refusals of work that this server cannot or will not do, whoever asks.
+# Refusals of this server to all clients alike, such as beyond a limit.
 _LIMITS: Final = (
     Refusal.REQUEST_TIMEOUT,
     Refusal.BODY_TOO_LARGE,
@@ -34,7 +34,7 @@ _LIMITS: Final = (
 _LIMIT_NAMES: Final = frozenset(refusal.name for refusal in _LIMITS)
 _LIMIT_STATUSES: Final = frozenset(refusal.status for refusal in _LIMITS)
 _LIMIT_CODES: Final = frozenset({Code.BUSY, Code.OVERLOADED, Code.STREAM_LOST})
-# RFC 6455, section 7.4.1: the connection broke; the peer broke the protocol, or sent what it may not.
+# RFC 6455, section 7.4.1: the connection broke; the peer broke the protocol, or sent forbidden data.
 _BROKEN: Final = 1006
 _CLIENT_CLOSES: Final = frozenset({1002, 1003, 1007, 1008, 1010})
 _FAULTS: Final[Mapping[str, Problem]] = {"syntax": "mistake", "encoding": "mistake", "incomplete": "lost"}
@@ -44,9 +44,9 @@ _SIMULATED: Final = "Simulated "
 
 
 def problem_of(event: events.AnyEvent) -> Problem | None:
-    """The cause of a problem; None where an entry is none.
+    """The cause of a problem; None for another entry.
 
-    An error without an id answers no request: its reason is another entry, of the refusal or of what was not read.
+    An error without an id answers no request: another entry has its reason, such as `message.unreadable`.
     """
     if "problems" not in groups_of(event):
         return None
@@ -74,7 +74,7 @@ def _of_message(event: events.MessageReceived | events.MessageEmitted) -> Proble
 
 def _of_settled(event: events.CallSettled) -> Problem:
     known = _OUTCOMES.get(event.outcome)
-    # A result that was cut short is no JSON that has the error.
+    # A cut result is no JSON, so its error cannot be read.
     result = from_json(event.result) if known is None else None
     return known or _of_error(result.get("error") if isinstance(result, dict) else None)
 

@@ -1,7 +1,6 @@
-"""The rows of the live tables: what is known of one task, session, stream or tool host, as the dashboard shows it.
+"""The rows of the live tables: the state of one task, session, stream or tool host, as the dashboard shows it.
 
-A row is whole, and filled in while things happen; what a reader gets is its JSON at that moment. A call's row is its
-`CallRecord`.
+A row has all members from the start. A reader gets its JSON at that moment. A call's row is its `CallRecord`.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ TaskStatus: TypeAlias = Literal["queued", "working", "input_required", "complete
 class TaskRow:
     """A task. `status` is the protocol's, or `queued` before the work has begun.
 
-    `progress` and `total` are those of the last report, null before the first. Times are seconds since the epoch.
-    `removed` says why it was forgotten, null while its client can still ask for it.
+    `progress` and `total` are from the last report, null before the first. Times are seconds since the epoch. `removed`
+    is the reason why it was forgotten, such as `expired`; null while its client can still ask for it.
     """
 
     id: str
@@ -49,16 +48,15 @@ class TaskRow:
 class SessionRow:
     """A session of the legacy era, or the requests of one modern client.
 
-    The row `unattributed` holds the counts of what no client is known for: its `era` and `transport` are null,
-    `requests` stays 0, and names and `capabilities` are empty. `label` is the name that a client was given. `subject`
-    is the name that the judge has for it: its label, else the connection that carries all of its messages, else `id`.
+    The row `unattributed` holds the counts without a known client: its `era` and `transport` are null,
+    `requests` stays 0, and names and `capabilities` are empty. `label` is the name given to the client, as by
+    `?client=NAME`. `subject` is its name in the judge's report: its label, else its pipe, such as `w5`, else `id`.
 
-    `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
-    says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name; `skills`
-    counts how often it read each `SKILL.md`, by URI;
-    `misuse` counts what the server noted as forbidden by the revision (`client.misuse`), `refused` the errors that the
-    server answered because of what the client sent (each is a `RefusalRow`). `capabilities` are those that it declared
-    last.
+    `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed` is
+    the reason of a session's end, and null for a modern client. `methods` and `tools` count requests by name, and
+    `skills` counts reads of each `SKILL.md` by URI. `misuse` counts violations of the revision (`client.misuse`), and
+    `refused` errors in answer to wrong requests (each is a `RefusalRow`). `capabilities` are from its newest
+    declaration.
     """
 
     id: str
@@ -89,12 +87,12 @@ class SessionRow:
 class StreamRow:
     """A stream of messages. `id` is `SESSION/STREAM`, as a stream's own id counts within its session.
 
-    `exchange` is the request it was opened for, null for a standalone one. `status` is `live` until nothing more will
-    come, then `completed`; or `lost`, and `lost` says why. `messages` were made for it, `delivered` of them a socket
-    took, the rest is `waiting`; of a lost stream nothing waits. `connected` tells whether somebody reads it now: the
-    exchange `reader`, which is that of `connection` where one carries it. `resumed` counts the readers that came after
-    the first. `closed_by` says why the one that read it last is over, and `left_at` since when; `ended_at` says when
-    the stream itself was. All three are null while somebody reads a stream that goes on.
+    `exchange` is the request it was opened for, null for a standalone one. `status` is `live` until its last message
+    was made, then `completed`; or `lost`, with the reason in `lost`. `messages` were made for it, a socket took
+    `delivered` of them, and the rest are `waiting`; a lost stream has none waiting. `connected` is true while it has a
+    reader: the exchange `reader`, on a pipe with the label `connection`. `resumed` counts the readers after the first.
+    `closed_by` is the reason why the last reader ended, and `left_at` the time; `ended_at` is the time when the stream
+    itself ended. All three are null while a live stream is read.
     """
 
     id: str
@@ -125,15 +123,14 @@ class StreamRow:
 class HostRow:
     """One connection of a tool host, known by its label. `name` is null until it has registered.
 
-    `opened_at` and `last_at` are the times of its beginning and of the latest thing it is known for, in seconds since
-    the epoch; `closed` says why it ended, `code` is the close code of its WebSocket, null where there was none.
-    `replaced` is the older connection of the same process that it took over from. `tools` are the names by which MCP
-    clients know them.
+    `opened_at` and `last_at` are the times of its beginning and of its newest entry, in seconds since the epoch;
+    `closed` is the reason of its end, `code` the close code of its WebSocket, null without one. `replaced` is the older
+    connection of the same process, if this one took over from it. `tools` are the names seen by MCP clients.
 
-    `in_flight` are the dispatches that take a place there: until they are settled, or, when they were cancelled, until
-    the host has stopped. Of all that were `dispatched` those that are settled count as `completed`, `failed`,
-    `cancelled` or `expired` (a deadline passed). `late` is what it said of dispatches that were over, `misuse` how
-    often it broke the rules, as far as that was noted.
+    `in_flight` counts dispatches that take a place: until they are settled, or, if cancelled, until the host has
+    stopped. `dispatched` counts all; the settled ones count as `completed`, `failed`, `cancelled` or `expired` (a
+    deadline passed). `late` counts its messages about dispatches that were over, `misuse` its noted violations of the
+    protocol.
     """
 
     id: str
@@ -164,11 +161,11 @@ class HostRow:
 
 @dataclass(frozen=True, slots=True)
 class RefusalRow:
-    """An error that the server answered because of what the client sent; `id` is the number of its entry in the log.
+    """An error in answer to a wrong request of a client; `id` is the number of its entry in the log.
 
-    `session` is null where no client is known. `status` is that of the HTTP response, null where the error came on an
-    open event stream or on a connection that carries all messages. `method` is the refused request's, null where none
-    could be read. `code` and the beginning of `message` are those of the JSON-RPC error.
+    `session` is null without a known client. `status` is the status of the HTTP response; null for an error on an open
+    event stream, a WebSocket or standard streams. `method` is the refused request's, null where it could not be read.
+    `code` and the beginning of `message` are from the JSON-RPC error.
     """
 
     id: str
@@ -187,14 +184,14 @@ class RefusalRow:
 
 @dataclass(frozen=True, slots=True)
 class CountsRow:
-    """How many entries the log keeps, from `first` to `last`, and how many of them are of each group of kinds.
+    """The number of entries that the log keeps, from `first` to `last`, and the number in each group of kinds.
 
-    An entry is in the group of its kind; it counts in `problems` as well where it tells of an error, a refusal, a
-    limit, a loss or a violation. `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent`
-    are messages and HTTP heads by their direction, without deliveries.
+    An entry is in the group of its kind; an error, a refusal, a limit, a loss or a violation counts in `problems`, too.
+    `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent` are messages and HTTP heads
+    by their direction, without deliveries.
 
-    `mistakes`, `asked`, `lost`, `limits` and `others` are exchanges that have such a problem
-    (`views/tables/problems.py`); an entry without an exchange counts as one.
+    `mistakes`, `asked`, `lost`, `limits` and `others` count exchanges with such a problem (`views/tables/problems.py`);
+    an entry without an exchange counts as one exchange.
     """
 
     id: str
@@ -228,7 +225,7 @@ Row: TypeAlias = TaskRow | SessionRow | StreamRow | HostRow | RefusalRow | Count
 
 
 def _encoded(row: Row) -> bytes:
-    """All fields in JSON; stored JSON is put in as it is."""
+    """All fields in JSON; stored JSON is inserted unchanged."""
     fields = {name: getattr(row, name) for name in row.__slots__}
     stored = [(name, value) for name, value in fields.items() if isinstance(value, bytes)]
     return encode_with({name: value for name, value in fields.items() if not isinstance(value, bytes)}, stored)

@@ -1,7 +1,7 @@
-"""The tables that the dashboard shows: the present state of each task, call, session, stream and tool host.
+"""The tables of the dashboard: the present state of each task, call, session, stream and tool host.
 
-A row is made of a view when somebody asks for it. Each view has the number of the entry that changed its row last, so
-a reader that knows a table up to an entry asks for the rows that changed after it.
+A row is made from a view when a reader asks for it. Each view has the number of the entry that changed its row last. So
+a reader with a table as of entry 100 asks for the rows changed after entry 100.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts",
 TABLES: Final = get_args(TableName)
 
 UNATTRIBUTED: Final = "unattributed"
-"""The row of `sessions` for what no client is known for."""
+"""The id of the row of `sessions` without a known client."""
 
 _Changed: TypeAlias = Iterable[tuple[str, int]]
 _View = TypeVar("_View")
@@ -32,7 +32,7 @@ class _Row(Protocol):
 
 
 class Tables:
-    """The tables of one log, as far as `views` have come; `last` is the number of the entry that they took last."""
+    """The tables of one log, as far as `views` have taken it; `last` is the number of their newest entry."""
 
     def __init__(self, views: Views, log: EventLog) -> None:
         self._views = views
@@ -58,11 +58,11 @@ class Tables:
 
     @property
     def last(self) -> int:
-        """The number of the entry that they took last."""
+        """The number of the newest entry in the views."""
         return self._views.last
 
     def rows(self, table: TableName, ids: Iterable[str]) -> Iterator[bytes]:
-        """Rows in JSON, as they are now; what is no longer kept is left out."""
+        """The present rows in JSON; without those no longer kept."""
         return (row.encoded() for row in map(self._row[table], ids) if row is not None)
 
     def all(self, table: TableName) -> list[str]:
@@ -89,7 +89,7 @@ class Tables:
         return self._counts.row(self.last)
 
     def _newest(self, views: Iterable[_View]) -> list[_View]:
-        """As many as a table shows, of views with the newest first."""
+        """The newest views, as many as a table shows; they come newest first."""
         return list(islice(views, self._views.retention.rows))
 
     def _calls(self) -> _Changed:
@@ -132,7 +132,7 @@ class Tables:
 
     def _hosts(self) -> _Changed:
         hosts = [host for host in self._views.hosts.values() if host.connected is not None]
-        # A host that reconnects all the time must not push out one that stays.
+        # A host that reconnects often must not push out the lasting ones.
         too_many = len(hosts) - self._views.retention.rows
         closed = [host.label for host in hosts if host.closed is not None] if too_many > 0 else []
         gone = set(closed[:too_many])
