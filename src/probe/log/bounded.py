@@ -23,20 +23,20 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
 
     @property
     def is_full(self) -> bool:
-        """Whether the next new item makes another one fall out, as some may have already."""
+        """True if the next new item removes another one. Some may have been removed already."""
         return len(self) >= self._most
 
     def store(self, key: _Key, value: _Value) -> _Value | None:
-        """Add or replace an item, which is the newest then. Returns the value that made room, if one did."""
+        """Add or replace an item; it is the newest then. Returns the value removed to make room, None if none was."""
         if key in self:
             self.move_to_end(key)
         self[key] = value
         return self.popitem(last=False)[1] if len(self) > self._most else None
 
     def sweep(self, is_old: Callable[[_Value], bool], is_over: Callable[[_Value], bool]) -> list[_Value]:
-        """Take out those at the front that are old and over. What is old and not over goes to the end.
+        """Remove the old items at the front that are over. Old items that are not over go to the end.
 
-        At most 120 are looked at: many that last must not be looked at again and again.
+        Each call looks at 120 at most, so that many lasting items are not looked at again and again.
         """
         gone = list[_Value]()
         for _ in range(min(len(self), _MOST_SWEPT)):

@@ -1,7 +1,7 @@
 """The context of log entries, and the recorder that is bound to one.
 
-A fact says what happened. Its context says on which connection, in which exchange, for which client, session, call,
-task and stream it happened, and its cause is the entry because of which it happened. The code that learns one of
+A fact is what happened, such as `call.started`. Its context is where: the connection, exchange, client, session, call,
+task and stream. Its cause is the entry that made it happen: for an answer, the request. The code that learns one of
 these binds it:
 
     exchange = recorder.bind(connection="tcp4", exchange=7)
@@ -9,7 +9,7 @@ these binds it:
     call = request.bind(call="c3")
     call = call.having(CallStarted(...))
 
-and hands the bound recorder on. So no reader of the log has to infer from the order of entries what belongs together.
+and passes the bound recorder on. So no reader of the log has to infer from the order of entries what belongs together.
 Bound loggers and the span contexts of OpenTelemetry have the same shape.
 """
 
@@ -19,17 +19,17 @@ from typing import Any, ClassVar, Final, Protocol, TypedDict, Unpack
 
 from msgspec import Struct, structs
 
-# How the label of a connection begins that carries all messages both ways.
+# The first letters of labels of connections with all messages both ways, such as `w5`.
 _PIPES: Final = ("w", "i", "r")
 
 
 class Context(Struct, frozen=True):
-    """The ids of everything that a fact is about; None where it is about none, or where that is not known.
+    """The ids of everything a fact is about. None: there is none, or it is not known.
 
     `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,
     `r17` are those of another process that forwards its log here, `h3` is the connection of a tool host. `exchange` is
     the number of one HTTP request with its response; on a WebSocket and on standard streams, of one message of the
-    client with what answers it. `label` is the name that the client was given by `?client=NAME` or `MCP_PROBE_CLIENT`.
+    client with what answers it. `label` is the client's name from `?client=NAME` or `MCP_PROBE_CLIENT`.
     `session` is the label of a legacy session (`s7`) or of a modern client (`m7`). `call`, `task` and `stream` are ids
     of this server; the id of a stream is unique within its session only.
     """
@@ -49,7 +49,7 @@ class Context(Struct, frozen=True):
 
     @property
     def is_forwarded(self) -> bool:
-        """Whether another process saw the fact, and forwarded its log here."""
+        """True if another process recorded the fact and forwarded its log here."""
         return self.connection is not None and self.connection.startswith("r")
 
 
@@ -70,23 +70,20 @@ NO_CONTEXT: Final = Context()
 
 
 class Fact(Protocol):
-    """A class in `events`, of which a recorder has to know nothing but that it is a fact of one kind."""
+    """A class of `events`, as far as a recorder knows it: a fact of one kind."""
 
     kind: ClassVar[str]
 
 
 class Appends(Protocol):
-    """The methods of the event log that a recorder needs. A log knows contexts, so this file cannot know the log.
-
-    Which facts there are is for the log to know: it takes those of `events.Event`.
-    """
+    """The methods of the event log that a recorder needs. `event_log` imports this module, not the reverse."""
 
     def append(self, fact: Any, context: Context, cause: int | None) -> int:
         """Record a fact without waiting; returns its sequence number."""
 
 
 class Recorder:
-    """Appends facts to one log, with the context and the cause that it is bound to. Immutable; never waits."""
+    """Appends facts to one log with its own context and cause. Immutable; never waits."""
 
     __slots__ = ("_log", "cause", "context")
 
@@ -96,15 +93,15 @@ class Recorder:
         self.cause = cause
 
     def bind(self, **parts: Unpack[Parts]) -> Recorder:
-        """A recorder whose context has these parts; it keeps the others, and the cause."""
+        """Return a recorder with these parts of the context. It keeps the others, and the cause."""
         return Recorder(self._log, structs.replace(self.context, **parts), self.cause)
 
     def caused_by(self, seq: int | None) -> Recorder:
-        """A recorder whose facts happen because of the entry `seq`, or of none that is known."""
+        """Return a recorder with the cause `seq`. None: the cause is not known."""
         return Recorder(self._log, self.context, seq)
 
     def about_call_of(self, other: Recorder) -> Recorder:
-        """A recorder whose facts are about the call and the task of another one, and have its cause."""
+        """Return a recorder with the call, the task and the cause of another one."""
         own, others = self.context, other.context
         # Most messages of a stream are about one call, and a new context costs more than the rest of this.
         same = own.call == others.call and own.task == others.task
@@ -112,7 +109,7 @@ class Recorder:
         return Recorder(self._log, context, other.cause)
 
     def having(self, fact: Fact) -> Recorder:
-        """Record a fact; returns the recorder of what happens because of it."""
+        """Record a fact. Returns a recorder with this fact as its cause."""
         return Recorder(self._log, self.context, self._log.append(fact, self.context, self.cause))
 
     def append(self, fact: Fact, cause: int | None = None) -> int:

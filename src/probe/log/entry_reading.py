@@ -30,7 +30,7 @@ class Kinds:
     item: Callable[[Any], bool] | None = None
 
     def fit(self, value: Any) -> bool:
-        """Whether a value is one of these."""
+        """True if a value is allowed."""
         if type(value) is list and self.item is not None and not all(map(self.item, value)):
             return False
         return type(value) in self.types and not (self.words and value not in self.words)
@@ -40,7 +40,7 @@ ANY_JSON: Final = Kinds(frozenset({dict, list, str, int, float, bool, NoneType})
 
 
 def kinds(hint: Any) -> Kinds:
-    """The JSON that a field of this type may be. JSON that is stored as bytes may be any."""
+    """The JSON allowed for a field of this type. For bytes, stored JSON, it is any."""
     if hint is bytes:
         return ANY_JSON
     if get_origin(hint) is Literal:
@@ -48,7 +48,7 @@ def kinds(hint: Any) -> Kinds:
     if get_origin(hint) is tuple:
         return Kinds(frozenset({list}), item=_is_text if get_args(hint)[0] is str else _is_pair)
     types = set(get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))
-    # A whole number stands in the log as such also where its field is one for any number.
+    # A float field may have a whole number in the log, such as 5 for 5.0.
     return Kinds(frozenset(types | {int} if float in types else types))
 
 
@@ -61,7 +61,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def check(value: Mapping[str, Any], members: Mapping[str, Kinds]) -> None:
-    """Raise `MemberError` unless the members are these, beside `kind`, and each is what it may be."""
+    """Raise `MemberError` unless the members are `kind` and these, and each has an allowed value."""
     for name, may_be in members.items():
         if name not in value:
             raise MemberError(f"{name} is missing")
@@ -75,9 +75,9 @@ def check(value: Mapping[str, Any], members: Mapping[str, Kinds]) -> None:
 class _FactShape:
     """How the entries of one kind look.
 
-    `members` are all of them but `kind`. `written` are the names and types in the order in which `Entry.encoded` writes
-    them, without `stored`, which is JSON already and stands last, behind `mark`. `special` are those members of the
-    fact for which the type does not say all.
+    `members` are all but `kind`. `written` and `types` are the names and types in the order of `Entry.encoded`, without
+    `stored`: that is JSON already and stands last, behind `mark`. `special` are the members with more rules than a
+    type, such as a list or a fixed set of words.
     """
 
     fact: type[Event]
@@ -92,7 +92,7 @@ class _FactShape:
 
 _PLACE: Final = {name: kinds(hint) for name, hint in get_type_hints(Entry).items() if name not in ("context", "fact")}
 _CONTEXT: Final = {name: kinds(hint) for name, hint in get_type_hints(Context).items()}
-# The times that have a date in every program that reads them: up to the end of the year 9999, in seconds.
+# The end of the year 9999, in seconds since the epoch. Later times have no date in some programs, such as Python.
 LATEST: Final = 253402300799
 _FIRST: Final = ("seq", "at", "mono", "kind", "cause")
 
@@ -113,18 +113,19 @@ _SHAPES: Final[Mapping[str, _FactShape]] = MappingProxyType({fact.kind: _shape(f
 _SHAPES_BY_BYTES: Final = {kind.encode(): shape for kind, shape in _SHAPES.items()}
 
 _KIND: Final = b'"kind":"'
-# Two words or more, such as `http.request`; the other lines of a log have a word, such as `gap`.
+# Two words or more, such as `http.request`. The other lines of a log have one word, such as `gap`.
 _KIND_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z_-]*)+")
 
 
 def as_written(text: bytes) -> Entry | None:
     """The entry of a line as `Entry.encoded` writes it, byte for byte; None for any other line.
 
-    The stored JSON stands last, and a quotation mark inside a string is escaped. So what stands before the mark is the
-    object without its last member if it has all the others, and what stands behind it is that member if it is JSON.
-    Raises `MemberError` where a time or a label is none.
+    The stored JSON is the last member, and quotation marks inside strings are escaped, so the first mark ends the other
+    members. For `{"seq":1,…,"message":{"id":7}}` the mark is `,"message":`. The entry is valid if the part before the
+    mark has all other members and the part behind it is JSON. Raises `MemberError` for a time or a label that is
+    invalid.
     """
-    # Places and not parts: most of a line is a message, which is copied once.
+    # Works with offsets: most of a line is a message, and it is copied only once.
     begin = text.find(_KIND) + len(_KIND)
     shape = _SHAPES_BY_BYTES.get(text[begin : text.find(b'"', begin)])
     if shape is None or not text.endswith(b"}"):
@@ -145,10 +146,10 @@ def as_written(text: bytes) -> Entry | None:
 
 
 def _fits(value: Any, shape: _FactShape) -> bool:
-    """Whether the members are those that are written, in their order, and each is what it may be."""
+    """True if the members are the written ones in their order, each with an allowed value."""
     if type(value) is not dict or tuple(value) != shape.written or value["kind"] != shape.fact.kind:
         return False
-    # One look at each type, and no call, takes a quarter of the time of `Kinds.fit`.
+    # Comparing types without a call takes a quarter of the time of `Kinds.fit`.
     for found, types in zip(value.values(), shape.types, strict=True):
         if type(found) not in types:
             return False
@@ -161,7 +162,7 @@ def _fits(value: Any, shape: _FactShape) -> bool:
 def entry_of(value: Mapping[str, Any]) -> Entry:
     """The entry of an object with its members in any order. Raises `MemberError`.
 
-    A kind that this version does not know is an `UnknownEvent`; its place and context are checked like those of others.
+    A kind unknown to this version gives an `UnknownEvent`. Its place and context are checked as for other kinds.
     """
     kind = value.get("kind")
     if not isinstance(kind, str) or not _KIND_NAME.fullmatch(kind):

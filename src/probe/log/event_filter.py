@@ -1,4 +1,4 @@
-"""The entries of the log that a reader wants, as the query of an URL says it (docs/observation.md)."""
+"""Filters of entries, from the query of a URL such as `?session=s1&kind=call.started` (docs/observation.md)."""
 
 from __future__ import annotations
 
@@ -37,26 +37,25 @@ _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
         "out": frozenset({HttpResponse, MessageEmitted, MessagesDelivered, MessageDropped, HostMessage}),
     }
 )
-# A message between this server and a tool host has a field for it.
+# `HostMessage` has a field for it.
 _OF_HOST: Mapping[str, str] = MappingProxyType({"in": "received", "out": "sent"})
 _CONTEXT = frozenset(Context.__struct_fields__)
 _OF_CLIENT = frozenset({"session", "label"})
 _NUMBERS = frozenset({"exchange"})
 
 NAMES = ("session", "label", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")
-"""The filters there are."""
+"""The names of all filters."""
 
-# To read 4 MB with escapes in them, or to fold as many letters, would hold up every call for a tenth of a second.
+# Reading 4 MB with escapes, or folding as many letters, would delay every call for a tenth of a second.
 _READ_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Passes entries of some classes whose `fields` have these values and that contain `text` (in lower case).
+    """Passes entries of some classes with these values of `fields` and with `text` (in lower case) in their JSON.
 
-    Of messages of tool hosts those of `host_direction` pass.
-
-    Hashable, so that what was made for one reader is found again for another one with the same wishes.
+    Messages of tool hosts pass if they have the direction `host_direction`, or if that is None. Hashable, so that
+    readers with equal filters share one result.
     """
 
     types: frozenset[type[AnyEvent]] = _ALL
@@ -66,15 +65,15 @@ class EventFilter:
 
     @property
     def passes_all(self) -> bool:
-        """Whether nothing is left out."""
+        """True if every entry passes."""
         return self == EVERYTHING
 
     def matches(self, entry: Entry) -> bool:
-        """Whether the entry passes. Only a filter with `text` encodes it, and only once all else fits."""
+        """True if the entry passes. It is encoded only for a `text`, and only if all else fits."""
         return self.fits(entry) and (self.text is None or contains(entry.encoded(), self.text))
 
     def fits(self, entry: Entry) -> bool:
-        """Whether all that is asked fits but `text`, which takes the encoded entry: `finds` tells that."""
+        """True if the entry passes without regard to `text`. `finds` checks the text in the encoded entry."""
         fact = entry.fact
         if type(fact) not in self.types:
             return False
@@ -84,11 +83,11 @@ class EventFilter:
         return all(getattr(context if name in _CONTEXT else fact, name) == value for name, value in self.fields)
 
     def concerns(self, entry: Entry) -> bool:
-        """True if the entry is of the session and the client that are asked for, whatever else it is."""
+        """True if the entry is of the session and the client asked for. The other conditions do not count."""
         return all(getattr(entry.context, name) == value for name, value in self.fields if name in _OF_CLIENT)
 
     def finds(self, row: bytes) -> bool:
-        """Whether an encoded entry contains the `text`, if one is asked for."""
+        """True if an encoded entry contains the `text`, or none is asked for."""
         return self.text is None or contains(row, self.text)
 
 
@@ -96,23 +95,23 @@ EVERYTHING = EventFilter()
 
 
 def direction_of(event: AnyEvent) -> str | None:
-    """`in` to the server or `out` from it; None for what is no message, no head of HTTP and no delivery."""
+    """`in` to the server or `out` from it. None: the event is no message, no HTTP head and no delivery."""
     if isinstance(event, HostMessage):
         return "in" if event.direction == _OF_HOST["in"] else "out"
     return next((name for name, kinds in _DIRECTIONS.items() if type(event) in kinds), None)
 
 
 class RowText:
-    """A row in JSON in which texts are looked for; for many texts it is put in lower case once.
+    """A row in JSON to search for texts. It is put in lower case once for all of them.
 
-    Letters beyond ASCII, and characters that a client wrote as escapes, are found in its first 64 KiB.
+    Letters beyond ASCII, and characters escaped by the client, are found in its first 64 KiB.
     """
 
     def __init__(self, row: bytes) -> None:
         self._row = row
 
     def has(self, text: str) -> bool:
-        """Whether the row contains a text in lower case, of either case in the row."""
+        """True if the row contains the text. The text is in lower case; the row may have either case."""
         if text.isascii():
             if text.encode() in self._lower:
                 return True
@@ -136,19 +135,19 @@ class RowText:
 
 
 def contains(row: bytes, text: str) -> bool:
-    """Whether a row in JSON contains one text: `RowText.has`."""
+    """True if a row in JSON contains one text: `RowText.has`."""
     return RowText(row).has(text)
 
 
 def _without_escapes(row: bytes) -> str:
-    """JSON, or the beginning of it, with its characters as they are."""
+    """JSON, or its beginning, without escapes."""
     return encode(from_json(row, allow_partial="trailing-strings")).decode()
 
 
 def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> EventFilter:
-    """The filter that the pairs of a query ask for; all that is asked must hold.
+    """Return the filter for the pairs of a query; every condition must hold.
 
-    `beside` are the parameters that the reader takes as well, for the message. Raises `QueryError`.
+    `beside` are further parameters the reader takes, for the error message. Raises `QueryError`.
     """
     types, fields, given = _ALL, dict[str, str | int](), dict[str, str]()
     for name, value in pairs:

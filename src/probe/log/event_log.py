@@ -1,7 +1,7 @@
 """The event log: append-only, in memory, bounded by count and bytes, read by cursors.
 
-Appending never waits and knows no reader. A reader asks for what follows a sequence number; if part of that has been
-pushed out it gets a gap that names the lost range, never silence.
+Appending never waits and knows no reader. A reader asks for the entries after a sequence number, such as 40. If the log
+has evicted 41 to 60, its page begins with `Gap(41, 60)`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .context import NO_CONTEXT, Context
 from .events import AnyEvent, Event, UnknownEvent
 from .stored import encode_with
 
-# The cost of an entry beside its message: the objects of a small fact and its strings, generously.
+# The bytes of an entry without its message: the objects of a small fact and its strings, generously.
 _ENTRY_OVERHEAD = 512
-# The types, as they are annotated, of values that cost nothing beside that.
+# The annotations of values with no further cost.
 _SMALL = frozenset({"int", "float", "bool", "int | None", "float | None", "Rpc"})
 _TEXTS = frozenset({"str", "bytes", "str | None", "bytes | None"})
 _PAIRS = "tuple[tuple[str, str], ...]"
-# The cost of a value inside a container beside its characters: an empty string or list, and its place there.
+# The bytes of a value in a container without its characters: an empty string or list, and its place there.
 _ITEM_OVERHEAD = 64
 
 
@@ -35,7 +35,7 @@ class Entry(Struct, frozen=True):
     """One fact with its place, its context and its cause.
 
     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
-    `cause` is the entry because of which the fact happened: for an answer, the request that it answers.
+    `cause` is the `seq` of the entry that made the fact happen: for an answer, that of its request.
     """
 
     seq: int
@@ -63,10 +63,10 @@ _Values: TypeAlias = Callable[[AnyEvent], tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields of one class of facts: those that are shown as values, how to get these, and those that are JSON.
+    """The fields of one class of facts: those shown as values, how to get these, and those stored as JSON.
 
-    Of the values whose size is not always the same `texts` gives the texts, and `others` those of other types, but
-    for the one that has pairs of texts, whose name is `pairs`.
+    For values of variable size, `texts` gets the texts and `others` the values of other types. `pairs` is the name of
+    the field with pairs of texts, such as headers.
     """
 
     shown: tuple[str, ...]
@@ -95,13 +95,13 @@ def _getter(names: Sequence[str]) -> _Values:
     return get if len(names) > 1 else lambda fact: (get(fact),)
 
 
-# To ask each fact anew for its fields took half of the time of encoding it.
+# Finding the fields anew for each fact took half of the time of encoding it.
 _SHAPES = {kind: _shape(kind) for kind in (*get_args(Event), UnknownEvent)}
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Entries from `first` to `last`, both included, were pushed out of the log before this reader came."""
+    """The entries from `first` to `last`, both included, were evicted before they were read."""
 
     first: int
     last: int
@@ -123,24 +123,24 @@ class EventLog:
         self._now = now
         self._max_events = max_events
         self._max_bytes = max_bytes
-        # The entries, None in the places of those that were evicted. The list gives up its beginning in large pieces:
-        # unlike a deque it is read from any place at once.
+        # The entries, None in the places of evicted ones. The beginning is removed in large pieces. A list, since a
+        # deque is slow to read in its middle.
         self._slots: list[Entry | None] = []
-        # What each entry that is kept costs.
+        # The cost in bytes of each kept entry.
         self._costs: deque[int] = deque()
         self._bell = trio.lowlevel.ParkingLot()
-        # Whether anybody may be there: each entry asks, and most are not awaited.
+        # False if no task waits. Each entry checks this, and most are not awaited.
         self._awaited = False
         self.bytes = 0
         self.last = 0
 
     def __len__(self) -> int:
-        """The number of entries that are kept."""
+        """The number of kept entries."""
         return len(self._costs)
 
     @property
     def first(self) -> int:
-        """The oldest sequence number that is kept; one more than the last while there is none."""
+        """The oldest kept sequence number; one more than the last while there is none."""
         return self.last - len(self._costs) + 1
 
     def append(
@@ -152,7 +152,7 @@ class EventLog:
     ) -> int:
         """Record a fact; returns its sequence number. The oldest entries make room.
 
-        `when` is the time of a fact that another process has seen, wall and monotonic by this log's clock.
+        `when` is the time of a fact from another process, wall and monotonic by this log's clock.
         """
         seq = self.last = self.last + 1
         at, mono = self._now() if when is None else when
@@ -185,7 +185,7 @@ class EventLog:
             await self._bell.park()
 
     def entry(self, seq: int) -> Entry | None:
-        """One entry; None where it is not there any more, or not yet."""
+        """One entry; None if it was evicted or is not recorded yet."""
         found = self._between(seq, seq) if self.first <= seq <= self.last else []
         return found[0] if found else None
 
@@ -203,21 +203,21 @@ class EventLog:
         return self._between(max(self.first, end - limit + 1), end)
 
     def tail(self, count: int) -> int:
-        """The number behind which the last `count` entries follow, or all where there are not so many."""
+        """The cursor for `since` that gives the last `count` entries, or all if there are fewer."""
         return max(self.first - 1, self.last - count)
 
     def _between(self, start: int, end: int) -> list[Entry]:
-        """The entries from `start` to `end`, both included, which are kept."""
+        """The kept entries from `start` to `end`, both included."""
         if start > end:
             return []
         offset = len(self._slots) - self.last - 1
-        # From the first one that is kept on, none is None.
+        # No entry from the first kept one on is None.
         return cast("list[Entry]", self._slots[start + offset : end + offset + 1])
 
 
 def cost_of(fact: AnyEvent) -> int:
-    """About how many bytes an entry with this fact takes in memory."""
-    # Every message passes here several times, so what can be is done by functions in C.
+    """The bytes that an entry with this fact takes in memory, about."""
+    # Every message passes here several times, so most work is done by functions in C.
     shape = _SHAPES[type(fact)]
     size = _ENTRY_OVERHEAD + sum(map(len, filter(None, shape.texts(fact))))
     for value in shape.others(fact):

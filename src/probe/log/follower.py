@@ -1,4 +1,4 @@
-"""The loop that reads the event log to its end and goes on: for the tables, the evidence, the telemetry."""
+"""A loop over the entries of the event log as they come: for the tables, the evidence and the telemetry."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from .event_log import Entry, EventLog
 
 logger = logging.getLogger(__name__)
 
-# Often enough that nothing is pushed out of the log unread and that to catch up takes a few milliseconds, seldom enough
-# to cost nothing beside the calls.
+# Short enough that no entry is evicted unread and catching up takes a few milliseconds; long enough to cost little.
 _INTERVAL_S: Final = 0.1
 # Entries between two checkpoints, and the bytes of their messages: about a millisecond.
 _PIECE: Final = 100
@@ -29,12 +28,12 @@ def _nothing() -> None:
 
 
 class LogFollower:
-    """Gives each entry after the number `after` to `take` once, in order.
+    """Passes each entry after the number `after` to `take` once, in order.
 
-    Entries that were pushed out of the log before they could be read go to `missed` as a range, both ends included. So
-    does an entry that `take` raises a defect for: that is logged, because what only watches must not end what it
-    watches. `missed_entries` counts both. `begin` is called before each piece of entries, and `pause` is
-    awaited behind it; that must be a checkpoint. With `kinds` only entries with facts of these classes are taken.
+    `missed` gets the range of entries evicted before they were read, both ends included. It also gets an entry for
+    which `take` raised one of `_DEFECTS`. That error is logged, since an observer must not end the server.
+    `missed_entries` counts both. `begin` is called before each piece of entries; `pause` is awaited behind it and must
+    be a checkpoint. With `kinds`, only facts of these classes are taken.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class LogFollower:
             await trio.sleep(_INTERVAL_S)
 
     async def reach(self, seq: int) -> None:
-        """Take the entries up to this one, which is there; others run meanwhile."""
+        """Take the entries up to this one, which must be in the log. Other tasks run meanwhile."""
         while self._position < seq:
             self._take_piece()
             await self._pause()

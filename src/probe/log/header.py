@@ -1,4 +1,4 @@
-"""The first and the last line of a log that is written down: what it is of, and where it ends."""
+"""The first and the last line of a saved log: its origin and its end."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Why: TypeAlias = Literal["complete", "filtered"]
-"""Whether each number up to the end is that of an entry or in a gap, or only what was asked for was written."""
+"""`complete`: each number up to the end is an entry or in a gap.
+
+`filtered`: only the entries asked for were written.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     """The origin of a log. `started_at` is seconds since the epoch, `program` the version of the server.
 
-    `settings` are those that rules about clients need (`ndjson.settings_for_rules`); `catalogue` is the version of
-    these rules where the log was written for them.
+    `settings` are those needed by the rules about clients (`ndjson.settings_for_rules`). `catalogue` is the version of
+    these rules if the log was written for them.
     """
 
     run: str
@@ -27,7 +30,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The last line: the file tells of the numbers up to `last`."""
+    """The last line: the file covers the numbers up to `last`."""
 
     last: int
     why: Why = "complete"

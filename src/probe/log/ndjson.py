@@ -1,6 +1,6 @@
 """A log as lines of JSON: written, and read back without loss.
 
-    {"kind":"log","version":2,"run":…}           first: what the log is of, the members of `Header`
+    {"kind":"log","version":2,"run":…}           first: the members of `Header`
     {"seq":1,"at":…,"kind":"http.request",…}     one entry as `Entry.encoded` writes it, in order
     {"kind":"gap","first":…,"last":…}            these entries are missing
     {"kind":"end","last":…,"why":"complete"}     last: the file is not cut off
@@ -31,18 +31,18 @@ _OTHER: Final = {1: "its entries have no context and no cause, and the program t
 _SPACE: Final = b" \t\r\n"
 # How `line` begins an entry.
 _NUMBER: Final = re.compile(rb'\{"seq":([0-9]{1,19}),')
-# Numbers that say nothing about what a client may do.
+# Settings that do not change what a client may do.
 _NO_RULE: Final = frozenset({"port"})
 
 Item: TypeAlias = Entry | Gap
 
 
 class NdjsonError(ValueError):
-    """The file is no log of this version; the message names the line."""
+    """The file is not a log of this version; the message names the line."""
 
 
 def settings_for_rules(settings: Settings) -> Mapping[str, Any]:
-    """The settings that say what a client may do and how long it may take: times, limits and the tools served.
+    """The settings that bound what a client may do and how long: times, limits and the tools served.
 
     No secret, name or path of the machine is among them.
     """
@@ -66,7 +66,7 @@ def line(item: Item | End) -> bytes:
 
 
 def dump(of: Header, items: Iterable[Item], end: End | None) -> Iterator[bytes]:
-    """The lines of a log; without an `end` it is one that was cut off."""
+    """Write the lines of a log. Without an `end` it reads as one that was cut off."""
     yield header(of)
     yield from map(line, items)
     if end is not None:
@@ -74,10 +74,9 @@ def dump(of: Header, items: Iterable[Item], end: End | None) -> Iterator[bytes]:
 
 
 class SavedLog:
-    """A log that was read back: entries and gaps in their order. `opened.ReadLog` is read by cursors.
+    """A log read back: entries and gaps in their order. `opened.ReadLog` is read by cursors.
 
-    `end` is its last line, None where the file was cut off. Numbers that neither an entry nor a gap has were filtered
-    out.
+    `end` is its last line, None if the file was cut off. Numbers without an entry or a gap were filtered out.
     """
 
     def __init__(self, header: Header, items: Iterable[Item], end: End | None) -> None:
@@ -89,10 +88,10 @@ class SavedLog:
 
 
 class LogReader:
-    """A log that is read line by line: `header` at once, then the items in their order, then `end`.
+    """A log read line by line: `header` at once, then the items in their order, then `end`.
 
-    Nothing of what was read is kept. Raises `NdjsonError` where the first line is no header, and while it is iterated.
-    `end` is the last line once that was read; None where the file was cut off.
+    Keeps no item. Raises `NdjsonError` if the first line is no header, and during the iteration. `end` is the last line
+    after the iteration; None if the file was cut off.
     """
 
     def __init__(self, lines: Iterable[bytes]) -> None:
@@ -105,7 +104,7 @@ class LogReader:
         self.end: End | None = None
 
     def __iter__(self) -> Iterator[Item]:
-        """Entries and gaps; a last line that is no JSON and has no line break was cut off, and is left out."""
+        """Entries and gaps. A last line that is no JSON and has no line break was cut off; it is left out."""
         last = 0
         for number, raw in self._lines:
             if self.end is not None:
@@ -125,7 +124,7 @@ class LogReader:
 
 
 def entries(lines: Iterable[bytes], wanted: Container[int]) -> Iterator[Entry]:
-    """The entries with these numbers, of lines that `LogReader` has read: most others are not even parsed."""
+    """Return the entries with these numbers from lines already read by `LogReader`. Most other lines are not parsed."""
 
     def may_be(raw: bytes) -> bool:
         number = _NUMBER.match(raw)
@@ -141,7 +140,7 @@ class _NotJsonError(NdjsonError):
 
 
 def _named(number: int, read: Callable[..., _T], *given: Any) -> _T:
-    """Raises `NdjsonError` that names the line in place of any `ValueError`."""
+    """Turns any `ValueError` into an `NdjsonError` with the number of the line."""
     try:
         return read(*given)
     except ValueError as error:

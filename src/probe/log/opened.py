@@ -1,4 +1,4 @@
-"""A log that was read from a file, in the place of that of a server."""
+"""A log read from a file, used like the log of a running server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .ndjson import SavedLog
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """A file that was read: its `name` without folders, the log, and what a session file has beside it.
+    """A file that was read: its `name` without folders, its log, and the other parts of a session file.
 
     `manifest` and `report` are JSON objects, None where the file has none.
     """
@@ -27,26 +27,26 @@ class OpenedFile:
 
     @property
     def saved_at(self) -> float | None:
-        """When it was saved, in seconds since the epoch; None where the file does not say."""
+        """When it was saved, in seconds since the epoch; None if the file has no such time."""
         at = (self.manifest or {}).get("saved_at")
         return at if isinstance(at, float) else None
 
     @property
     def is_filtered(self) -> bool:
-        """Whether entries were left out on purpose."""
+        """True if entries were left out on purpose."""
         return self.log.end is not None and self.log.end.why == "filtered"
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether its end is missing."""
+        """True if its end is missing."""
         return self.log.end is None
 
 
 class ReadLog(EventLog):
-    """The entries of a file, for the readers of a log. Numbers may be left out, however many.
+    """The entries of a file, for the readers of a log. Any of the numbers may be missing.
 
-    Nothing is appended: what happens on the server that shows a file is no part of the file. Those who wait for more
-    are woken by it all the same, as it may be the end of that server.
+    `append` adds no entry: events of the server that shows a file are not part of the file. It still wakes the waiting
+    readers, since the event may be the end of that server.
     """
 
     def __init__(self, saved: SavedLog) -> None:
@@ -56,7 +56,7 @@ class ReadLog(EventLog):
         self.last = self._numbers[-1] if self._numbers else 0
         self.bytes = sum(cost_of(entry.fact) for entry in self._entries)
         begins = saved.items[0] if saved.items else None
-        # Entries that were left out on purpose are not missing.
+        # Entries left out on purpose do not count as missing.
         self._first = begins.last + 1 if isinstance(begins, Gap) else 1
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class ReadLog(EventLog):
 
     @property
     def first(self) -> int:
-        """The number before which entries are lost; 1 where none is."""
+        """The first number that is not lost; 1 if none is lost."""
         return self._first
 
     def append(
@@ -75,17 +75,17 @@ class ReadLog(EventLog):
         cause: int | None = None,
         when: tuple[float, float] | None = None,
     ) -> int:
-        """Record nothing; returns the last number."""
+        """Wake waiting readers without recording the fact. Returns the last number."""
         self._bell.unpark_all()
         return self.last
 
     async def wait_beyond(self, seq: int) -> None:
-        """Wait until there is an entry after `seq`, or the log of a server would have one more."""
+        """Wait until there is an entry after `seq`, or until `append` is called."""
         if self.last <= seq:
             await self._bell.park()
 
     def since(self, seq: int, limit: int) -> LogPage:
-        """See `EventLog.since`; the next page begins behind numbers that are left out."""
+        """See `EventLog.since`. The next page begins behind missing numbers."""
         start = max(seq + 1, self._first)
         gap = Gap(seq + 1, self._first - 1) if seq + 1 < self._first else None
         found = self._between(start, min(self.last, start + limit - 1))

@@ -12,9 +12,9 @@ _MOST_DIGITS = 15
 
 
 class QueryError(ValueError):
-    """A query asks for what there is not; the message says what there is.
+    """A query has an unknown parameter or value; the message lists the known ones.
 
-    `known` are the parameters, or the values of one, that there are, where an unknown one was `given`.
+    `known` are the known parameters, or the known values of one; `given` is the unknown one.
     """
 
     def __init__(self, message: str, known: Iterable[str] = (), given: str = "") -> None:
@@ -24,25 +24,25 @@ class QueryError(ValueError):
 
     @property
     def hint(self) -> str:
-        """The end of the message, with the name that was probably meant; empty where none is near."""
+        """The end of the message with the probable name, such as `; did you mean session?`; empty if none is near."""
         near = difflib.get_close_matches(self._given.lower(), self.known, n=1)
         return f"; did you mean {near[0]}?" if near else ""
 
 
 def unknown(name: str, known: Iterable[str]) -> QueryError:
-    """The refusal of a parameter that there is not."""
+    """The error for an unknown parameter."""
     names = tuple(known)
     what = f"known are {', '.join(names)}" if names else "this page takes none"
     return QueryError(f"there is no parameter {clip(name)!r}; {what}", names)
 
 
 def twice(name: str) -> QueryError:
-    """The refusal of a parameter that stands twice: two values could mean both of them, or either."""
+    """The error for a parameter given twice: two values could mean both, or either."""
     return QueryError(f"{clip(name)} stands twice; it can be given once")
 
 
 def switch(name: str, value: str | None) -> bool:
-    """The value of a parameter that is 0 or 1; 0 where it is not given. Raises `QueryError`."""
+    """The value of a parameter that is 0 or 1; 0 if it is missing. Raises `QueryError`."""
     if value not in (None, "0", "1"):
         raise QueryError(f"{name} must be 0 or 1, got {clip(value)!r}", ("0", "1"))
     return value == "1"

@@ -1,7 +1,7 @@
 """Secrets are hidden by exact name before anything is stored; ids and progress tokens are evidence and stay.
 
-The session id is a bearer secret of its own kind: a reader of a public dashboard could end the session with it. Its
-first characters stay visible, enough to see whether two requests carry the same one.
+The session id is a bearer secret: a reader of a public dashboard could end the session with it. Its first characters
+stay visible, so that a reader sees if two requests carry the same id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS = (
 
 
 def _spellings(words: tuple[str, ...]) -> set[str]:
-    """The ways in which a name is written in JSON; each is an exact name, so that nothing else is taken for it."""
+    """The spellings of a name in JSON, such as `apiKey`, `api_key` and `API_KEY`. Only these exact names match."""
     capital = [word.capitalize() for word in words]
     snake = "_".join(words)
     kebab = "-".join(words)
@@ -38,14 +38,14 @@ _SECRET_MIRRORS = frozenset(name.lower() for name in SECRET_MEMBERS)
 _CONTAINERS = (dict, list)
 _MOST_PATHS = 100
 _LONGEST_PATH = 200
-# A browser cannot set headers of a WebSocket, so its scripts pass tokens as subprotocols. Only names of this server's
-# own are known to be none.
+# A browser cannot set headers of a WebSocket, so its scripts pass tokens as subprotocols. Only the names of this
+# server's own subprotocols are known to be no secret.
 _SUBPROTOCOLS = frozenset({"mcp", "mcp-probe.toolhost.v1"})
 _SUBPROTOCOL_HEADER = "sec-websocket-protocol"
 SESSION_HEADER = "mcp-session-id"
 _JUDGED = SECRET_HEADERS | {SESSION_HEADER, _SUBPROTOCOL_HEADER, "referer"}
 _FINGERPRINT = 8
-# Programs without a session id write these; no id is one of them.
+# Values written by faulty programs without a session id. No id is one of them.
 _NO_IDS = frozenset({"", "undefined", "null", "None"})
 
 
@@ -83,7 +83,7 @@ def headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
 
 
 def decoded_headers(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Headers in their order, from decoded ones whose names are lower case."""
+    """Headers in their order. The names are decoded and in lower case already."""
     return tuple(
         [(pair[0], header(*pair)) if pair[0] in _JUDGED or pair[0].startswith(_MIRROR) else pair for pair in pairs]
     )
@@ -92,7 +92,7 @@ def decoded_headers(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], 
 def hidden_names(kept: Iterable[tuple[str, str]], query: str) -> tuple[str, ...]:
     """The names of the headers and, each with a `?` before it, of the query parameters that were hidden.
 
-    `kept` and `query` are what `headers` and `query` gave.
+    `kept` and `query` are the results of `headers` and `query`.
     """
     names = tuple(
         name for name, value in kept if value is REDACTED or (name == _SUBPROTOCOL_HEADER and REDACTED in _items(value))
@@ -104,7 +104,7 @@ def hidden_names(kept: Iterable[tuple[str, str]], query: str) -> tuple[str, ...]
 
 
 def query(raw: str, session_ids: Sequence[str] = ()) -> str:
-    """The query of a URL, as received but for the values of members with a secret name, and of session ids."""
+    """The query of a URL as received, with the values of session ids and of parameters with a secret name hidden."""
     return "&".join(_hidden(*part.partition("="), session_ids) for part in raw.split("&")) if raw else ""
 
 
@@ -116,9 +116,8 @@ def _hidden(name: str, equals: str, value: str, session_ids: Sequence[str]) -> s
 
 
 def has_secret(value: Any) -> bool:
-    """Whether any member of a JSON value has a secret name."""
-    # Most members of most messages are no containers, and a call for each container would cost most: every message
-    # passes here several times.
+    """True if any member of a JSON value has a secret name."""
+    # One loop instead of a call for each container: every message passes here several times.
     left = [value] if isinstance(value, _CONTAINERS) else []
     for each in left:
         items: Iterable[Any] = each
@@ -133,7 +132,7 @@ def has_secret(value: Any) -> bool:
 
 
 def message(value: Any) -> Any:
-    """A JSON value with its secret members hidden; the same object where there are none."""
+    """A JSON value with its secret members hidden; the same object if there are none."""
     return _hide(value) if has_secret(value) else value
 
 
@@ -144,7 +143,7 @@ def _hide(value: Any) -> Any:
 
 
 def hidden_members(value: Any) -> tuple[tuple[str, str], ...]:
-    """The JSON pointer (RFC 6901) and the JSON type of each member that `message` hides; of the first 100.
+    """The JSON pointer (RFC 6901) and the JSON type of the first 100 members hidden by `message`.
 
     A pointer is cut at 200 characters.
     """

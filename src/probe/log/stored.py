@@ -9,13 +9,13 @@ from ..wire.jsonrpc import encode
 from . import redaction
 
 MOST_CAPABILITIES: Final = 4096
-"""Bytes of a client's declared capabilities that are kept; real ones have a few hundred."""
+"""The bytes kept of a client's declared capabilities. Real ones have a few hundred."""
 
 
 def encode_with(members: Mapping[str, Any], stored: Iterable[tuple[str, bytes]]) -> bytes:
-    """An object of at least one member, and behind those the `stored` ones, whose JSON is put in as it is.
+    """An object with at least one member, then the `stored` ones with their JSON as it is.
 
-    Reading and writing that again would take most of the time of a page.
+    Parsing and encoding that JSON again would take most of the time of a page.
     """
     row = encode(members)
     for name, body in stored:
@@ -24,9 +24,9 @@ def encode_with(members: Mapping[str, Any], stored: Iterable[tuple[str, bytes]])
 
 
 def bounded(value: Mapping[str, Any], max_bytes: int, body: bytes | None = None) -> bytes:
-    """JSON as a call record keeps it: whole, or its beginning when it is larger than that; secrets hidden.
+    """JSON for a call record, with secrets hidden. Of more than `max_bytes` it is `{"cut": BEGINNING, "bytes": SIZE}`.
 
-    `body` is the value's JSON, where somebody has it already.
+    `body` is the value's JSON if the caller has it.
     """
     if body is None or redaction.has_secret(value):
         body = encode(redaction.message(value))

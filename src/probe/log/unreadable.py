@@ -1,7 +1,7 @@
-"""Bytes that are no JSON, as the log shows them.
+"""How the log shows bytes that are no JSON.
 
-Members cannot be told apart in them, so a secret is known only by the name before it: whatever follows such a name is
-hidden, to the end. A name that is written with escapes is not found.
+They have no members, so a secret is found only by a name before it, such as `token`. Everything behind that name is
+hidden. A name that is written with escapes is not found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .events import MessageUnreadable, UnreadableFault
 from .redaction import REDACTED, SECRET_HEADERS, SECRET_MEMBERS, SESSION_HEADER
 
 SHOWN_BYTES: Final = 2048
-"""So much of the beginning is kept."""
+"""The bytes kept of the beginning."""
 
 _NAMES: Final = sorted({name.lower() for name in SECRET_MEMBERS | SECRET_HEADERS} | {SESSION_HEADER})
 # Longer words are other names: `progressToken` and `tokens` are evidence.
@@ -25,12 +25,12 @@ _PLAIN: Final = frozenset(range(0x20, 0x7F)) - {ord("\\")}
 def unreadable(
     fault: UnreadableFault, problem: str, body: bytes, *, size: int | None = None, declared: int | None = None
 ) -> MessageUnreadable:
-    """The fact about a message that begins with `body`. Its `size` is that of `body` unless another one is given."""
+    """The fact about a message that begins with `body`. Without a `size` it is the size of `body`."""
     return MessageUnreadable(fault, clip(problem, 300), shown(body), len(body) if size is None else size, declared)
 
 
 def unreadable_json(error: MalformedError, body: bytes, declared: int | None = None) -> MessageUnreadable:
-    """The fact about a whole message that `parse` does not read."""
+    """The fact about a whole message refused by `parse`."""
     return unreadable(error.fault or "syntax", str(error), body, declared=declared)
 
 
@@ -40,7 +40,7 @@ def shown(body: bytes) -> str:
     found = _SECRET.search(head.replace(b"\0", b"").decode("latin-1"))
     if found is None:
         return _escaped(head)
-    # In UTF-16 each letter has a zero beside it, so the place of the name is another one.
+    # In UTF-16 each letter has a zero byte beside it, which shifts the place of the name.
     return _escaped(b"" if b"\0" in head else head[: found.end()]) + REDACTED
 
 

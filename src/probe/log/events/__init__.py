@@ -1,14 +1,14 @@
 """The vocabulary of the event log. Each class is one kind of fact; its docstring says when it is recorded.
 
-A fact has no ids: its connection, exchange, session, call, task and stream are the context of its entry, and the entry
-because of which it happened is the cause (`context.py`). Each docstring says which cause a fact has.
+A fact has no ids: its connection, exchange, session, call, task and stream are the context of its entry (`context.py`).
+Its cause is the entry that made it happen, named in each docstring.
 
 The `rpc`, `method` and `id` of a message are stored beside it, so that a reader can find a message without parsing it.
 
     http.py         HTTP requests and responses, and the connections below them
     connections.py  connections that carry all messages both ways, and the processes at their ends
-    messages.py     messages of JSON-RPC, and what they are found by
-    clients.py      sessions, modern clients, and what a client does wrong
+    messages.py     messages of JSON-RPC, and their essentials for searches
+    clients.py      sessions, modern clients, and their mistakes
     calls.py        calls and tasks
     dispatches.py   tool calls with deadlines, here or at a tool host
     forwarding.py   logs that other processes forward to this server
@@ -17,10 +17,10 @@ The `rpc`, `method` and `id` of a message are stored beside it, so that a reader
     server.py       the server as a whole
     unknown.py      kinds that only a newer version has
 
-The classes are structs of msgspec, which are immutable and made in C: a call has seven facts with 59 fields, and to set
-each field of a frozen dataclass takes long.
+The classes are immutable structs of msgspec, made in C. A call has seven facts with 59 fields, and a frozen dataclass
+sets each field slowly.
 
-A new class belongs into one of these, and below into the imports, `__all__` and `Event`.
+Add a new class to one of these modules, and below to the imports, `__all__` and `Event`.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ Event: TypeAlias = (
     | AuditState
     | ServerState
 )
-"""The vocabulary: the kinds that this version records."""
+"""The vocabulary: all kinds of this version."""
 
 AnyEvent: TypeAlias = Event | UnknownEvent
-"""What an entry may have: a saved log may be of a newer version."""
+"""The fact of an entry. A saved log may be of a newer version."""

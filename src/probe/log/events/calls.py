@@ -13,8 +13,8 @@ class CallStarted(Struct, frozen=True):
     """A request, or the work of a task, began to run in its own nursery. Cause: its `message.received`.
 
     `tool` and what follows it describe a tool call; for another request `tool` is None and the others are empty.
-    `arguments` is JSON with its secrets hidden, and cut at `record_argument_bytes`. `steps_total` is how many steps the
-    tool has with these arguments, where it counts steps.
+    `arguments` is JSON with its secrets hidden, and cut at `record_argument_bytes`. `steps_total` is the number of
+    steps with these arguments, if the tool counts steps.
     """
 
     kind: ClassVar[str] = "call.started"
@@ -33,9 +33,9 @@ class CallStarted(Struct, frozen=True):
 
 
 class CallProgressed(Struct, frozen=True):
-    """The work reported progress that no notification carries, because the client gave no token for it.
+    """The work reported progress, and the client gave no progress token for a notification.
 
-    Cause: the `call.started`. A report for a token is a `message.emitted`.
+    Cause: the `call.started`. A report with a token is a `message.emitted`.
     """
 
     kind: ClassVar[str] = "call.progressed"
@@ -45,9 +45,9 @@ class CallProgressed(Struct, frozen=True):
 
 
 class CallCancelled(Struct, frozen=True):
-    """The work was asked to stop; that is not yet its end. `effect` is false when it was over already.
+    """The work was asked to stop; it may still run. `effect` is false if it was over already.
 
-    Cause: the `message.received` or the `http.request` that asked for it, the `dispatch.expired` of a deadline, else
+    Cause: the `message.received` or the `http.request` of the cancellation, the `dispatch.expired` of a deadline, else
     none.
     """
 
@@ -59,12 +59,12 @@ class CallCancelled(Struct, frozen=True):
 
 
 class CallSettled(Struct, frozen=True):
-    """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation.
+    """The scope of the work has exited. `scope_exit_ms` is the time from a cancellation to the exit.
 
     Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
-    and cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC
-    error; null where there is none, and for a request that is no tool call. `coalesced` is how many progress reports
-    made room for newer ones.
+    and cut at `record_result_bytes`: the answer, or the result for `tasks/result`; `{"error": ...}` for a JSON-RPC
+    error; null without a result, and for requests other than tool calls. `coalesced` is the number of progress reports
+    replaced by newer ones.
     """
 
     kind: ClassVar[str] = "call.settled"
@@ -85,7 +85,7 @@ class CallSettled(Struct, frozen=True):
 class TaskChanged(Struct, frozen=True):
     """A task has a new status or message. `queued` exists only here, before the protocol's `working`.
 
-    Cause: the `message.received` that made it so, else the `call.started`.
+    Cause: the `message.received` of the change, else the `call.started`.
     """
 
     kind: ClassVar[str] = "task.changed"
@@ -96,7 +96,7 @@ class TaskChanged(Struct, frozen=True):
 
 
 class TaskRemoved(Struct, frozen=True):
-    """A task and its result were forgotten: `expired`, `stopped` with the server, or why its session ended."""
+    """A task and its result were removed. `why`: `expired`, `stopped` with the server, or why its session ended."""
 
     kind: ClassVar[str] = "task.removed"
     why: str

@@ -1,4 +1,4 @@
-"""Legacy sessions, modern clients, and what a client does wrong."""
+"""Legacy sessions, modern clients, and the mistakes of clients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SessionOpened(Struct, frozen=True):
 class SessionClosed(Struct, frozen=True):
     """The session ended, and its requests and tasks were cancelled. Cause: the `http.request` of a DELETE, else none.
 
-    `why` is `deleted`, `idle`, `shutdown`, or that its connection was lost.
+    `why` is `deleted`, `idle`, `shutdown`, or the loss of its connection.
     """
 
     kind: ClassVar[str] = "session.closed"
@@ -33,10 +33,10 @@ class SessionClosed(Struct, frozen=True):
 
 
 class ClientSeen(Struct, frozen=True):
-    """A modern client sent its first request, or declares capabilities that it has not declared before.
+    """A modern client sent its first request, or declares other capabilities than before.
 
-    Programs that share a label may declare different ones in turn: of a label the latest eight sets are remembered.
-    Cause: the `http.request` or the `connection.opened`. `transport` is what carried that request: `http`,
+    Programs that share a label may declare different ones in turn, so the latest eight sets of a label count as
+    declared. Cause: the `http.request` or the `connection.opened`. `transport` carried that request: `http`,
     `websocket` or `stdio`.
     """
 
@@ -50,9 +50,9 @@ class ClientSeen(Struct, frozen=True):
 
 
 class ClientMisuse(Struct, frozen=True):
-    """The client did something that a revision forbids, or that cannot have an effect; `clause` names the rule.
+    """The client did something forbidden by a revision, or without any effect. `clause` names the rule.
 
-    Cause: the `message.received` or the `http.request` that did it.
+    Cause: the `message.received` or the `http.request` with the mistake.
     """
 
     kind: ClassVar[str] = "client.misuse"
@@ -62,5 +62,5 @@ class ClientMisuse(Struct, frozen=True):
 
 
 def is_session(label: str | None) -> bool:
-    """Whether a label is that of a session, where ids are of one client, and not of whoever says to be the same one."""
+    """True for the label of a session, such as `s7`. Only there do all request ids come from one client."""
     return label is not None and label.startswith("s")

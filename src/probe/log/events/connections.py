@@ -1,4 +1,4 @@
-"""Connections that carry all messages both ways, and the processes at the ends of standard streams."""
+"""Connections with all messages both ways, and the processes at the ends of standard streams."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from msgspec import Struct
 
 
 class ConnectionOpened(Struct, frozen=True):
-    """A connection that carries all messages both ways is open; `transport` is `websocket` or `stdio`.
+    """A connection with all messages both ways is open. `transport` is `websocket` or `stdio`.
 
-    Cause: the `http.request` that became a WebSocket, none for standard streams. The exchange in the context is that
-    request; for standard streams it is a number that no request has. `client` and `peer` are those of the request; on
-    standard streams they are `stdio` and None.
+    Cause: the `http.request` of a WebSocket, none for standard streams. The exchange in the context is that request;
+    for standard streams it is a number without a request. `client` and `peer` are those of the request; on standard
+    streams they are `stdio` and None.
     """
 
     kind: ClassVar[str] = "connection.opened"
@@ -22,10 +22,10 @@ class ConnectionOpened(Struct, frozen=True):
 
 
 class ConnectionClosed(Struct, frozen=True):
-    """A connection that carries all messages both ways is over. Cause: its `connection.opened`.
+    """A connection with all messages both ways is over. Cause: its `connection.opened`.
 
-    `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
-    None where there was none. `messages` is how many the peer was sent.
+    `by` is `client` if the peer closed first, else why the server ended it. `code` is the close code of a WebSocket,
+    such as 1000; None without one. `messages` is the number of messages sent to the peer.
     """
 
     kind: ClassVar[str] = "connection.closed"
@@ -42,11 +42,11 @@ Opcode: TypeAlias = Literal["ping", "pong", "close", "text", "binary", "continua
 
 
 class WebSocketFrame(Struct, frozen=True):
-    """A control frame of a WebSocket, or a frame of the client that was refused. Cause: the `connection.opened`.
+    """A control frame of a WebSocket, or a refused frame of the client. Cause: the `connection.opened`.
 
-    Whose `close` comes first has ended the connection. Of pings and pongs the first 20 of a connection are recorded,
-    then one every two seconds. `size` is that of the payload in bytes. `refused` says why a frame was refused, None for
-    one that was not.
+    The first `close` ended the connection. Of pings and pongs the first 20 of a connection are recorded, then one every
+    two seconds. `size` is the length of the payload in bytes. `refused` is why a frame was refused, None for a frame
+    that was accepted.
     """
 
     kind: ClassVar[str] = "websocket.frame"
@@ -78,7 +78,7 @@ class StdioChanged(Struct, frozen=True):
     `output_broken`), a signal came (`SIGTERM`, `SIGINT`, `SIGHUP`, each time), or this process is about to `exit`. And
     the first time only: a line ended with CRLF (`crlf`), an `empty_line` came, the last line had no end
     (`no_final_newline`). `pid` is the number of this process, `status` its exit status at `exit`, else None;
-    `stderr_lines` is how many lines it has written to standard error.
+    `stderr_lines` is the number of lines it has written to standard error.
     """
 
     kind: ClassVar[str] = "stdio.changed"
@@ -89,17 +89,17 @@ class StdioChanged(Struct, frozen=True):
 
 
 ClientChange: TypeAlias = Literal["started", "exited", "killed", "timed_out"]
-"""The events of a client that `mcp-probe judge` runs."""
+"""The events of a client under `mcp-probe judge`."""
 
 
 class ClientProcess(Struct, frozen=True):
     """Something happened to the process of a client that `mcp-probe judge -- COMMAND` runs. No cause.
 
-    `what`: it was `started`; it has had all the time that it was given (`timed_out`); the judge sent it a signal so
-    that it ends (`killed`, each time); it is over (`exited`). A process that `exited` and was not `killed` before has
-    ended by itself. `status` is its exit status at `exited`, None where a signal ended it; `signal` is the name of the
-    signal that was sent at `killed`, or that ended it at `exited`. `asked` is its command line at `started`, with its
-    secrets hidden.
+    `what`: it was `started`; its time is over (`timed_out`); the judge sent it a signal to end it (`killed`, each
+    time); it is over (`exited`). A process that `exited` without `killed` before has ended by itself. `status` is its
+    exit status at `exited`, None if a signal ended it. `signal` is the name of the signal, such as `SIGTERM`: the one
+    sent at `killed`, or the one that ended it at `exited`. `asked` is its command line at `started`, with its secrets
+    hidden.
     """
 
     kind: ClassVar[str] = "client.process"

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 
 class DispatchSent(Struct, frozen=True):
-    """A synchronous tool call was handed to its tool, with the deadlines that run from now on.
+    """A synchronous tool call was passed to its tool. Its deadlines run from now on.
 
-    The cause of this and of every other fact of a dispatch is the `call.started`. `host` and `dispatch` are the tool
-    host that it was sent to and its id there, None for a tool of this server.
+    The cause of this and of every other fact of a dispatch is the `call.started`. `host` is the tool host it was sent
+    to, `dispatch` its id there; both are None for a tool of this server.
     """
 
     kind: ClassVar[str] = "dispatch.sent"
@@ -23,9 +23,9 @@ class DispatchSent(Struct, frozen=True):
 
 
 class DispatchExtended(Struct, frozen=True):
-    """Valid progress has moved the idle deadline; noted for the first report, then once a second at most.
+    """Valid progress has moved the idle deadline. Recorded for the first report, then once a second at most.
 
-    `reports` is how many there were. `deadline` is the one that passes next, `due_ms` when, counted from the start.
+    `reports` is the number of reports so far. `deadline` is the next to pass, at `due_ms` milliseconds after the start.
     """
 
     kind: ClassVar[str] = "dispatch.extended"
@@ -35,7 +35,7 @@ class DispatchExtended(Struct, frozen=True):
 
 
 class DispatchExpired(Struct, frozen=True):
-    """A deadline has passed (`idle` or `ceiling`), and the call's scope with it."""
+    """A deadline has passed (`idle` or `ceiling`), and the call's scope is cancelled."""
 
     kind: ClassVar[str] = "dispatch.expired"
     deadline: str
@@ -48,8 +48,7 @@ class DispatchExpired(Struct, frozen=True):
 class DispatchSettled(Struct, frozen=True):
     """A dispatch is over. Of its progress `reports` were valid, `invalid` were not.
 
-    `coalesced` of the valid ones made room for newer ones. `sent` is how many went on to the client, 0 where that gave
-    no token.
+    `coalesced` of the valid ones were replaced by newer ones. `sent` went on to the client, 0 if it gave no token.
     """
 
     kind: ClassVar[str] = "dispatch.settled"
@@ -62,7 +61,7 @@ class DispatchSettled(Struct, frozen=True):
 
 
 class DispatchCancelled(Struct, frozen=True):
-    """A tool host was told to stop a dispatch; `by` is what ended the call."""
+    """A tool host shall stop a dispatch (`tool.cancel`). `by` is what ended the call."""
 
     kind: ClassVar[str] = "dispatch.cancelled"
     host: str
@@ -72,7 +71,7 @@ class DispatchCancelled(Struct, frozen=True):
 
 
 class DispatchLate(Struct, frozen=True):
-    """A tool host said something of a dispatch that is over: the first of its kind, the rest are only counted.
+    """A tool host sent a message for a dispatch that is over. The first of each kind is recorded, the rest counted.
 
     `what`: `progress`, `result` or `error`.
     """
@@ -86,9 +85,9 @@ class DispatchLate(Struct, frozen=True):
 class DispatchStopped(Struct, frozen=True):
     """The end of a cancelled dispatch, `after_ms` milliseconds after `tool.cancel`.
 
-    `how`: `acknowledged` (the work has stopped), `answered` (it came to its end instead), `unanswered` (the host has
-    said nothing in time, the place is given back), `never_sent` (it still waited here) or `host_gone`. `late` counts
-    what was dropped meanwhile.
+    `how`: `acknowledged` (the work has stopped), `answered` (a result or an error came instead), `unanswered` (no
+    answer in time, the place is free again), `never_sent` (it still waited here) or `host_gone`. `late` counts the
+    messages dropped meanwhile.
     """
 
     kind: ClassVar[str] = "dispatch.stopped"

@@ -10,8 +10,8 @@ from msgspec import Struct
 class ForwardingBegun(Struct, frozen=True):
     """Another process sends its log here (`mcp-probe stdio --forward`). Entries of its log have this connection.
 
-    `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
-    number of its log this server had it before, 0 at first. Cause: the `http.request`.
+    `run`, `program` (its version) and `pid` are the process's, `address` is its address. `taken` is the last number of
+    its log that this server had before, 0 at first. Cause: the `http.request`.
     """
 
     kind: ClassVar[str] = "forwarding.begun"
@@ -23,18 +23,18 @@ class ForwardingBegun(Struct, frozen=True):
 
 
 class ForwardingMissed(Struct, frozen=True):
-    """Entries of the other process are missing here: its log had pushed them out, or they were too large."""
+    """Entries of the other process are missing here: its log had evicted them, or they were too large."""
 
     kind: ClassVar[str] = "forwarding.missed"
     entries: int
 
 
 class ForwardingEnded(Struct, frozen=True):
-    """The other process sends nothing more. Cause: the `forwarding.begun`.
+    """The forwarding from another process is over. Cause: the `forwarding.begun`.
 
-    `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
-    else why this server ended it. `taken` is up to which number of its log it was. Its connection and its
-    session are recorded as closed before, unless the process has said so itself, and as opened if it comes again.
+    `by` is `process` if all of its log was sent, `connection` if the connection was lost and it may come again, else
+    why this server ended it. `taken` is the last number of its log received here. Before this entry its connection and
+    its session are recorded as closed, unless its own log did so. They are recorded as opened if it comes again.
     """
 
     kind: ClassVar[str] = "forwarding.ended"

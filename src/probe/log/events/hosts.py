@@ -10,7 +10,7 @@ from ...wire.jsonrpc import RequestId, Rpc
 
 
 class HostConnected(Struct, frozen=True):
-    """A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`.
+    """A tool host is connected with the right secret, and has not registered yet. Cause: the `http.request`.
 
     `client` and `peer` are those of the request.
     """
@@ -21,7 +21,10 @@ class HostConnected(Struct, frozen=True):
 
 
 class HostRegistered(Struct, frozen=True):
-    """A tool host has a name and offers tools. `replaced` is its older connection, which it takes over from."""
+    """A tool host has registered with a name and tools.
+
+    `replaced` is its older connection, now replaced by this one.
+    """
 
     kind: ClassVar[str] = "host.registered"
     host: str
@@ -42,8 +45,8 @@ class HostUpdated(Struct, frozen=True):
 class HostMessage(Struct, frozen=True):
     """One message between this server and a tool host; `tool.progress` is counted instead, and `ping` left out.
 
-    `direction` is `received` or `sent` (handed to the connection's writer). Cause of an answer: the message that it
-    answers; of another message about a call, its `call.started`; else the `host.connected`.
+    `direction` is `received` or `sent` (passed to the connection's writer). Cause of an answer: the message it answers;
+    of another message about a call, its `call.started`; else the `host.connected`.
     """
 
     kind: ClassVar[str] = "host.message"
@@ -55,7 +58,10 @@ class HostMessage(Struct, frozen=True):
 
 
 class HostMisuse(Struct, frozen=True):
-    """A tool host broke the rules of docs/tool-hosts.md; `detail` says how. Noted up to a number per connection."""
+    """A tool host broke the rules of docs/tool-hosts.md, as `detail` describes.
+
+    Only the first per connection are recorded.
+    """
 
     kind: ClassVar[str] = "host.misuse"
     what: str
@@ -63,9 +69,9 @@ class HostMisuse(Struct, frozen=True):
 
 
 class HostClosed(Struct, frozen=True):
-    """A tool host's connection is over. `by` is `client` when the host went first, else why the server ended it.
+    """A tool host's connection is over. `by` is `client` if the host closed first, else why the server ended it.
 
-    `host` is None where it never registered. `failed` is how many calls failed with it, `late` what was dropped in all.
+    `host` is None if it never registered. `failed` calls failed with it; `late` messages were dropped in all.
     """
 
     kind: ClassVar[str] = "host.closed"

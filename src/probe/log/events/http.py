@@ -10,11 +10,11 @@ from msgspec import Struct
 class HttpRequest(Struct, frozen=True):
     """The head of an HTTP request arrived; `headers` are in their order, names in lower case, secrets hidden.
 
-    `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
-    proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
-    that the request names, also where that has ended; `session_in_query` says that the id of a session stood in the
-    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and,
-    each with a `?` before it, of the query parameters whose values were hidden.
+    `client` is the client's address, with its port if known. `peer` is the address and port of the trusted proxy that
+    passed the request on, None if it came from the client itself. `named` is the label of the session named by the
+    request, even if the session has ended. `session_in_query`: the URL had the id of a session. `stream_id` is the
+    number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of headers and query parameters with hidden
+    values, such as `authorization` and `?token`.
     """
 
     kind: ClassVar[str] = "http.request"
@@ -32,10 +32,10 @@ class HttpRequest(Struct, frozen=True):
 
 
 class HttpResponse(Struct, frozen=True):
-    """The head of the response was handed to the socket. Cause: the `http.request`.
+    """The head of the response was passed to the socket. Cause: the `http.request`.
 
-    `problem` says in words why a request was refused, `refusal` is the name of that in `wire.errors.Refusal`. `headers`
-    are those that tell a client what to do: Retry-After, Allow, WWW-Authenticate, and Mcp-Session-Id as a fingerprint.
+    `problem` is the reason of a refusal in words, `refusal` its name in `wire.errors.Refusal`. `headers` are those with
+    instructions for a client: Retry-After, Allow, WWW-Authenticate, and Mcp-Session-Id as a fingerprint.
     """
 
     kind: ClassVar[str] = "http.response"
@@ -49,9 +49,8 @@ class HttpResponse(Struct, frozen=True):
 class HttpClosed(Struct, frozen=True):
     """An event stream response is over, or an exchange without any response, which has no stream.
 
-    Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it. The server meant
-    to end it where that is `end of stream`, `hang-up` or `displaced by a newer connection`; after any other reason
-    something may be missing that was to come.
+    Cause: the `http.request`. `by` is `client` if the peer closed first, else why the server ended it. `end of stream`,
+    `hang-up` and `displaced by a newer connection` are regular ends. After any other reason, messages may be missing.
     """
 
     kind: ClassVar[str] = "http.closed"
@@ -62,8 +61,8 @@ class HttpClosed(Struct, frozen=True):
 class SocketOpened(Struct, frozen=True):
     """The listener accepted a connection for HTTP. `client` is the peer's address and port.
 
-    It is recorded with the first request, or at the end of a connection that has none; not where only the dashboard and
-    the API are read. Of one address no more of them are recorded than it may send requests.
+    It is recorded with the first request, or at the end of a connection without one; never for connections that only
+    read the dashboard and the API. The rate of these entries for one address is at most its rate of requests.
     """
 
     kind: ClassVar[str] = "socket.opened"
@@ -73,7 +72,7 @@ class SocketOpened(Struct, frozen=True):
 class SocketClosed(Struct, frozen=True):
     """A connection for HTTP is closed. Cause: its `socket.opened`.
 
-    `by` is `client` when the peer went first, else why the server closed it. `requests` is how many it carried.
+    `by` is `client` if the peer closed first, else why the server closed it. `requests` is the number of its requests.
     """
 
     kind: ClassVar[str] = "socket.closed"
@@ -82,10 +81,10 @@ class SocketClosed(Struct, frozen=True):
 
 
 class SocketRefused(Struct, frozen=True):
-    """The listener refused what came on a connection, with `status` or, without one, by closing the connection.
+    """The listener refused input on a connection, with `status` or, without one, by closing the connection.
 
-    It is no valid HTTP, or it came behind a request that is not answered. Cause: the `socket.opened`. `why` says what
-    is wrong; of HTTP/2 it is the error code (RFC 9113, section 7).
+    The input is no valid HTTP, or it came behind a request that is not answered. Cause: the `socket.opened`. `why` is
+    the mistake; with HTTP/2 it is the error code, such as `PROTOCOL_ERROR` (RFC 9113, section 7).
     """
 
     kind: ClassVar[str] = "socket.refused"

@@ -1,4 +1,4 @@
-"""Messages of JSON-RPC: received, emitted, delivered; and what a reader finds them by without parsing them."""
+"""Messages of JSON-RPC: received, emitted, delivered; and their essentials for a search without parsing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ...wire.jsonrpc import Fault, RequestId, Rpc, clip, id_length, is_id
 
-# The parameter by which a message names what another one began.
+# The parameter with the id of something begun by an earlier message.
 _NAMES = {
     "notifications/cancelled": "requestId",
     "tasks/get": "taskId",
@@ -20,21 +20,21 @@ _NAMES = {
 }
 
 
-# Longer ids are refused by default, and the message itself keeps any; nothing is found by one of these.
+# Longer ids are refused by default. The message itself keeps any id, but a search does not find one of these.
 _LONGEST_ID = 1024
 
 
 UnreadableFault: TypeAlias = Literal[Fault, "size", "incomplete"]
-"""Why a message was not read: what `wire.jsonrpc.Fault` says, or its size, or that only a part of it came."""
+"""Why a message was not read: a `wire.jsonrpc.Fault`, its size, or a missing end."""
 
 
 class MessageReceived(Struct, frozen=True):
-    """One message of a client was read, before it was checked. `batch` is its place in a batch, from 0.
+    """One message of a client was read, before any check. `batch` is its place in a batch, from 0.
 
-    Cause: the `message.emitted` of the request that it answers; else the `http.request` or the `connection.opened` that
-    brought it. `about` is what it names that another message began: the request that a cancellation names, the task of
-    `tasks/*`, the stream of `stream/*`. `hidden` has the path (RFC 6901) and the JSON type of each member that was
-    hidden, of the first 100; what this server judges it judges before it hides.
+    Cause: for an answer, the `message.emitted` of its request; else the `http.request` or the `connection.opened` it
+    came with. `about` is the id of something begun by an earlier message: the request of a cancellation, the task of
+    `tasks/*`, the stream of `stream/*`. `hidden` has the path (RFC 6901) and the JSON type of the first 100 hidden
+    members. The server judges a message before it hides them.
     """
 
     kind: ClassVar[str] = "message.received"
@@ -48,13 +48,13 @@ class MessageReceived(Struct, frozen=True):
 
 
 class MessageUnreadable(Struct, frozen=True):
-    r"""A message came that was not read as JSON. Cause: the `http.request` or the `connection.opened`.
+    r"""A message could not be read as JSON. Cause: the `http.request` or the `connection.opened`.
 
-    `fault`: `syntax` or `encoding` (not UTF-8), which the client got wrong; `nesting`, `number` or `surrogate`, which
-    is JSON that this server does not read; `size`, beyond `max_body_bytes`; `incomplete`, where the client went before
-    the end of the body, or took too long. `head` has the first 2,048 bytes; those that are not printable ASCII, and the
-    backslash, are written as `\xNN`, and what follows the name of a secret is hidden. `size` is how many bytes came,
-    `declared` what Content-Length promised, None where it did not.
+    `fault`: `syntax` or `encoding` (not UTF-8), the client's mistakes; `nesting`, `number` or `surrogate`, valid JSON
+    refused by this server; `size`, beyond `max_body_bytes`; `incomplete`, if the client closed before the end of the
+    body, or took too long. `head` has the first 2,048 bytes; those that are not printable ASCII, and the backslash, are
+    written as `\xNN`, and everything behind the name of a secret is hidden. `size` is the number of bytes received,
+    `declared` that of Content-Length, None without it.
     """
 
     kind: ClassVar[str] = "message.unreadable"
@@ -68,9 +68,9 @@ class MessageUnreadable(Struct, frozen=True):
 class RequestRepeated(Struct, frozen=True):
     """A request may have been sent twice: one before has the same id and the same bytes. Cause: its `message.received`.
 
-    `first` is the entry of the one before, `first_exchange` the exchange that brought it; `after_ms` is the time
-    between them. A gateway whose connection broke may have sent it again, and its client cannot know. In 2026-07-28 two
-    programs of one name at one address, without `?client=`, may have sent one each.
+    `first` is the entry of the one before, `first_exchange` its exchange; `after_ms` is the time between them. A
+    gateway may have sent it again after its connection broke, unknown to its client. In 2026-07-28 two programs with
+    one name at one address, without `?client=`, may have sent one each.
     """
 
     kind: ClassVar[str] = "request.repeated"
@@ -84,8 +84,8 @@ class RequestRepeated(Struct, frozen=True):
 class MessageRefused(Struct, frozen=True):
     """A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
 
-    Of a batch that is refused as a whole, it is the first message, or the one that is at fault. `refusal` is a name in
-    `wire.errors.Refusal`, `problem` says the same in words.
+    For a batch refused as a whole, it is the first message, or the faulty one. `refusal` is a name in
+    `wire.errors.Refusal`, `problem` the same in words.
     """
 
     kind: ClassVar[str] = "message.refused"
@@ -94,11 +94,11 @@ class MessageRefused(Struct, frozen=True):
 
 
 class MessageEmitted(Struct, frozen=True):
-    """The server made a message for a stream, or for an answer in one piece, which has no stream. Not yet delivered.
+    """The server made a message for a stream, or for an answer in one piece, without a stream. Not yet delivered.
 
-    Cause of an answer: the `message.received` that it answers. Cause of what a call sends: its `call.started`. The
-    exchange is the request whose response the message belongs to, none on a stream that was opened for no request.
-    `hidden` is that of a `message.received`.
+    Cause of an answer: the `message.received` of its request. Cause of other messages of a call: its `call.started`.
+    The exchange is the request with the message in its response, none on a stream opened without a request. `hidden` is
+    as for `message.received`.
     """
 
     kind: ClassVar[str] = "message.emitted"
@@ -114,7 +114,7 @@ class MessagesDelivered(Struct, frozen=True):
     """The socket took the messages from `first` to `last` of a stream, or of an answer in one piece.
 
     All of them are about the same call. Cause: the `message.emitted` of the first. The exchange and the connection are
-    those of the reader. `event_ids` says that each left as an event with the id `STREAM-POSITION`.
+    those of the reader. `event_ids`: each was an event with the id `STREAM-POSITION`.
     """
 
     kind: ClassVar[str] = "message.delivered"
@@ -124,7 +124,7 @@ class MessagesDelivered(Struct, frozen=True):
 
 
 class MessageDropped(Struct, frozen=True):
-    """A message was not sent: it may not be sent any more, or no stream could carry it. `why` says which.
+    """A message was not sent, as it is no longer allowed or no stream could carry it. `why` is the reason.
 
     The cause is that of a `message.emitted`.
     """
@@ -138,7 +138,7 @@ class MessageDropped(Struct, frozen=True):
 
 
 def subject(message: Any) -> RequestId | None:
-    """The id of the thing that a client's message is about, where another message began it."""
+    """The id of the request, task or stream a client's message is about, if another message began it."""
     method = message.get("method") if isinstance(message, dict) else None
     if not isinstance(method, str) or method not in _NAMES:
         return None
@@ -148,7 +148,7 @@ def subject(message: Any) -> RequestId | None:
 
 
 def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:
-    """The kind of message that a JSON value is, its method and its id; an id that JSON-RPC forbids is left out."""
+    """The kind of message, its method and its id. An id forbidden by JSON-RPC is left out."""
     if not isinstance(message, dict):
         return "invalid", None, None
     method, id = message.get("method"), message.get("id")

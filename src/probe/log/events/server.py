@@ -16,7 +16,10 @@ class LimitReached(Struct, frozen=True):
 
 
 class AuditState(Struct, frozen=True):
-    """The audit file can be written again (`ok`), or no longer (`failing`); `lost` rows will never be in it."""
+    """The audit file can be written again (`ok`), or no longer (`failing`).
+
+    `lost` rows are missing from it for good.
+    """
 
     kind: ClassVar[str] = "audit.state"
     state: str

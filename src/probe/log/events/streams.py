@@ -1,4 +1,4 @@
-"""Streams of messages to a client, and what an event stream carries beside messages."""
+"""Streams of messages to a client, and the parts of an event stream beside messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class StreamOpened(Struct, frozen=True):
     """A stream of messages exists from now on; readers come and go.
 
     `purpose`: `response`, `standalone`, `subscription` or `resumable` (a stream of the draft extension, of one tool
-    call). Cause: the `message.received` of the request that it was opened for, or the `http.request` of a GET.
+    call). Cause: the `message.received` of its request, or the `http.request` of a GET.
     """
 
     kind: ClassVar[str] = "stream.opened"
@@ -19,17 +19,17 @@ class StreamOpened(Struct, frozen=True):
 
 
 class StreamEnded(Struct, frozen=True):
-    """Nothing more will be sent on the stream; what was sent can be read again for a while. Cause: its opening."""
+    """The stream gets no more messages. Those sent can be read again for a while. Cause: its opening."""
 
     kind: ClassVar[str] = "stream.ended"
     messages: int
 
 
 class StreamResumed(Struct, frozen=True):
-    """A new reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
+    """A new reader resumes a stream of the draft extension. Cause: the `message.received` of its request.
 
-    The connection and the exchange are those of the reader. It gets what follows the position `after`, `waiting`
-    messages of it at once.
+    The connection and the exchange are those of the reader. It gets the messages behind the position `after`, `waiting`
+    of them at once.
     """
 
     kind: ClassVar[str] = "stream.resumed"
@@ -38,9 +38,9 @@ class StreamResumed(Struct, frozen=True):
 
 
 class StreamLost(Struct, frozen=True):
-    """A stream of the draft extension and what it kept are gone; `messages` of it were never sent. Cause: its opening.
+    """A stream of the draft extension was removed; `messages` of its messages were never sent. Cause: its opening.
 
-    `why`: `abandoned` (nobody came back in time), `overflow` (more waited than may), `session_ended`, `server_full`.
+    `why`: `abandoned` (no reader in time), `overflow` (too many messages waited), `session_ended`, `server_full`.
     """
 
     kind: ClassVar[str] = "stream.lost"
@@ -53,10 +53,10 @@ Control: TypeAlias = Literal["priming", "retry", "comment"]
 
 
 class StreamControl(Struct, frozen=True):
-    """A socket took something of an event stream that is no message. Cause: the `http.request` of the reader.
+    """A socket took a part of an event stream other than a message. Cause: the `http.request` of the reader.
 
     `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).
-    `event_id` is its id, `retry_ms` the value of its `retry` field; None where it has none.
+    `event_id` is its id, `retry_ms` the value of its `retry` field; None without one.
     """
 
     kind: ClassVar[str] = "stream.control"

@@ -1,4 +1,4 @@
-"""Events of kinds that this version does not have."""
+"""Events of kinds unknown to this version."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class UnknownEvent(Struct, frozen=True):
-    """An event of a saved log that a newer version wrote. It is kept and shown; no table and no rule reads it.
+    """An event of a saved log from a newer version. It is kept and shown; no table and no rule reads it.
 
     `own` is a JSON object of the members beside the place and the context.
     """
