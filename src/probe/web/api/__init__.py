@@ -1,1 +1,1 @@
-"""The pages under `/api`. Nothing there changes anything."""
+"""The pages under `/api`. All of them are read-only."""

@@ -1,4 +1,4 @@
-"""The answers of the pages, as types. Rows and entries stand in answers as they were encoded: some are only described.
+"""The answers of the pages, as types. Rows and entries are inserted as encoded JSON: some types only describe them.
 
 Times are seconds since the epoch. A `run` is one life of a server.
 """
@@ -21,7 +21,7 @@ from ..feed.feed_answers import FeedReader
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A page of the API: a path under which it stands, and what it gives."""
+    """A page of the API: its path and its contents."""
 
     path: str
     gives: str
@@ -29,7 +29,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The paths that there are. `{…}` in a path stands for an id."""
+    """The paths of the API. `{…}` in a path stands for an id."""
 
     name: str
     version: str
@@ -41,10 +41,10 @@ class Index:
 class EventPage:
     """Entries: oldest first with `since`, newest first with `before`.
 
-    `gap` are entries that belong here and are lost. `next` is where the next page begins: give it as `since` or
-    `before` again. With `before` it is null once the beginning of the log is reached; with `since` there is always
-    more to come. A page may be short, even empty, when a filter passes little. `last` is the newest entry. With
-    `view=1` there are the rows of the `exchanges` of these entries, too.
+    `gap` are lost entries of this page. `next` is the beginning of the next page: give it as `since` or `before` again.
+    With `before` it is null at the beginning of the log; with `since` it is never null, as new entries may come. A page
+    may be short, even empty, when a filter passes little. `last` is the newest entry. With `view=1` the answer has the
+    rows of the `exchanges` of these entries, too.
     """
 
     run: str
@@ -58,10 +58,10 @@ class EventPage:
 class SearchPage:
     """The result of a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to `last`.
 
-    `events` are the entries of the newest exchanges that pass, all of each in its order, or the newest entries that
-    pass; newest first. `left_out` of the entries of an exchange had no room in the answer. `next`, given as `before`
-    again, leads to the older ones, null where there are none. With `view=1` there are the rows of the `exchanges` of
-    these entries, too.
+    `events` are the entries of the newest passing exchanges, with all entries of each in order, or the newest passing
+    entries; newest first. `left_out` of the entries of an exchange had no room in the answer. Give `next` as `before`
+    for the older ones; it is null without any. With `view=1` the answer has the rows of the `exchanges` of these
+    entries, too.
     """
 
     run: str
@@ -75,7 +75,7 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class FilterReading:
-    """How a filter line is read: the `error` in it, null where it is understood, and what its word may become."""
+    """The reading of a filter line: its `error`, null for a valid line, and the completions of its word."""
 
     error: str | None
     completions: list[Completion]
@@ -83,9 +83,9 @@ class FilterReading:
 
 @dataclass(frozen=True, slots=True)
 class SessionTable:
-    """Sessions and modern clients that are known as of the entry `seq`, the newest last.
+    """Sessions and modern clients as of the entry `seq`, the newest last.
 
-    `next` is the cursor of the page with those before, null where there are none.
+    `next` is the cursor of the page with the older ones, null without any.
     """
 
     run: str
@@ -96,9 +96,9 @@ class SessionTable:
 
 @dataclass(frozen=True, slots=True)
 class TaskTable:
-    """Tasks that are known as of the entry `seq`, the newest last.
+    """Tasks as of the entry `seq`, the newest last.
 
-    `next` is the cursor of the page with those before, null where there are none.
+    `next` is the cursor of the page with the older ones, null without any.
     """
 
     run: str
@@ -109,9 +109,9 @@ class TaskTable:
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """Streams that are known as of the entry `seq`, the newest last.
+    """Streams as of the entry `seq`, the newest last.
 
-    `next` is the cursor of the page with those before, null where there are none.
+    `next` is the cursor of the page with the older ones, null without any.
     """
 
     run: str
@@ -122,9 +122,9 @@ class StreamTable:
 
 @dataclass(frozen=True, slots=True)
 class HostTable:
-    """Connections of tool hosts that are known as of the entry `seq`, the newest last.
+    """Connections of tool hosts as of the entry `seq`, the newest last.
 
-    `next` is the cursor of the page with those before, null where there are none.
+    `next` is the cursor of the page with the older ones, null without any.
     """
 
     run: str
@@ -135,9 +135,9 @@ class HostTable:
 
 @dataclass(frozen=True, slots=True)
 class RefusalTable:
-    """The newest errors that the server answered because of what a client sent, as of the entry `seq`, the newest last.
+    """The newest errors in answer to wrong requests of clients, as of the entry `seq`, the newest last.
 
-    `next` is the cursor of the page with those before, null where there are none.
+    `next` is the cursor of the page with the older ones, null without any.
     """
 
     run: str
@@ -148,7 +148,7 @@ class RefusalTable:
 
 @dataclass(frozen=True, slots=True)
 class CountsTable:
-    """Counts of the entries that the log keeps, in one row, as of the entry `seq`; `next` is always null."""
+    """Counts of the kept entries, in one row, as of the entry `seq`; `next` is always null."""
 
     run: str
     seq: int
@@ -166,9 +166,9 @@ class CallPage:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The entries that belong to a call; not `complete` where some were pushed out of the log.
+    """The entries that belong to a call; not `complete` if the log no longer keeps some of them.
 
-    With `view=1` there are the rows of the `exchanges` of these entries, too: as far as these entries tell.
+    With `view=1` the answer has the rows of the `exchanges` of these entries, too, made from these entries alone.
     """
 
     complete: bool
@@ -177,7 +177,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class CallDetail:
-    """One tool call with what it rests on."""
+    """One tool call with its evidence."""
 
     call: CallRecord
     evidence: Evidence
@@ -187,7 +187,7 @@ class CallDetail:
 class ExportOverview:
     """The contents of an export if it were made now.
 
-    `client` and `call` are what was asked for; both are null where nothing is left out. `judged`: a report is in it.
+    `client` and `call` are the query's; both are null for the whole log. `judged`: a report is in it.
     """
 
     run: str
@@ -199,7 +199,7 @@ class ExportOverview:
 
 @dataclass(frozen=True, slots=True)
 class ToolsetInfo:
-    """A group of tools; `default` ones are served where a client's URL does not choose."""
+    """A group of tools; `default` ones are served where a client's URL chooses none."""
 
     name: str
     default: bool
@@ -208,7 +208,7 @@ class ToolsetInfo:
 
 @dataclass(frozen=True, slots=True)
 class SettingInfo:
-    """A setting that is no limit. Secrets and paths of this machine are not among them."""
+    """A setting that is no limit. Secrets and paths of this machine are left out."""
 
     name: str
     value: str | float | bool
@@ -218,7 +218,7 @@ class SettingInfo:
 
 @dataclass(frozen=True, slots=True)
 class LimitInfo:
-    """A limit; `used` is how much of it is taken now, where it bounds something that all clients share."""
+    """A limit; `used` is the part in use now, null unless all clients share the limit."""
 
     name: str
     value: float
@@ -229,9 +229,9 @@ class LimitInfo:
 
 @dataclass(frozen=True, slots=True)
 class LogInfo:
-    """The event log: the oldest and the newest entry that are kept, how many, and their size.
+    """The event log: the oldest and the newest kept entry, their number, and their size.
 
-    `missed` entries were pushed out before the tables and the evidence of calls had them.
+    `missed` entries left the log before the tables and the evidence of calls had taken them.
     """
 
     first: int
@@ -243,7 +243,7 @@ class LogInfo:
 
 @dataclass(frozen=True, slots=True)
 class ToolHostsInfo:
-    """Tool hosts: whether the server has a secret that lets them in, and how many are connected now."""
+    """Tool hosts: whether the server has a secret for them, and the number of present connections."""
 
     enabled: bool
     connected: int
@@ -251,11 +251,11 @@ class ToolHostsInfo:
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """The file that `mcp-probe open` shows: its name, and when it was saved, null where it does not say.
+    """The file shown by `mcp-probe open`: its name, and the time of saving, null if unknown.
 
-    `client` and `call` are what it was saved of; both are null where it is of all. `filtered` says that entries were
-    left out on purpose, `cut_off` that its end is missing, and `gaps` are entries that are lost. `program` is the
-    version of the server that wrote the log.
+    The file is about the `client` or the `call`; both are null for a whole log. `filtered` is true if entries were left
+    out on purpose, `cut_off` if its end is missing; `gaps` are lost entries. `program` is the version of the server
+    that wrote the log.
     """
 
     name: str
@@ -270,11 +270,11 @@ class FileInfo:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server itself: what it is, how it is set, and how much of its limits is used.
+    """The server itself: version, settings, and the used part of its limits.
 
-    `mcp` is where clients connect, null where the server speaks MCP on its standard input and output, and where it
-    shows a `file`, which is null for all others. Of a file the run and the start are those of the server that wrote it.
-    `takes_files` tells whether a page in the browser of whoever asks may send a file to be shown.
+    Clients connect to `mcp`; it is null for a server on standard input and output, and for one that shows a `file`.
+    `file` is null for all other servers. With a file, the run and the start are those of the server that wrote it.
+    `takes_files` is true if a page in this client's browser may send a file to be shown.
     """
 
     name: str
@@ -298,10 +298,10 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """A tool: what it exercises, what a good client `shows`, and what it takes and gives.
+    """A tool: its subject, the behaviour that a good client `shows`, its arguments and its result.
 
-    `requires` are client capabilities without which a call is refused; `since` and `until` the first and the last
-    revision that define what the tool does. `docs` is its place in the documentation, from the root of the project.
+    A call is refused without the client capabilities in `requires`. `since` and `until` are the first and the last
+    revision with the feature. `docs` is its place in the documentation, from the root of the project.
     """
 
     name: str
@@ -322,7 +322,7 @@ class ToolInfo:
 
 @dataclass(frozen=True, slots=True)
 class ToolList:
-    """Every tool that this server has, in the order in which clients see them."""
+    """Every tool of this server, in the order of `tools/list`."""
 
     tools: list[ToolInfo]
 
@@ -331,7 +331,7 @@ class ToolList:
 class Problem:
     """Why a request is refused (RFC 9457).
 
-    `known` are the parameters that there are, or the values of one, where an unknown one was given.
+    After an unknown parameter or value, `known` are the known ones.
     """
 
     type: str

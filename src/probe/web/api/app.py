@@ -12,21 +12,21 @@ from .server import Beside
 
 
 def create(engine: WatchedEngine, beside: Beside) -> QuartTrio:
-    """The side pages of one engine, with what they show of the endpoints `beside` them."""
+    """The side pages of one engine; `beside` has the facts of the other endpoints."""
     app = QuartTrio("probe")
-    # No page here reads a body; this is what Quart would keep of one.
+    # No page reads a body; Quart would keep this many bytes of one.
     app.config["MAX_CONTENT_LENGTH"] = 1024
-    # Quart answers OPTIONS with a page of its own; here it is as any other method that a page does not take.
+    # Quart answers OPTIONS with a page of its own; here it is refused as any other unknown method.
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     responses.register(app)
     protocol = "/mcp, /ws, " if beside.serves_mcp else ""
     problems.register(app, f"known are {protocol}/health, /ready, /interaction, /dashboard, {_paths()}")
     server.register(app, engine, beside)
-    # Pages that are made whole are made one at a time: each is counted in max_unsent_bytes only once it is there.
+    # Whole pages are made one at a time: each counts in max_unsent_bytes only once it is made.
     making = trio.Lock()
     tables.register(app, engine, making)
     events.register(app, engine)
-    # Searches and exports read the whole log; however many there are, together they take as much time as one.
+    # Searches and exports read the whole log. One makes a piece at a time, so many slow down calls as one does.
     turnstile = trio.Lock()
     search.register(app, engine, turnstile)
     filter_line.register(app, engine)

@@ -1,4 +1,4 @@
-"""Tool calls as a table of comma-separated values (RFC 4180), which may be opened in a spreadsheet."""
+"""Tool calls as a table of comma-separated values (RFC 4180), also for spreadsheets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ COLUMNS: Final = (
     *(name for name in CallRecord.__struct_fields__ if name not in APART),
     *("progress_token_type", "arguments", "result"),
 )
-"""The members of a row, in its order."""
+"""The members of a row, in order."""
 
-# Columns whose values may be of two JSON types: `5` is not `"5"`.
+# Columns with values of several JSON types: `5` is not `"5"`.
 _TYPED: Final = frozenset({"request_id", "progress_token", "arguments", "result"})
-# A cell that begins so is a formula for some spreadsheet, and the text is a client's. Some
-# take the wide forms for the same; the last one guards itself.
+# Some spreadsheets take a cell with this beginning, also in the wide forms, for a formula, and the text is a client's.
+# Such a cell gets a `'` before it; so does one that begins with `'`.
 _ACTIVE: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
 
 
@@ -31,7 +31,7 @@ def header() -> bytes:
 
 
 def line(row: bytes) -> bytes:
-    """The line of a row in JSON. Null is an empty cell, and what is no text is written as JSON."""
+    """The line of a row in JSON. Null is an empty cell; other values than texts are written as JSON."""
     fields = from_json(row)
     return _line(_cell(name, fields[name]) for name in COLUMNS)
 

@@ -25,13 +25,13 @@ from .queries import Query, read
 from .responses import array, json_answer
 
 _DEFAULT_LIMIT: Final = 50
-# The bytes of an export that are in memory at once, beside those that a socket has not taken.
+# Rows of an export in memory at once, beside those that a socket has not taken.
 _PIECE_ROWS: Final = 200
 _PIECE_BYTES: Final = 64 * 1024
 
 
 def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
-    """Add the pages of one engine. A page is made under the lock `making`, and counted when that is released."""
+    """Add the pages of one engine. A page is made under the lock `making`, and counted once that is released."""
     store, limits = engine.audit.calls, engine.settings.limits
 
     @app.get(listing.CALLS.rule)
@@ -80,7 +80,7 @@ def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
 
 
 async def _viewed(events: Sequence[bytes]) -> tuple[list[bytes], bytes]:
-    """Entries with their views, and the rows of their exchanges, made of these entries alone: their run may be over."""
+    """Entries with their views, and the rows of their exchanges: from these entries alone, as their run may be over."""
     entries, views, turns, touched = dict[int, Entry](), Views(), Turns(), Touched()
     shown = EntryViews(entries.get, lambda: views)
     for event in events:
@@ -104,9 +104,9 @@ def _asked(page: listing.Route) -> tuple[Query, CallFilter]:
 async def _export(
     store: CallStore, wanted: CallFilter, head: bytes, write: Callable[[bytes], bytes]
 ) -> AsyncGenerator[bytes, None]:
-    """All rows that pass, newest first. A row that starts or changes meanwhile is not there twice.
+    """All passing rows, newest first. A row that starts or changes meanwhile is not given twice.
 
-    The first page is read at once: if none can be, the answer is still to be a refusal.
+    The first page is read before the response begins: if it cannot be read, the answer is a refusal.
     """
     first = await store.page(wanted, None, _PIECE_ROWS, _PIECE_BYTES)
     return responses.joined(_parts(store, wanted, first, head, write))

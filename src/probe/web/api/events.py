@@ -22,16 +22,16 @@ from . import listing, media, responses
 from .problems import not_found
 from .queries import Query, read
 
-# Entries that are looked at between two checkpoints, where nothing has to be encoded.
+# Entries looked at between two checkpoints, if none is encoded.
 _PIECE = 100
 
 
 @dataclass(slots=True)
 class Scan:
-    """One page in the making: the `gap` in it, and `next`, where the following page begins.
+    """A page while it is made: the `gap` in it, and `next`, the beginning of the following page.
 
-    It is `full` when it has as many rows or bytes as it may, or when enough entries have been looked at. With `views`
-    each row has its `view`, and `touched` are the exchanges of the rows.
+    It is `full` at its limit of rows, of bytes, or of entries looked at. With `views` each row has its `view`, and
+    `touched` are the exchanges of the rows.
     """
 
     wanted: EventFilter
@@ -49,11 +49,11 @@ class Scan:
 
     @property
     def piece(self) -> int:
-        """How many entries to look at next."""
+        """The number of entries to look at next."""
         return min(_PIECE, self.limits.api_scan - self.looked)
 
     def row(self, entry: Entry) -> bytes | None:
-        """Look at one more entry: its row, empty where the filter does not pass it, None where the page is full."""
+        """Look at the next entry. Returns its row; empty if the filter does not pass it, None if the page is full."""
         if self.full:
             return None
         row = entry.encoded() if self.wanted.fits(entry) else b""
@@ -76,8 +76,8 @@ class Scan:
         return views.encoded(entry, row)
 
     async def pause(self) -> None:
-        """Let others run, behind an entry that was looked at."""
-        # An entry that was encoded has taken long enough; of the others it is many that do.
+        """Let others run after an entry."""
+        # To encode one entry takes as long as to look at many.
         if self._encoded or self.looked % _PIECE == 0:
             await trio.lowlevel.checkpoint()
 
@@ -103,12 +103,12 @@ async def forward(log: EventLog, scan: Scan, since: int) -> AsyncGenerator[bytes
 
 
 async def backward(log: EventLog, scan: Scan, before: int) -> AsyncGenerator[bytes, None]:
-    """The rows before `before`, newest first; what is older than the log keeps is a gap at the end."""
+    """The rows before `before`, newest first; entries older than the kept ones are a gap at the end."""
     upper = min(before, log.last + 1)
     while not scan.full and upper > log.first:
         found = log.until(upper - 1, scan.piece)
         if not found:
-            # A file may leave out numbers.
+            # A file may lack numbers.
             upper = log.first
         for entry in reversed(found):
             if (row := scan.row(entry)) is None:
@@ -130,7 +130,7 @@ async def exchange_rows(views: EntryViews, touched: Touched) -> AsyncGenerator[b
 
 
 async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> AsyncGenerator[bytes, None]:
-    """The log as it stands, line by line, with one for what was pushed out before it was read, and one at the end."""
+    """The present log, line by line: a line for entries that left before they were read, and one at the end."""
     why: Why = "complete" if wanted.passes_all and since == 0 else "filtered"
     last = end = engine.log.last
     yield ndjson.header(_header(engine))
@@ -145,7 +145,7 @@ async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> Async
             if row:
                 await trio.lowlevel.checkpoint()
         since = page.next
-        # A gap may reach beyond the end: entries that came while this was read, and have gone again.
+        # A gap may reach beyond the end: entries may come and leave while this reads.
         last = max(last, since)
         await trio.lowlevel.checkpoint()
     yield ndjson.line(End(last, why))

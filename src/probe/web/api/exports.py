@@ -1,4 +1,4 @@
-"""`/api/export…`: the log, or its entries about one client or one call, as a file for somebody else."""
+"""`/api/export…`: the log, or its entries about one client or one call, as a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .live_report import encoded, without_subjects
 from .problems import not_found
 from .queries import read
 
-# Entries that are looked at in one piece: half a millisecond, which is a turn.
+# Entries looked at in one piece: half a millisecond, one turn.
 _PIECE: Final = 250
 _PIECE_COST: Final = 64 * 1024
 _CHUNK_BYTES: Final = 16 * 1024
@@ -40,14 +40,14 @@ _LONGEST_NAME: Final = 64
 
 
 class NothingToExportError(Exception):
-    """The log has nothing about what was asked for; the message says what that was."""
+    """The log has no entry about the client or call; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The numbers of the entries to export, what is lost among them, the end of the export, and whom it is about.
+    """The numbers of the entries to export, the losses among them, the end of the export, and its client or call.
 
-    Its work is done in `turns`: others run between its pieces, and of all exports one makes a piece at a time.
+    Its work is done in `turns`: others run between its pieces, and one export at a time makes a piece.
     """
 
     extract: Extract
@@ -59,7 +59,7 @@ class Chosen:
 
 
 def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
-    """Add the pages of one engine. Of all work in turns on this `turnstile`, one goes on at a time."""
+    """Add the pages of one engine. One piece of work at a time holds the lock `turnstile`."""
 
     async def find(page: listing.Route) -> Chosen:
         return await _find(engine, _asked(page), Turns(turnstile))
@@ -109,7 +109,7 @@ async def _find(engine: WatchedEngine, extract: Extract, turns: Turns) -> Chosen
     """Raises `NothingToExportError`."""
     lost, end = _bounds(engine, extract)
     if extract.call is not None:
-        # Its id is known with the run before it, and without.
+        # The id may have its run before it: `RUN.CALL`.
         run, _, call = extract.call.rpartition(".")
         record = engine.records.get(call) if run in ("", engine.run) else None
         view = engine.observer.call(call)
@@ -131,7 +131,7 @@ async def _find(engine: WatchedEngine, extract: Extract, turns: Turns) -> Chosen
 
 
 def _bounds(engine: WatchedEngine, extract: Extract) -> tuple[list[Gap], End | None]:
-    """The losses of the log, and the end of an export of it: that of a file that was cut off has no end either."""
+    """The losses of the log, and the end of its export: None for a file that was cut off."""
     log, opened = engine.log, engine.opened
     if opened is None:
         lost = [Gap(1, log.first - 1)] if log.first > 1 else []
@@ -154,7 +154,7 @@ async def _all(engine: WatchedEngine, last: int, turns: Turns) -> AsyncIterator[
 
 
 def _items(engine: WatchedEngine, found: Chosen) -> Iterator[Entry | Gap]:
-    """The entries that were found, as far as the log still has them, and the losses, in order."""
+    """The chosen entries still in the log, and the losses, in order."""
     lost = [*found.lost]
     for number in found.numbers:
         while lost and lost[0].first < number:
@@ -253,6 +253,6 @@ def _is_part_of_file(engine: WatchedEngine) -> bool:
 
 
 def _stem(engine: WatchedEngine, found: Chosen) -> str:
-    """The name of the file, without its suffix; `client` may be any text."""
+    """The name of the file, without its suffix. `client` may be any text, so it is made safe."""
     part = found.extract.client or found.extract.call
     return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

@@ -1,4 +1,4 @@
-"""`/api/filter`: whether a filter line is understood, and what the word that is being typed may become."""
+"""`/api/filter`: the error of a filter line, and the completions of the word at a place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/api/judge…`: what the judge says of the clients of this server, live."""
+"""`/api/judge…`: the judge's live reports on the clients of this server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .queries import Query, read
 
 _WAIT_S: Final = 10.0
 _LONGEST_WAIT_S: Final = 60.0
-# Often enough for a test that waits, seldom enough for a server that is busy.
+# Short for a waiting test, long for a busy server.
 _LOOK_S: Final = 0.1
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _POLICY: Final = (
@@ -42,7 +42,7 @@ _OFF: Final = "this server does not judge: it was started with --no-judge"
 
 
 def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
-    """Add the pages of one engine. Their work goes through the turnstile of the exports."""
+    """Add the pages of one engine. Their work shares the lock `turnstile` with the exports."""
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
     tag = sha256(rules).hexdigest()[:16]
@@ -73,7 +73,7 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
 
 
 async def _answer(engine: WatchedEngine, turnstile: trio.Lock, name: str | None, query: Query) -> Response:
-    """A report as JSON, of which one subject is made at a time. Raises `QueryError`."""
+    """A report as JSON, made one subject at a time. Raises `QueryError`."""
     service, stored, verdicts = engine.judging, _stored_report(engine), _having(query)
     if service is None:
         return not_found(_OFF)
@@ -107,20 +107,20 @@ async def _in_form(engine: WatchedEngine, name: str, form: Callable[[Judgement],
 
 
 def _stored_report(engine: WatchedEngine) -> Mapping[str, Any] | None:
-    # Entries that were left out cannot be judged, but the server that had them all has said what it found.
+    # A filtered log cannot be judged; the file has the report of the server that had all entries.
     opened = engine.opened
     return opened.report if opened is not None and opened.is_filtered else None
 
 
 def _stored_rows(report: Mapping[str, Any], name: str | None, verdicts: Collection[str]) -> Iterator[Mapping[str, Any]]:
-    """The subjects of a name, or all, with their rules that have one of these verdicts."""
+    """The subjects of a name, or all, with the rules of these verdicts."""
     for subject in report["subjects"]:
         if name in (None, subject["label"]):
             yield {**subject, "verdicts": [rule for rule in subject["verdicts"] if rule["verdict"] in verdicts]}
 
 
 def _having(query: Query) -> Collection[Verdict]:
-    """The verdicts of the rules that are asked for. Raises `QueryError`."""
+    """The verdicts in the query. Raises `QueryError`."""
     given = query.own.get("verdict")
     return ALL_VERDICTS if given is None else {_verdict(name) for name in given.split(",")}
 
@@ -132,7 +132,7 @@ def _verdict(name: str) -> Verdict:
 
 
 def _page(body: str) -> Response:
-    """The card, whose only style is its own; nothing else may be loaded or run."""
+    """The card with its own style; the browser may load or run no other content."""
     page = _text(body, f"{media.HTML}; charset=utf-8")
     page.headers["content-security-policy"] = _POLICY
     return page
@@ -143,7 +143,7 @@ def _text(body: str | bytes, content_type: str) -> Response:
 
 
 async def _wait(service: LiveJudge, name: str | None, query: Query) -> None:
-    """Return when there is what is waited for, or the time is over. Raises `QueryError`."""
+    """Return when the awaited verdict is there, or the time is over. Raises `QueryError`."""
     wanted, seconds = _wanted(query), _seconds(query)
     if wanted is None:
         return

@@ -1,4 +1,4 @@
-"""The list of pages: the path, the parameters and the answer of each. The pages and their description use it."""
+"""The list of pages: path, parameters and answer of each. The pages and the OpenAPI description use it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NUMBER: Json = {"type": "integer", "minimum": 0}
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One page. `answer` is what it gives as JSON; one of another `media` type is streamed.
+    """One page. `answer` is the type of its JSON; a page of another `media` type is streamed.
 
-    `own` parameters are the page's, `filters` choose what it gives. A `stable` page has an ETag. `refuses` are statuses
-    beside those that any page may answer.
+    It takes its `own` parameters, and `filters` of rows or entries. A `stable` page has an ETag. `refuses` are statuses
+    beside those of every page.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Route:
 
 
 def _filters(names: Iterable[str], meanings: Mapping[str, str], schemas: Mapping[str, Json]) -> tuple[Parameter, ...]:
-    # Subscripted, so that a filter without a meaning here is found at the start.
+    # Subscripted: a filter without a meaning here fails at the start.
     return tuple(Parameter(name, meanings[name], schemas.get(name, {"type": "string"})) for name in names)
 
 

@@ -1,4 +1,4 @@
-"""The report of a judge as JSON, made in turns: one subject at a time, as encoding all of thousands takes seconds."""
+"""The report of a judge as JSON, one subject in each turn: to encode thousands at once would take seconds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final
 from ...engine.turns import Turns
 from ...wire.jsonrpc import encode
 
-# To make and encode the report on one subject takes about a turn.
+# The report on one subject takes about one turn.
 _SUBJECT_COST: Final = 64 * 1024
 
 
 async def encoded(subjects: Iterable[Any], turns: Turns) -> AsyncGenerator[bytes, None]:
-    """The rows of subjects in JSON; others run behind each."""
+    """The rows of subjects in JSON; others run after each."""
     for subject in subjects:
         yield encode(subject)
         await turns.done(_SUBJECT_COST)

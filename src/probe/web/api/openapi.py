@@ -1,7 +1,7 @@
-"""The description of the API for programs (OpenAPI 3.1), made from the vocabulary and from the pages themselves.
+"""The description of the API (OpenAPI 3.1), made from the kinds of entries and from the list of pages.
 
-`python -m probe.web.api.openapi` prints it as docs/openapi.json has it; `judge` or `gateway` behind that prints
-docs/judge.schema.json or docs/gateway.schema.json, which describe reports as files.
+`python -m probe.web.api.openapi` prints docs/openapi.json. With the argument `judge` or `gateway` it prints
+docs/judge.schema.json or docs/gateway.schema.json, the schemas of reports as files.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def document() -> Json:
     _add_calls(schemas)
     _add_feed(schemas)
     _add_problem(schemas)
-    # No page gives it: the dashboard shows files of it, and has its types from here.
+    # No page gives it, but the dashboard shows such files and has its types from here.
     schemas.of(GatewayReport)
     paths = {page.path: {"get": _operation(page, schemas)} for page in (*listing.API, listing.FEED)}
     return {
@@ -77,7 +77,7 @@ def document() -> Json:
             "description": "A record of all that the server saw and did. Every page is read-only.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        # Readers resolve it against /api/openapi.json, where they got this: a gateway may have a path before that.
+        # Relative to /api/openapi.json, as a gateway may add a path before it.
         "servers": [{"url": ".."}],
         "paths": paths,
         "components": {"schemas": schemas.collected()},
@@ -187,13 +187,13 @@ def report_schema(of: str) -> Json:
 
 
 def encoded(value: Any) -> str:
-    """JSON as it is committed: the same bytes for the same description."""
+    """The JSON for the committed file: the same bytes for the same description."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 @cache
 def published() -> bytes:
-    """The whole description, as its page gives it. It depends on no engine, so it is made once per process."""
+    """The body of the description's page. It depends on no engine, so it is made once per process."""
     return encoded(document()).encode()
 
 

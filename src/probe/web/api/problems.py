@@ -13,17 +13,17 @@ from ...server.endpoints import problem_details
 
 
 def problem(status: int, detail: str, known: Iterable[str] = ()) -> Response:
-    """A refusal; `known` is what there is, for one that asked for something unknown."""
+    """A refusal; `known` are the valid names, after an unknown one."""
     return Response(problem_details.body(status, detail, known), status=status, content_type=problem_details.MEDIA)
 
 
 def not_found(detail: str) -> Response:
-    """404."""
+    """A refusal with status 404."""
     return problem(404, detail)
 
 
 def register(app: QuartTrio, known_paths: str) -> None:
-    """Answer what goes wrong on any page; `known_paths` is told to who asks for one that there is not."""
+    """Answer the errors of all pages with problem details; the answer to an unknown path lists `known_paths`."""
 
     @app.errorhandler(QueryError)
     async def bad_query(error: QueryError) -> Response:

@@ -1,4 +1,4 @@
-"""The query of a URL: what a page takes, and nothing else, so that a misspelt name cannot look like an empty answer."""
+"""The query of a URL. Unknown names are refused: otherwise `?tol=echo` would look like `?tool=echo` without results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...wire.jsonrpc import Json, clip
 class Parameter:
     """A parameter of a page, as the description of the API shows it.
 
-    With a `pattern` it stands for all names that fit it.
+    With a `pattern` it stands for all names of this form.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Parameter:
 
     @property
     def shown(self) -> str:
-        """Its name in the list of known ones."""
+        """Its name in the list of known parameters."""
         return self.name if self.pattern is None else f"{self.name}.PATH"
 
 
@@ -37,7 +37,7 @@ class Query:
     filters: tuple[tuple[str, str], ...] = ()
 
     def switch(self, name: str) -> bool:
-        """A parameter that is 0 or 1; 0 where it is not given. Raises `QueryError`."""
+        """A parameter of 0 or 1, by default 0. Raises `QueryError`."""
         return switch(name, self.own.get(name))
 
     def number(self, name: str, default: int, low: int = 0) -> int:
@@ -54,7 +54,7 @@ class Query:
 def read(own: Sequence[Parameter] = (), filters: Sequence[Parameter] = ()) -> Query:
     """The query of the present request. Raises `QueryError` for an unknown name and for an own one given twice.
 
-    The filters themselves decide which of their names may be given twice.
+    The filters check repeated names of their own.
     """
     names, beside = {item.name for item in own}, {item.name for item in filters if item.pattern is None}
     prefixes = tuple(f"{item.name}." for item in filters if item.pattern is not None)

@@ -1,4 +1,4 @@
-"""Answers of the pages: JSON put together from rows that are encoded already, bodies in pieces, and 304."""
+"""Answers of the pages: JSON joined from encoded rows, bodies in pieces, and 304."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...log.stored import encode_with
 from ...wire.jsonrpc import encode
 from .media import HTML, JSON
 
-# Half of what an answer holds of `max_unsent_bytes` in any case.
+# Half of the bytes of `max_unsent_bytes` that each answer holds.
 _CHUNK_BYTES: Final = 32 * 1024
 
 
 def json_answer(value: Mapping[str, Any], rows: Mapping[str, bytes] | None = None) -> Response:
-    """An object with at least one member; the values of `rows` are JSON already."""
+    """An object with at least one member; the values of `rows` are encoded JSON."""
     return Response(encode_with(value, (rows or {}).items()), content_type=JSON)
 
 
@@ -28,22 +28,22 @@ def array(rows: Iterable[bytes]) -> bytes:
 
 
 def stable(response: Response, tag: str) -> Response:
-    """An answer that stays as it is while its tag is the same: who has it already gets 304 and no body."""
+    """An answer with an ETag: a client that has this version gets 304 and no body."""
     if request.if_none_match.contains_weak(tag):
         response = Response(b"", status=304)
         del response.headers["content-type"]
     response.set_etag(tag)
-    # May be kept, and is asked for again each time: 304 costs next to nothing.
+    # A client may keep it and must revalidate it: 304 is cheap.
     response.headers["cache-control"] = "no-cache"
     return response
 
 
 def streamed(parts: AsyncIterator[bytes], content_type: str, filename: str | None = None) -> Response:
-    """A body that is made while it is sent; the client's going ends it. With `filename` a browser saves it."""
+    """A body made while it is sent; it ends if the client disconnects. With `filename` a browser saves it."""
     headers = {} if filename is None else {"content-disposition": f'attachment; filename="{filename}"'}
     if request.method == "HEAD":
         head = Response(b"", content_type=content_type, headers=headers)
-        # It is not known without making the body.
+        # The length is not known before the body is made.
         del head.headers["content-length"]
         return head
     return Response(parts, content_type=content_type, headers=headers)
@@ -52,10 +52,10 @@ def streamed(parts: AsyncIterator[bytes], content_type: str, filename: str | Non
 def streamed_json(
     arrays: Mapping[str, AsyncGenerator[bytes, None]], others: Callable[[], Mapping[str, Any]]
 ) -> Response:
-    """An object that is made while it is sent, so that of its rows only few are in memory.
+    """An object made while it is sent, so that only few of its rows are in memory.
 
-    It has these arrays of rows that are JSON already, made one after the other, and behind them at least one member,
-    which `others` gives when all rows are made.
+    It has these arrays of encoded rows, made one after the other. `others` is called after the last row and gives the
+    other members, at least one.
     """
 
     async def parts() -> AsyncGenerator[bytes, None]:
@@ -74,7 +74,7 @@ def streamed_json(
 
 
 async def joined(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The parts of a body, small ones put together; a large one goes out by itself."""
+    """The parts of a body, with small ones joined; a large one is sent by itself."""
     chunk = bytearray()
     async with aclosing(parts):
         async for part in parts:
@@ -87,8 +87,8 @@ async def joined(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, No
 
 def register(app: QuartTrio) -> None:
     """Set the headers and limits of every answer."""
-    # Else a body that takes longer than a minute would be cut without a sign; a peer that reads nothing is disconnected
-    # by the listener.
+    # Otherwise Quart cuts a body after a minute, unseen by the client. The listener disconnects a peer that does not
+    # read.
     app.config["RESPONSE_TIMEOUT"] = None
 
     @app.after_request

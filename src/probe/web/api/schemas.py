@@ -1,6 +1,6 @@
-"""JSON Schemas made from the types in which this program says what it tells, with their docstrings.
+"""JSON Schemas made from the types of entries and answers, with their docstrings.
 
-Written here and not left to a library, so that what is published changes only when the vocabulary does.
+No library makes them, so that the published schemas change only with these types.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class Schemas:
         self._made: dict[str, Json] = {}
 
     def collected(self) -> Json:
-        """Every schema that was added or referred to, by name."""
+        """Every added or referenced schema, by name."""
         return dict(sorted(self._made.items()))
 
     def add(self, name: str, schema: Json) -> Json:
-        """Name a schema; gives the reference to it."""
+        """Add a schema under a name; returns the reference to it."""
         self._made[name] = schema
         return reference(name)
 
     def may_have(self, name: str, member: str, schema: Json) -> None:
-        """Give a named schema a member that is there only where it was asked for."""
+        """Add an optional member to a named schema, such as `view`."""
         self._made[name]["properties"][member] = schema
 
     def of(self, hint: Any) -> Json:
-        """The schema of a type, a reference where it has a name. Raises `TypeError` for what has no JSON."""
+        """The schema of a type; a reference for a named type. Raises `TypeError` for a type without JSON."""
         if _names(hint) is not None:
             return self._named(hint)
         if hint in _PLAIN:
@@ -79,7 +79,7 @@ class Schemas:
 
 
 def _names(owner: Any) -> Iterable[str] | None:
-    """The names of the fields of a type that has some."""
+    """The names of a type's fields; None for a type without fields."""
     if is_dataclass(owner):
         return [spec.name for spec in fields(owner)]
     names: Iterable[str] | None = getattr(owner, "_fields", None) or getattr(owner, "__struct_fields__", None)
@@ -87,7 +87,7 @@ def _names(owner: Any) -> Iterable[str] | None:
 
 
 def closed(properties: Mapping[str, Json], description: str) -> Json:
-    """An object with these members, each of which is always there."""
+    """An object with these members, all of them required."""
     return {
         "type": "object",
         "description": description,
@@ -102,7 +102,7 @@ def reference(name: str) -> Json:
 
 
 def discriminated(by: str, members: Mapping[str, Json], description: str) -> Json:
-    """One of several objects; the value of the member `by` tells which. `members` are references by that value."""
+    """One of several objects, chosen by the value of the member `by`. `members` are references by that value."""
     mapping = {value: member["$ref"] for value, member in members.items()}
     return {
         "description": description,
@@ -120,6 +120,6 @@ def _either(options: Iterable[Json]) -> Json:
     if len(rest) == 1 and "enum" in rest[0]:
         return {"enum": [*rest[0]["enum"], None], "type": [rest[0]["type"], "null"]}
     if any(option.keys() == {"description"} for option in rest):
-        # A value that may be anything may be null.
+        # Any value includes null.
         return {"description": "Any JSON value, or null."}
     return {"oneOf": options}

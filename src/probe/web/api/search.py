@@ -24,7 +24,7 @@ from .responses import streamed_json
 
 
 def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
-    """Add the page of one engine. Its work goes through the turnstile of the exports."""
+    """Add the page of one engine. Its work shares the lock `turnstile` with the exports."""
     log, limits = engine.log, engine.settings.limits
     searching = trio.Lock()
     views = EntryViews(log.entry, lambda: engine.observer.views)
@@ -32,14 +32,14 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
     @app.get(listing.SEARCH.rule)
     async def search() -> Response:
         query = read(listing.SEARCH.own)
-        # A page has more of them than others where that is asked for: each looks at all of the log.
+        # Each search reads the whole log, so a page may have more entries than other pages.
         limit = min(query.number("limit", limits.api_page), limits.api_scan)
         # One more than any entry has: all of the log.
         before = query.number("before", log.last + 1)
         wanted = SearchRequest(read_line(query.own.get("filter", "")), _by(query), before, limit)
         last = log.last
         turns = Turns(turnstile)
-        # The work of a search takes as much memory as the log has entries.
+        # The memory of a search grows with the entries of the log.
         async with searching:
             found = await Search(log, lambda: engine.observer.views, wanted, turns.done).run()
             entries, next, left_out = await _fitting(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
@@ -60,9 +60,9 @@ def _by(query: Query) -> By:
 
 
 async def _fitting(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[list[Entry], int | None, int]:
-    """The entries that an answer has room for, where the rest begins, and how many entries of the first had no room.
+    """The entries with room in the answer, the beginning of the rest, and the first exchange's entries without room.
 
-    What was encoded for its size is encoded again when it is sent: an answer that is read slowly keeps no bytes.
+    Entries encoded for their size are encoded again when sent, so a slow reader keeps no bytes in memory.
     """
     entries: list[Entry] = []
     size = 0
@@ -83,7 +83,7 @@ async def _fitting(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[l
 async def _rows(
     entries: Sequence[Entry], turns: Turns, views: EntryViews | None, touched: Touched
 ) -> AsyncGenerator[bytes, None]:
-    """The entries in JSON. Others run between two of them: a large answer would hold up every call."""
+    """The entries in JSON. Others run between two of them: a large answer would delay every call."""
     for entry in entries:
         row = entry.encoded() if views is None else views.encoded(entry)
         if views is not None:

@@ -1,4 +1,4 @@
-"""`/api`, `/api/server`, `/api/tools`, `/api/openapi.json`: what there is, how it is set, and how much is used."""
+"""`/api`, `/api/server`, `/api/tools`, `/api/openapi.json`: pages, settings, tools, and the used part of limits."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from .queries import read
 class Beside:
     """Facts of the other endpoints of the same server.
 
-    `serves_mcp` tells whether one of them is `/mcp`. `readers` are those of all streams that last, `feed_readers` the
-    ones of the feed. `takes_files` tells whether the sender of a request may have a file shown.
+    `serves_mcp` is true if one of them is `/mcp`. `readers` counts the readers of all lasting streams, `feed_readers`
+    those of the feed. `takes_files` decides whether the sender of a request may have a file shown.
     """
 
     serves_mcp: bool
@@ -43,7 +43,7 @@ class Beside:
 
 def register(app: QuartTrio, engine: WatchedEngine, beside: Beside) -> None:
     """Add the pages of one engine."""
-    # Neither changes while the server runs, and here is where making them holds up nobody.
+    # Neither changes while the server runs; made here, before requests, they delay no call.
     tools = encode(asdict(_tools(engine)))
     description = openapi.published()
 

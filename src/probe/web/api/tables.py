@@ -15,13 +15,12 @@ from .responses import array, json_answer
 
 
 def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
-    """Add the pages of one engine. A page is made under the lock `making`, and counted when that is released."""
+    """Add the pages of one engine. A page is made under the lock `making`, and counted once that is released."""
 
     async def table(name: TableName, page: listing.Route) -> Response:
         query = read(page.own)
         async with making:
-            # Rows that change while others are encoded are newer than that, and come again with what is read from there
-            # on.
+            # A row that changes meanwhile is newer than `seq`; a reader that continues from `seq` gets it again.
             seq, tables = engine.log.last, engine.observer.tables
             ids = _before(tables.all(name), query.own.get("cursor"))
             rows, next = await _newest(tables, name, ids, engine.settings.limits.api_page_bytes)
@@ -53,7 +52,7 @@ def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
 
 
 def _before(ids: list[str], cursor: str | None) -> list[str]:
-    """The rows before that of a cursor, or all. Raises `QueryError`."""
+    """The ids before a cursor, or all. Raises `QueryError`."""
     if cursor is None:
         return ids
     if cursor not in ids:
@@ -62,9 +61,9 @@ def _before(ids: list[str], cursor: str | None) -> list[str]:
 
 
 async def _newest(tables: Tables, name: TableName, ids: list[str], max_bytes: int) -> tuple[list[bytes], str | None]:
-    """The last rows, as many as a page has room for and one at least, and the cursor of those before.
+    """The last rows with room in a page, at least one, and the cursor of the older ones.
 
-    Others run between two of them: a large page would hold up every call.
+    Others run between two rows: a large page would delay every call.
     """
     found: list[bytes] = []
     oldest, size = None, 0
