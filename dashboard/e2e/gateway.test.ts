@@ -39,7 +39,7 @@ test("a run that the command made is shown, and its evidence leads into the log 
   await page.getByRole("link", { name: "headers", exact: true }).click();
   const ways = page.getByRole("list", { name: "What both ends saw with the gateway" });
   await ways.getByRole("link", { name: /^#\d+$/ }).first().click();
-  await expect.poll(() => page.url(), SOON).toMatch(/\/live\?at=[0-9a-f]+-\d+$/);
+  await expect.poll(() => page.url(), SOON).toMatch(/\/trace\?at=[0-9a-f]+-\d+$/);
   await page.goBack();
   await ways.waitFor(SOON);
   expect(complaints).toEqual([]);

@@ -85,9 +85,9 @@ test("a host that dies takes its calls with it, is shown closed, and comes back 
   expect(await front.locator("body").innerText()).not.toContain(SECRET);
 });
 
-test("the live view tells of hosts in words, and never what a host proves itself with", async () => {
-  const live = await probe.open("/live?view=all&show=hosts");
-  await live.getByRole("row").filter({ hasText: "host.registered" }).filter({ hasText: /with 5 tools/ }).first().waitFor(SOON);
+test("the trace tells of hosts in words, and never what a host proves itself with", async () => {
+  const live = await probe.open("/trace?view=all&filter=group:hosts");
+  await live.getByRole("row").filter({ hasText: "host registered" }).filter({ hasText: /with 5 tools/ }).first().waitFor(SOON);
   const log = await (await fetch(`${probe.server.url}/api/events.ndjson`)).text();
   expect(log).toContain('"method":"host.register"');
   expect([...new Set([...log.matchAll(/"instance":"([^"]*)"/g)].map(([, value]) => value))]).toEqual(["[redacted]"]);

@@ -35,7 +35,7 @@ async function opened(path: string, width = 1280): Promise<{ page: Page; complai
   return openPage(browser, `${server.url}/dashboard${path}`, { viewport: { width, height: 800 } });
 }
 
-test("the evidence of a finding opens its entry in Live, which leads back to the finding", async () => {
+test("the evidence of a finding opens its entry in Trace, which leads back to the finding", async () => {
   const { page, complaints } = await opened("");
   await page.getByRole("link", { name: "careless 1.0" }).click(SOON);
   const finding = page.locator(`details[id="${RULE}"]`);

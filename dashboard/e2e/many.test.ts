@@ -25,11 +25,11 @@ function timed(page: Page, action: string): Promise<number> {
 }
 
 test("ten thousand entries stay responsive", async () => {
-  const page = await probe.open("/live?view=all&order=newest&deliveries=rows");
+  const page = await probe.open("/trace?view=all&order=newest&deliveries=rows");
   const burst = (client: number) =>
     all(modernCall(probe.server.url, `busy-${client % 5}`, "progress", { steps: 100, step_ms: 0 }, { id: client, token: client }));
   const entries = async () => {
-    const said = /([\d,]+) entries listed/.exec(await page.locator("main").innerText());
+    const said = /([\d,]+) entries shown/.exec(await page.locator("main").innerText());
     return Number(said?.[1]?.replaceAll(",", "") ?? 0);
   };
   for (let round = 0; round < 16; round += 1) await Promise.all(Array.from({ length: 5 }, (_, at) => burst(round * 5 + at)));

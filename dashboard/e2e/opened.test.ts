@@ -44,7 +44,7 @@ function drop(page: Page, name: string, content: Buffer): Promise<void> {
 const fileNotice = (page: Page) => page.getByRole("region", { name: "File", exact: true });
 
 test("a dropped file is shown in all pages, and one click leads back to the live view as it was", async () => {
-  const live = `${server.url}/dashboard/live?filter=tool%3Asimple_tool`;
+  const live = `${server.url}/dashboard/trace?filter=tool%3Asimple_tool`;
   const { page, complaints } = await openPage(browser, live);
   await page.getByRole("row").filter({ hasText: "mine" }).first().waitFor(SOON);
   await drop(page, "theirs.mcpprobe", file);
@@ -72,7 +72,7 @@ test("a dropped file is shown in all pages, and one click leads back to the live
 });
 
 test("a bad file is named in one line, and the live view goes on", async () => {
-  const { page, complaints } = await openPage(browser, `${server.url}/dashboard/live`);
+  const { page, complaints } = await openPage(browser, `${server.url}/dashboard/trace`);
   await page.getByRole("row").filter({ hasText: "mine" }).first().waitFor(SOON);
   await drop(page, "cut.mcpprobe", file.subarray(0, file.length - 40));
   await page.getByRole("alert").getByText("cut.mcpprobe cannot be opened: it is cut off").waitFor(SOON);
@@ -90,6 +90,6 @@ test("those who do not drag choose a file with a button", async () => {
   await page.getByRole("button", { name: "Open a session file" }).click();
   await (await choosing).setFiles({ name: "chosen.mcpprobe", mimeType: "", buffer: file });
   await fileNotice(page).getByText("chosen.mcpprobe").waitFor(SOON);
-  expect(new URL(page.url()).pathname).toMatch(/^\/opened\/\d+\/dashboard\/live$/);
+  expect(new URL(page.url()).pathname).toMatch(/^\/opened\/\d+\/dashboard\/trace$/);
   await page.context().close();
 });

@@ -82,8 +82,8 @@ test("a stream whose connection is lost waits, is resumed on another one, and co
   await expect.poll(async () => [await says("Waiting"), await says("Sent"), await says("Received")], SOON).toEqual(["0", "43", "43"]);
   const calls = await open(server.url, "/calls");
   await calls.getByRole("row").filter({ hasText: "draft-agent" }).filter({ hasText: "completed" }).filter({ hasText: "40/40" }).waitFor(SOON);
-  const live = await open(server.url, `/live?view=all&session=${session}&show=streams`);
-  await live.getByRole("row").filter({ hasText: "stream.resumed" }).waitFor(SOON);
+  const live = await open(server.url, `/trace?view=all&filter=client:${session}+group:streams`);
+  await live.getByRole("row").filter({ hasText: "stream resumed" }).waitFor(SOON);
   second.close();
 });
 
@@ -98,8 +98,8 @@ test("a stream for which nobody comes back is abandoned, and its work cancelled"
   await expect.poll(() => says("Status"), { timeout: 20_000 + ABANDONED_S * 1000 }).toBe("lost: abandoned");
   const calls = await open(server.url, "/calls");
   await calls.getByRole("row").filter({ hasText: "forgetful-agent" }).filter({ hasText: "disconnected" }).waitFor(SOON);
-  const live = await open(server.url, `/live?view=all&session=${session}&show=streams`);
-  await live.getByRole("row").filter({ hasText: "stream.lost" }).filter({ hasText: "abandoned" }).waitFor(SOON);
+  const live = await open(server.url, `/trace?view=all&filter=client:${session}+group:streams`);
+  await live.getByRole("row").filter({ hasText: "stream lost" }).filter({ hasText: "abandoned" }).waitFor(SOON);
 });
 
 test("the pages beside standard streams show the client that speaks there", async () => {
@@ -112,8 +112,8 @@ test("the pages beside standard streams show the client that speaks there", asyn
   expect(await says("Reader")).toMatch(/^i\d+$/);
   await client.until((message) => message["method"] === "notifications/stream/end");
   await expect.poll(() => says("Status"), SOON).toBe("completed");
-  const live = await open(url, "/live?view=all");
-  await live.getByRole("row").filter({ hasText: "connection.opened" }).filter({ hasText: "stdio" }).waitFor(SOON);
+  const live = await open(url, "/trace?view=all&filter=kind:connection");
+  await live.getByRole("row").filter({ hasText: "connection opened" }).filter({ hasText: "stdio" }).waitFor(SOON);
   // what shows an end is what `restart.test.ts` looks at
   for (const shown of [sessions, page, live]) await shown.context().close();
   expect(await close()).toBe(0);

@@ -60,12 +60,12 @@ test("below a path the pages, their feed, the API, links and reloads work", asyn
   expect(new URL(page.url()).pathname).toBe(`${PREFIX}/dashboard/clients`);
   await page.getByRole("link", { name: "Calls" }).click();
   await page.getByRole("row").filter({ hasText: "simple_tool" }).first().click(SOON);
-  await page.getByRole("heading", { name: /^Call .*c1$/u }).waitFor(SOON);
+  await page.getByRole("heading", { name: "simple_tool, completed" }).waitFor(SOON);
   expect(new URL(page.url()).pathname.startsWith(`${PREFIX}/dashboard/calls/`)).toBe(true);
   // the same view from the server, two parts below the dashboard, with assets and data of its own
   await page.reload();
-  await page.getByRole("heading", { name: /^Call .*c1$/u }).waitFor(SOON);
-  await page.goto(`${url}/dashboard/live`);
+  await page.getByRole("heading", { name: "simple_tool, completed" }).waitFor(SOON);
+  await page.goto(`${url}/dashboard/trace`);
   const download = page.getByRole("link", { name: "as the API gives it" });
   await page.getByRole("row").filter({ hasText: "tools/call" }).first().click();
   expect(await download.getAttribute("href")).toMatch(new RegExp(`^${PREFIX}/api/events/[0-9]+$`, "u"));

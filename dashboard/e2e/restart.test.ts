@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 test.each(["SIGTERM", "SIGKILL"] as const)("the page comes back by itself after a restart by %s", async (signal) => {
-  const { page, complaints } = await openPage(browser, `${server.url}/dashboard/live`);
+  const { page, complaints } = await openPage(browser, `${server.url}/dashboard/trace`);
   const status = page.getByRole("status", { name: "Connection" });
   await all(modernCall(server.url, `before-${signal}`, "simple_tool", { delayMs: 1 }, { id: 1 }));
   await page.getByRole("row").filter({ hasText: `before-${signal}` }).first().waitFor();

@@ -34,12 +34,6 @@ const row = (...texts: readonly string[]) => (page: Page) =>
   texts.reduce((rows, hasText) => rows.filter({ hasText }), page.getByRole("row")).first().waitFor();
 const text = (shown: string | RegExp) => (page: Page) => page.getByText(shown).filter({ visible: true }).first().waitFor();
 
-/** The whole of the story, and no more. */
-async function fitted(page: Page): Promise<void> {
-  await page.getByRole("button", { name: "Fit all" }).click();
-  await text("cancelled by notification")(page);
-}
-
 /** What the page of a run shows, opened from its file; the run is real, and takes most of the time here. */
 async function gatewayPicture(url: string, home: string): Promise<Picture> {
   const gateway = await startLateProxy(url, 200);
@@ -62,10 +56,9 @@ try {
   const { cancelled, session } = story;
   const pictures: readonly Picture[] = [
     { name: "clients", path: "/clients", ready: text(/^Breaks/) },
-    { name: "live", path: "/live", ready: row("tools/call") },
-    { name: "call", path: `/calls/${cancelled}`, ready: text("call.settled") },
-    { name: "ladder", path: `/ladder?client=${session}`, ready: (page) => page.getByRole("option", { name: /work stopped/ }).last().waitFor() },
-    { name: "timeline", path: "/timeline?show=call", ready: fitted },
+    { name: "trace", path: "/trace", ready: row("tools/call") },
+    { name: "call", path: `/calls/${cancelled}`, ready: text("call settled") },
+    { name: "ladder", path: `/trace?view=ladder&filter=client:${session}`, ready: (page) => page.getByRole("option", { name: /work stopped/ }).last().waitFor() },
     { name: "report", path: "/clients/s2", ready: text("Expected") },
   ];
   for (const picture of pictures) await take(browser, server.url, picture);

@@ -16,7 +16,7 @@ async function shows(what: string, since: number, shown: Promise<unknown>): Prom
 
 test("progress is shown while it comes", async () => {
   const calls = await probe.open("/calls");
-  const live = await probe.open("/live?view=all&method=notifications/progress");
+  const live = await probe.open("/trace?view=all&filter=method:notifications/progress");
   const client = await new LegacyClient(probe.server.url).open("e2e-progress");
   let steps = 0;
   for await (const message of client.request(1, "tools/call", { name: "progress", arguments: { steps: 4, step_ms: 700 }, _meta: { progressToken: 0 } })) {
@@ -29,7 +29,7 @@ test("progress is shown while it comes", async () => {
   expect(steps).toBe(4);
   await calls.getByRole("row").filter({ hasText: "progress" }).filter({ hasText: "completed" }).first().waitFor(SOON);
   // a request is drawn before its answer comes, and has to be drawn again
-  const requests = await probe.open("/live?view=all&method=tools/call");
+  const requests = await probe.open("/trace?view=all&filter=method:tools/call");
   await requests.getByRole("row").filter({ hasText: "after #" }).first().waitFor(SOON);
   const again = await client.ask(2, "tools/call", { name: "progress", arguments: { steps: 2, step_ms: 600 } });
   expect(again["result"]).toBeDefined();
@@ -83,7 +83,7 @@ test("a modern client that closes its stream is shown as disconnected", async ()
 });
 
 test("an elicitation is shown with its answer", async () => {
-  const page = await probe.open("/live?view=all&method=elicitation/create");
+  const page = await probe.open("/trace?view=all&filter=method:elicitation/create");
   const client = await new LegacyClient(probe.server.url).open("e2e-ask", { elicitation: { form: {} } });
   let asked = false;
   for await (const message of client.request(1, "tools/call", { name: "elicit_simple_form", arguments: {} })) {
@@ -127,7 +127,7 @@ test("clients with equal ids and tokens never mix", async () => {
 });
 
 test("ids with more digits than a double holds stay apart", async () => {
-  const page = await probe.open("/live?view=all&method=tools/call");
+  const page = await probe.open("/trace?view=all&filter=method:tools/call");
   const [one, two] = [9_007_199_254_740_993n, 9_007_199_254_740_992n];
   await all(modernCall(probe.server.url, "large-one", "simple_tool", { delayMs: 1 }, { id: one, token: one }));
   await all(modernCall(probe.server.url, "large-two", "simple_tool", { delayMs: 1 }, { id: two, token: two }));

@@ -33,7 +33,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-const EMPTY = ["Clients", "Live", "Calls"];
+const EMPTY = ["Clients", "Trace", "Calls"];
 const empty: [string, string[]][] = [];
 
 test("each view says how to connect a client until one has, and is accessible then", () => {
@@ -42,23 +42,21 @@ test("each view says how to connect a client until one has, and is accessible th
 
 /** Each view: its address, and a text that it has when it is complete. */
 const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, shows: string | RegExp])[] = [
-  ["Live", () => "/live", "tools/call"],
-  ["Live with all entries", () => "/live?view=all", "notifications/progress"],
-  ["Live with an entry", ({ event }) => `/live?at=${event}`, "Show the whole entry"],
-  ["Live of one client", ({ session }) => `/live?session=${session}`, "desk-agent"],
+  ["Trace", () => "/trace", "tools/call"],
+  ["Trace with all entries", () => "/trace?view=all", "notifications/progress"],
+  ["Trace with an entry", ({ event }) => `/trace?at=${event}`, "Show the whole entry"],
+  ["Trace of one client", ({ session }) => `/trace?filter=client:${session}`, "desk-agent"],
   ["Tasks", () => "/calls/tasks", "task_with_progress"],
-  ["Task", ({ task }) => `/calls/tasks/${task}`, "call.settled"],
+  ["Task", ({ task }) => `/calls/tasks/${task}`, "call settled"],
   ["Calls", () => "/calls", "disconnected"],
   ["Calls of one tool", () => "/calls?tool=progress", "Export these:"],
-  ["Call", ({ cancelled }) => `/calls/${cancelled}`, "call.settled"],
+  ["Call", ({ cancelled }) => `/calls/${cancelled}`, "call settled"],
   ["Clients", () => "/clients", /rules exercised$/],
   ["Client", ({ session }) => `/clients/${session}`, /^Exercised: \d+ of/],
   ["Tool hosts", () => "/server/hosts", "Tool hosts are off"],
-  ["Ladder of a client", ({ session }) => `/ladder?client=${session}`, /Ladder of s/],
-  ["Ladder of a call", ({ cancelled }) => `/ladder?call=${cancelled}&time=scale`, /nothing sent afterwards/],
+  ["Ladder of a client", ({ session }) => `/trace?view=ladder&filter=client:${session}`, /tools\/call request/],
+  ["Ladder of a call", ({ cancelled }) => `/trace?call=${cancelled}&time=scale`, /nothing sent afterwards/],
   ["Gateway", () => "/gateway", "Does your gateway change the protocol?"],
-  ["Timeline", () => "/timeline", "Marks above a bar"],
-  ["Timeline as a table", () => "/timeline?as=table", "Took"],
   ["Server", () => "/server", "Toolsets"],
   ["Streams", () => "/server/streams?streams=all", "client disconnected"],
   ["Limits", () => "/server/limits", "max_sessions"],
@@ -116,7 +114,7 @@ async function focusedByTab(page: Page): Promise<Set<string>> {
 test.each([
   ["Calls", "/calls", /\/calls\/[^/]+\.c\d+$/],
   ["Tasks", "/calls/tasks", /\/calls\/tasks\/[^/]+$/],
-  ["Live", "/live", /\/live\?at=/],
+  ["Trace", "/trace", /\/trace\?at=/],
 ])("a row of %s opens by arrow and Enter", async (_name, path, address) => {
   const { page } = await openPage(browser, `${server.url}/dashboard${path}`);
   const grid = page.locator("[role=grid], [role=treegrid]");

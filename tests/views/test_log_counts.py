@@ -19,9 +19,7 @@ from ..support.api import page
 from ..support.facts import emitted, received
 from ..support.probe import Probe, running
 
-CASES: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[2] / "dashboard" / "src" / "testing" / "groups.json").read_text()
-)
+CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "groups.json").read_text())
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}
 

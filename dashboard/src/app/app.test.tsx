@@ -20,12 +20,11 @@ async function opened(path: string) {
 
 test.each([
   ["", "Clients"],
-  ["/live", "Live"],
+  ["/trace", "Trace"],
   ["/calls", "Calls"],
   ["/calls/tasks", "Tasks · Calls"],
   ["/calls/tasks/some-task", "Task"],
   ["/clients/acme", "acme"],
-  ["/timeline", "Timeline"],
   ["/server", "Overview · Server"],
   ["/server/streams", "Streams · Server"],
   ["/server/hosts", "Tool hosts · Server"],
@@ -44,13 +43,16 @@ test.each([
   ["/hosts?state=closed", "/server/hosts?state=closed"],
   ["/help/progress", "/server/help/progress"],
   ["/help#progress", "/server/help#progress"],
+  ["/live?session=s1&at=7", "/trace?session=s1&at=7"],
+  ["/ladder?client=s1", "/trace?view=ladder&client=s1"],
+  ["/timeline", "/trace"],
 ])("the old address %s leads to %s", async (from, to) => {
   await opened(from);
   await expect.poll(() => location.pathname + location.search + location.hash).toBe(`/dashboard${to}`);
 });
 
 test("the connection is shown", async () => {
-  const fake = await opened("/live");
+  const fake = await opened("/trace");
   const pill = page.getByRole("status", { name: "Connection" });
   await expect.element(pill).toHaveTextContent("connecting");
   fake.source.hello("a");
@@ -59,7 +61,7 @@ test("the connection is shown", async () => {
 });
 
 test("the theme can be chosen and is remembered", async () => {
-  await opened("/live");
+  await opened("/trace");
   const button = page.getByRole("button", { name: /^Theme/ });
   await expect.element(button).toHaveAccessibleName("Theme: system");
   await button.click();
@@ -73,16 +75,16 @@ test("the theme can be chosen and is remembered", async () => {
 
 test("where the views have no room in a line, a button shows them until one is chosen or Escape is pressed", async () => {
   await page.viewport(390, 844);
-  await opened("/live");
+  await opened("/trace");
   const views = page.getByRole("navigation", { name: "Views" });
-  await expect.element(page.getByRole("button", { name: "Live" })).toBeVisible();
+  await expect.element(page.getByRole("button", { name: "Trace" })).toBeVisible();
   await expect.element(views).not.toBeInTheDocument();
-  await page.getByRole("button", { name: "Live" }).click();
+  await page.getByRole("button", { name: "Trace" }).click();
   // it covers a part of the view
   await expectAccessible(page.getByRole("banner").element());
   await userEvent.keyboard("{Escape}");
   await expect.element(views).not.toBeInTheDocument();
-  await page.getByRole("button", { name: "Live" }).click();
+  await page.getByRole("button", { name: "Trace" }).click();
   await views.getByRole("link", { name: "Calls" }).click();
   await expect.element(page.getByRole("button", { name: "Calls" })).toBeVisible();
   await expect.element(views).not.toBeInTheDocument();
@@ -90,7 +92,7 @@ test("where the views have no room in a line, a button shows them until one is c
 });
 
 test("? shows the keys and Escape hides them", async () => {
-  await opened("/live");
+  await opened("/trace");
   await userEvent.keyboard("?");
   await expect.element(page.getByRole("dialog", { name: "Keys" })).toBeVisible();
   await expectAccessible();
@@ -99,7 +101,7 @@ test("? shows the keys and Escape hides them", async () => {
 });
 
 test("the shell is accessible in light and dark", async () => {
-  await opened("/live");
+  await opened("/trace");
   await expect.element(page.getByRole("heading", { level: 1 })).toBeVisible();
   await inBothThemes(() => expectAccessible());
 });

@@ -18,7 +18,7 @@ async function opened(takes: boolean, answer: () => unknown = () => ({ number: 7
   const asked = answerApi((path) => (path === "/api/server" ? { takes_files: takes } : path === "/opened" ? answer() : undefined));
   const gone: string[] = [];
   const go = (address: string) => void gone.push(address);
-  await openView(() => <FileMessage {...useFileOpener(go)} />, "/live", "/live");
+  await openView(() => <FileMessage {...useFileOpener(go)} />, "/trace", "/trace");
   return { asked, gone };
 }
 
@@ -27,7 +27,7 @@ afterEach(() => vi.restoreAllMocks());
 test("a dropped file is sent to the server, and the page goes where that shows it", async () => {
   const { asked, gone } = await opened(true);
   expect(drop("a 1.mcpprobe").defaultPrevented).toBe(true);
-  await vi.waitFor(() => expect(gone).toEqual(["/opened/7/dashboard/live"]));
+  await vi.waitFor(() => expect(gone).toEqual(["/opened/7/dashboard/trace"]));
   expect(asked).toEqual(["/api/server", "/opened?name=a+1.mcpprobe"]);
 });
 

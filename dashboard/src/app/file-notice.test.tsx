@@ -7,7 +7,7 @@ const FILE = { name: "a.mcpprobe", saved_at: 1_795_258_465, program: "1", client
 
 async function opened(file: object | null) {
   answerApi((path) => (path === "/api/server" ? { mcp: null, file } : undefined));
-  await openView(FileNotice, "/live", "/live");
+  await openView(FileNotice, "/trace", "/trace");
 }
 
 afterEach(() => vi.restoreAllMocks());
@@ -27,16 +27,16 @@ test("a file that is incomplete says so", async () => {
 test("beside a live log one click leads back to it, as it was left", async () => {
   sessionStorage.setItem("mcp-probe-live", "/dashboard/calls?filter=tool%3Aprogress");
   answerApi((path) => (path === "/api/server" ? { mcp: null, file: FILE } : undefined));
-  await openView(() => <FileNotice besideLive />, "/live", "/live");
+  await openView(() => <FileNotice besideLive />, "/trace", "/trace");
   await expect.element(page.getByRole("link", { name: "Back to live" })).toHaveAttribute("href", "/dashboard/calls?filter=tool%3Aprogress");
   sessionStorage.clear();
 });
 
 test("a file that the server has closed says so, and leads back too", async () => {
   answerApi(() => undefined);
-  await openView(() => <FileNotice besideLive />, "/live", "/live");
+  await openView(() => <FileNotice besideLive />, "/trace", "/trace");
   await expect.element(page.getByRole("alert")).toMatchTextContent("there is no such thing.");
-  await expect.element(page.getByRole("link", { name: "Back to live" })).toHaveAttribute("href", "/dashboard/live");
+  await expect.element(page.getByRole("link", { name: "Back to live" })).toHaveAttribute("href", "/dashboard/trace");
 });
 
 test("a server that shows its own log has no such line", async () => {

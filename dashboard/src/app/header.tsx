@@ -18,9 +18,8 @@ interface View {
 
 const VIEWS: readonly View[] = [
   { href: "/clients", name: "Clients" },
-  { href: "/live", name: "Live", also: ["/export"] },
+  { href: "/trace", name: "Trace", also: ["/export"] },
   { href: "/calls", name: "Calls" },
-  { href: "/trace", name: "Trace", also: ["/ladder", "/timeline"] },
   { href: "/gateway", name: "Gateway" },
   { href: "/server", name: "Server" },
 ];

@@ -6,11 +6,9 @@ import { Page } from "~/ui/page";
 import { Skeleton } from "~/ui/skeleton";
 
 const Clients = lazy(() => import("~/views/clients/clients-view"));
-const Live = lazy(() => import("~/views/trace/live-view"));
 const Calls = lazy(() => import("~/views/calls/calls-view"));
 const Tasks = lazy(() => import("~/views/calls/tasks-view"));
-const Timeline = lazy(() => import("~/views/timeline/view"));
-const LadderView = lazy(() => import("~/views/trace/ladder-view"));
+const Trace = lazy(() => import("~/views/trace/trace-view"));
 const Gateway = lazy(() => import("~/views/gateway/gateway-view"));
 const Server = lazy(() => import("~/views/server/server-view"));
 const Streams = lazy(() => import("~/views/server/streams-view"));
@@ -27,7 +25,9 @@ const MOVED: readonly (readonly [from: string, to: string])[] = [
   ["/tasks/:id?", "/calls/tasks"],
   ["/hosts/:id?", "/server/hosts"],
   ["/help/:id?", "/server/help"],
-  ["/trace", "/ladder"],
+  ["/live", "/trace"],
+  ["/ladder", "/trace?view=ladder"],
+  ["/timeline", "/trace"],
 ];
 
 /** Which view an address shows. Views read what is selected with `useParams` and their filters with `useUrlState`. */
@@ -43,11 +43,9 @@ export function Routes() {
             </Route>
           ))}
           <Route path="/clients/:id?" component={Clients} />
-          <Route path="/live" component={Live} />
           <Route path="/calls/tasks/:id?" component={Tasks} />
           <Route path="/calls/:id?" component={Calls} />
-          <Route path="/ladder" component={LadderView} />
-          <Route path="/timeline" component={Timeline} />
+          <Route path="/trace" component={Trace} />
           <Route path="/gateway" component={Gateway} />
           <Route path="/server" component={Server} />
           <Route path="/server/streams" component={Streams} />
@@ -71,8 +69,9 @@ export function Routes() {
 /** Leads on, with the id, the query and the anchor of the address. */
 function Moved({ to }: { to: string }) {
   const { id } = useParams<{ id?: string }>();
-  const query = useSearch();
-  return <Redirect to={`${to}${id === undefined ? "" : `/${id}`}${query === "" ? "" : `?${query}`}${location.hash}`} replace />;
+  const [path = "", more = ""] = to.split("?");
+  const query = [more, useSearch()].filter((part) => part !== "").join("&");
+  return <Redirect to={`${path}${id === undefined ? "" : `/${id}`}${query === "" ? "" : `?${query}`}${location.hash}`} replace />;
 }
 
 /** A view whose script is on its way. */

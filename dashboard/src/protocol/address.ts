@@ -14,3 +14,15 @@ export const LIVE_ROOT = ROOT.replace(/\/opened\/[0-9]+$/, "");
 
 /** Whether these pages show a file beside a server whose live log is one click away. */
 export const BESIDE_LIVE = LIVE_ROOT !== ROOT;
+
+export interface TracePlace {
+  /** The filter line. */
+  filter?: string;
+  /** The entry that is shown: its number, or `RUN-NUMBER`. */
+  at?: string | number;
+  /** `all` for a line for each entry. */
+  view?: "ladder" | "all";
+}
+
+/** The address of the page Trace with something to see. */
+export const traceHref = (place: TracePlace): string => `/trace?${new URLSearchParams(Object.entries(place).map(([name, value]) => [name, String(value)]))}`;

@@ -47,3 +47,11 @@ test("where the browser rounds, it says so", () => {
   expect(scalarText(2 ** 53)).toBe("≈9007199254740992");
   expect(brief({ id })).toBe('{"id":≈9007199254740992}');
 });
+
+test("ids keep their types, and a large value is not written out", () => {
+  expect([0, "0", "", -1].map((id) => scalarText(id))).toEqual(["0", '"0"', '""', "-1"]);
+  const deep = { list: Array.from({ length: 100_000 }, (_, index) => ({ index, text: "x".repeat(100) })), text: "y".repeat(1e6) };
+  expect(brief(deep, 100).length).toBe(101);
+  expect(brief({ a: [1, "b", null, true], c: {} })).toBe('{"a":[1,"b",null,true],"c":{}}');
+  expect([at({ a: [{ b: 1 }] }, "a", 0, "b"), at({}, "toString"), at(null, "a")]).toEqual([1, undefined, undefined]);
+});

@@ -9,7 +9,7 @@ export async function openFile(file: File): Promise<string> {
   const response = await fetch(`${LIVE_ROOT}/opened?${name}`, { method: "POST", body: file });
   if (!response.ok) throw new ApiError(response.status, await problem(response));
   const { number } = (await response.json()) as { number: number };
-  return `${LIVE_ROOT}/opened/${number}/dashboard/live`;
+  return `${LIVE_ROOT}/opened/${number}/dashboard/trace`;
 }
 
 /** Leaves the live view for the pages of a file, and keeps its address for the way back. */
@@ -22,5 +22,5 @@ export function leaveFor(address: string): void {
 export function liveAddress(): string {
   const live = `${LIVE_ROOT}/dashboard/`;
   const left = sessionStorage.getItem(CAME_FROM);
-  return left?.startsWith(live) ? left : `${live}live`;
+  return left?.startsWith(live) ? left : `${live}trace`;
 }

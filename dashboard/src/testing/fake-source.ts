@@ -22,11 +22,12 @@ export class FakeSource extends EventTarget {
   }
 
   hello(run: string, more: object = {}): void {
-    this.say("hello", { run, version: "0", started_at: 0, first: 1, last: 1, resumed: false, ...more });
+    this.say("hello", { run, version: "0", started_at: 0, first: 1, last: 1, resumed: false, ...more }, (more as { id?: string }).id ?? "");
   }
 
   entry(run: string, seq: number, more: object = {}): void {
-    this.say("message", { seq, at: seq, mono: (more as { at?: number }).at ?? seq, kind: "server.state", ...NO_CONTEXT, ...more }, `${run}-${seq}`);
+    const view = { exchange: -seq, on_wire: false, group: "server", problem: null, direction: null, method: null, delivered: null, delivers: [], passes: null };
+    this.say("message", { seq, at: seq, mono: (more as { at?: number }).at ?? seq, kind: "server.state", ...NO_CONTEXT, view, ...more }, `${run}-${seq}`);
   }
 
   /** The connection is lost and the browser tries again, or (`refused`) gives up. */

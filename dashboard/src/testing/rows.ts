@@ -1,5 +1,7 @@
 import type { CallRow, CountsRow, Entry, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow } from "~/protocol/schema";
+import type { Viewed } from "~/trace/entry";
 import { NO_CONTEXT } from "./fake-source";
+import { withViews } from "./views";
 
 /** A call that has ended well, with whatever a test wants to be different. */
 export function callRow(more: Partial<CallRow> = {}): CallRow {
@@ -171,12 +173,14 @@ export function countsRow(more: Partial<CountsRow> = {}): CountsRow {
 }
 
 /** An entry of the log, `ms` after the others' beginning; what of its kind a test does not need is left out. */
-export function entry(seq: number, ms: number, kind: Entry["kind"], more: object = {}): Entry {
-  return { seq, at: 1_795_258_465 + ms / 1000, mono: 100 + ms / 1000, kind, ...NO_CONTEXT, session: "s1", ...more } as Entry;
+export function entry(seq: number, ms: number, kind: Entry["kind"], more: object = {}): Viewed {
+  const [viewed] = withViews([{ seq, at: 1_795_258_465 + ms / 1000, mono: 100 + ms / 1000, kind, ...NO_CONTEXT, session: "s1", ...more } as Entry]);
+  if (viewed === undefined) throw new Error("one entry is one");
+  return viewed;
 }
 
 /** The notification that tells progress, as it is made for a stream. */
-export function progressEntry(seq: number, ms: number, progress: number, total: number | null = 10, more: object = {}): Entry {
+export function progressEntry(seq: number, ms: number, progress: number, total: number | null = 10, more: object = {}): Viewed {
   const message = { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 0, progress, ...(total !== null && { total }) } };
   return entry(seq, ms, "message.emitted", { rpc: "notification", method: "notifications/progress", id: null, message, ...more });
 }

@@ -1,11 +1,14 @@
-import type { Entry } from "~/protocol/schema";
-import { NO_CONTEXT } from "./fake-source";
+import type { Entry, ExchangeRow } from "~/protocol/schema";
+import { type FakeFeed, NO_CONTEXT } from "./fake-source";
+import { rowsOf, withViews } from "./views";
 
 type Loose = { kind: Entry["kind"] } & Record<string, unknown>;
 
 /** Entries for tests, in the shape in which a server gives them. */
 export class Story {
   readonly entries: Entry[] = [];
+  /** What rows of exchanges have that is not in their entries, by their numbers. */
+  readonly rows: Record<number, Partial<ExchangeRow>> = {};
   #seq = 0;
   #exchange = 0;
 
@@ -15,6 +18,16 @@ export class Story {
     const place = { seq: this.#seq, at: 1_790_000_000 + this.#seq / 1000, mono: 100 + this.#seq / 1000, ...NO_CONTEXT };
     this.entries.push({ ...place, ...members } as unknown as Entry);
     return this.#seq;
+  }
+
+  /** Has the feed bring what it has not brought yet, as the server does: rows first. `run` is the present one. */
+  play({ feed, source, frame }: Pick<FakeFeed, "feed" | "source"> & { frame: () => unknown }, run = "a"): void {
+    const viewed = withViews(this.entries);
+    const known = feed.snapshot().trace.runs.find((each) => each.run === run)?.entries.at(-1)?.entry.seq ?? 0;
+    source.say("rows", { table: "exchanges", rows: rowsOf(viewed, this.rows) });
+    // as it was when it was sent, that a message was received is told by the delivery
+    for (const entry of viewed) if (entry.seq > known) source.entry(run, entry.seq, { ...entry, view: { ...entry.view, delivered: null } });
+    frame();
   }
 
   request(session: string | null, id: string | number, method: string, params?: unknown): { seq: number; exchange: number } {

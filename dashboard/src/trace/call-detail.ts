@@ -1,10 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { get } from "~/protocol/client";
-import type { CallDetail } from "~/protocol/schema";
+import type { CallDetail, ExchangeRow } from "~/protocol/schema";
 import { useRefresh } from "~/protocol/use-refresh";
+import type { Viewed } from "./entry";
 
 // an answer holds all entries of the call, so it is not asked for with each of them
 const PACE = 300;
+
+/** A call with its evidence, as far as the log has it; `exchanges` are made of these entries alone. */
+export type CallWithEvidence = Omit<CallDetail, "evidence"> & { evidence: { complete: boolean; events: readonly Viewed[]; exchanges: readonly ExchangeRow[] } };
 
 /**
  * One call with its evidence; null for none.
@@ -15,7 +19,7 @@ export function useCallDetail(id: string | null, version: unknown) {
   useRefresh(["call"], version, PACE);
   return useQuery({
     queryKey: ["call", id],
-    queryFn: ({ signal }) => get<CallDetail>(`/calls/${encodeURIComponent(id ?? "")}`, {}, signal),
+    queryFn: ({ signal }) => get<CallWithEvidence>(`/calls/${encodeURIComponent(id ?? "")}`, { view: 1 }, signal),
     enabled: id !== null,
   });
 }

@@ -1,7 +1,8 @@
 import { DASHBOARD } from "~/protocol/address";
 import { parseJson } from "~/protocol/json";
-import type { Entry, FeedGap, FeedHello, FeedRows } from "~/protocol/schema";
-import { type Item, type Rows, type Table, TABLES } from "./entry";
+import type { FeedGap, FeedHello, FeedRows } from "~/protocol/schema";
+import { type Rows, type Table, TABLES, type Viewed } from "./entry";
+import { Trace, type TraceView } from "./trace";
 
 type Tables = { readonly [Name in Table]: readonly Rows[Name][] };
 
@@ -9,14 +10,10 @@ type Tables = { readonly [Name in Table]: readonly Rows[Name][] };
 export interface Snapshot {
   /** `connecting` for the first time, `live`, `stale`: lost and trying again, `closed`: refused, tried again later. */
   status: "connecting" | "live" | "stale" | "closed";
-  /** The newest entries and gaps, oldest first. */
-  items: readonly Item[];
-  /** How many there were in all, those pushed out of `items` and those cleared from it too. */
-  total: number;
+  /** Entries and exchanges of the log. */
+  trace: TraceView;
   /** The newest life of the server that is known. */
   hello: FeedHello | null;
-  /** Set while the server sends the entries of one session only: which, and behind what number those of others are missing. */
-  narrowed: { session: string; after: number } | null;
   tables: Tables;
 }
 
@@ -39,8 +36,6 @@ const BROWSER: Surroundings = {
   },
 };
 
-// enough to look back some minutes in a busy session; lists of this length still filter within a frame or two
-const CAPACITY = 10_000;
 // more rows than the server keeps of any table by default
 const ROWS = 2_000;
 const TAIL = 500;
@@ -48,19 +43,16 @@ const TAIL = 500;
 const FIRST_RETRY = 1_000;
 const LAST_RETRY = 15_000;
 
-/** A place in the log, and how many items there had been when it was reached. */
-interface Place {
-  id: string;
-  seq: number;
-  total: number;
-}
-
-const NOWHERE: Place = { id: "", seq: 0, total: 0 };
-
 type Maps = { readonly [Name in Table]: Map<string, Rows[Name]> };
 
 function forEachTable<All extends { readonly [Name in Table]: unknown }>(make: <Name extends Table>(table: Name) => All[Name]): All {
   return Object.fromEntries(TABLES.map((table) => [table, make(table)])) as All;
+}
+
+/** The number in an event id `RUN-SEQ`; null for none. */
+function numberIn(id: string): number | null {
+  const found = /-(\d+)$/.exec(id);
+  return found === null ? null : Number(found[1]);
 }
 
 /**
@@ -69,24 +61,22 @@ function forEachTable<All extends { readonly [Name in Table]: unknown }>(make: <
  * Nothing is opened before `start`, whose result closes it again; what was collected stays.
  */
 export class Feed {
+  /** Entries and exchanges of the log; whoever adds to them calls `changed`. */
+  readonly trace = new Trace();
   readonly #around: Surroundings;
-  readonly #ring = new Ring(CAPACITY);
   readonly #listeners = new Set<() => void>();
   readonly #rows = forEachTable<Maps>(() => new Map());
   // tables whose next rows begin anew, and those that changed since the last snapshot
   readonly #stale = new Set<Table>();
-  readonly #changed = new Set<Table>();
-  #snapshot: Snapshot = { status: "connecting", items: [], total: 0, hello: null, narrowed: null, tables: forEachTable<Tables>(() => []) };
+  readonly #renewed = new Set<Table>();
+  #snapshot: Snapshot = { status: "connecting", trace: this.trace.view(), hello: null, tables: forEachTable<Tables>(() => []) };
   #status: Snapshot["status"] = "connecting";
   #hello: FeedHello | null = null;
   // the id to resume behind, and the number in it: entries up to it are known
   #resume = "";
   #last = 0;
-  // the client whose entries alone are sent, and the place up to which those of all others are known too
-  #session: string | null = null;
-  #whole: Place = NOWHERE;
+  #line = "";
   #framed = false;
-  #cleared = false;
   #source: EventSource | null = null;
   #retry = FIRST_RETRY;
   #cancelRetry: (() => void) | null = null;
@@ -108,42 +98,33 @@ export class Feed {
     return () => this.#close();
   };
 
-  /** Forgets the items shown so far; the rows of the tables stay. */
-  readonly clear = (): void => {
-    this.#ring.clear();
-    this.#cleared = true;
-    // or what was cleared would come again with the next change of the session
-    this.#whole = this.#here();
-    this.#publishSoon();
-  };
-
   /**
-   * Has the server send the entries of one session or client of its current run only, or (null) all of them.
-   *
-   * A change begins behind the last entry up to which nothing was left out, so that what was left out comes now.
+   * Has the server say of the entries behind `since` and of their exchanges whether they pass a filter line, which it must
+   * understand. An empty line asks nothing.
    */
-  readonly only = (session: string | null): void => {
-    if (session === this.#session) return;
-    if (this.#session === null) this.#whole = this.#here();
-    else this.#goBack();
-    this.#session = session;
-    this.#publishSoon();
+  readonly filter = (line: string, since: number | null = null): void => {
+    if (line === this.#line) return;
+    this.#line = line;
+    this.trace.filter(line);
+    this.changed();
+    if (since !== null && since < this.#last) {
+      this.#last = since;
+      this.#resume = `${this.#hello?.run}-${since}`;
+    }
     if (this.#source === null) return;
     this.#close();
     this.#open();
   };
 
-  #here(): Place {
-    return { id: this.#resume, seq: this.#last, total: this.#ring.total };
-  }
-
-  #goBack(): void {
-    this.#ring.forgetSince(this.#whole.total);
-    this.#whole = { ...this.#whole, total: this.#ring.total };
-    this.#resume = this.#whole.id;
-    this.#last = this.#whole.seq;
-    this.#cleared = true;
-  }
+  /** The next frame has a new snapshot. */
+  readonly changed = (): void => {
+    if (this.#framed) return;
+    this.#framed = true;
+    this.#around.nextFrame(() => {
+      this.#framed = false;
+      this.#publish();
+    });
+  };
 
   #close(): void {
     this.#cancelRetry?.();
@@ -153,68 +134,66 @@ export class Feed {
   }
 
   #open(): void {
-    const query = new URLSearchParams({ tables: TABLES.join(","), tail: String(TAIL) });
+    const query = new URLSearchParams({ tables: TABLES.join(","), tail: String(TAIL), view: "1" });
     if (this.#resume !== "") query.set("since", this.#resume);
-    if (this.#session !== null) query.set("session", this.#session);
+    if (this.#line !== "") query.set("passes", this.#line);
     const source = this.#around.open(`${DASHBOARD}/events?${query}`);
     this.#source = source;
-    source.addEventListener("hello", (event) => this.#onHello(parseJson(event.data) as FeedHello));
-    source.addEventListener("message", (event) => this.#onEntry(parseJson(event.data) as Entry, event.lastEventId));
+    source.addEventListener("hello", (event) => this.#onHello(parseJson(event.data) as FeedHello, event.lastEventId));
+    source.addEventListener("message", (event) => this.#onEntry(parseJson(event.data) as Viewed, event.lastEventId));
     source.addEventListener("gap", (event) => this.#onGap(parseJson(event.data) as FeedGap, event.lastEventId));
     source.addEventListener("rows", (event) => this.#onRows(parseJson(event.data) as FeedRows));
     source.addEventListener("error", () => this.#onError(source));
   }
 
-  #onHello(hello: FeedHello): void {
+  #onHello(hello: FeedHello, id: string): void {
     const known = this.#hello?.run;
     if (known !== undefined && known !== hello.run) {
       this.#last = 0;
-      this.#whole = { ...NOWHERE, total: this.#ring.total };
       for (const table of TABLES) this.#forget(table);
     }
     this.#hello = hello;
     this.#retry = FIRST_RETRY;
     for (const table of TABLES) this.#stale.add(table);
+    this.trace.begin(hello.run, hello.resumed ? null : numberIn(id));
     this.#setStatus("live");
   }
 
-  #onEntry(entry: Entry, id: string): void {
+  #onEntry(entry: Viewed, id: string): void {
     this.#resume = id;
     if (entry.seq <= this.#last) return;
     this.#last = entry.seq;
-    const run = this.#hello?.run ?? "";
-    this.#ring.push({ type: "entry", key: `${run}-${entry.seq}`, run, entry });
-    this.#publishSoon();
+    this.trace.follow(entry);
+    this.changed();
   }
 
   #onGap(gap: FeedGap, id: string): void {
     this.#resume = id;
     this.#last = Math.max(this.#last, gap.last ?? 0);
-    const run = this.#hello?.run ?? "";
-    this.#ring.push({ type: "gap", key: `${run}-gap-${this.#ring.total}`, run, gap });
-    this.#publishSoon();
+    this.trace.gap(gap);
+    this.changed();
   }
 
   #onRows({ table, rows }: FeedRows): void {
-    // they come with `view=1` only, which this page does not ask for
-    if (table === "exchanges") return;
+    this.changed();
+    if (table === "exchanges") return this.trace.rows(rows);
     // one of the tables, though not which: the map and the rows are of the same
     const known = this.#rows[table] as Map<string, Rows[Table]> | undefined;
     // a table of a server newer than this page
-    if (known === undefined) return;
+    if (known === undefined) return undefined;
     if (this.#stale.delete(table)) this.#forget(table);
     for (const row of rows) known.set(row.id, row);
     for (const id of known.keys()) {
       if (known.size <= ROWS) break;
       known.delete(id);
     }
-    this.#changed.add(table);
-    this.#publishSoon();
+    this.#renewed.add(table);
+    return undefined;
   }
 
   #forget(table: Table): void {
     this.#rows[table].clear();
-    this.#changed.add(table);
+    this.#renewed.add(table);
   }
 
   #onError(source: EventSource): void {
@@ -230,70 +209,19 @@ export class Feed {
 
   #setStatus(status: Snapshot["status"]): void {
     this.#status = status;
-    this.#publishSoon();
-  }
-
-  #publishSoon(): void {
-    if (this.#framed) return;
-    this.#framed = true;
-    this.#around.nextFrame(() => {
-      this.#framed = false;
-      this.#publish();
-    });
+    this.changed();
   }
 
   #publish(): void {
     const before = this.#snapshot;
-    const total = this.#ring.total;
-    const rows = <Name extends Table>(table: Name) => (this.#changed.has(table) ? ([...this.#rows[table].values()] as Tables[Name]) : before.tables[table]);
-    const narrowed = this.#session === null ? null : { session: this.#session, after: this.#whole.seq };
+    const rows = <Name extends Table>(table: Name) => (this.#renewed.has(table) ? ([...this.#rows[table].values()] as Tables[Name]) : before.tables[table]);
     this.#snapshot = {
       status: this.#status,
-      items: total === before.total && !this.#cleared ? before.items : this.#ring.snapshot(),
-      total,
+      trace: this.trace.view(),
       hello: this.#hello,
-      narrowed: narrowed?.session === before.narrowed?.session && narrowed?.after === before.narrowed?.after ? before.narrowed : narrowed,
-      tables: this.#changed.size === 0 ? before.tables : forEachTable<Tables>(rows),
+      tables: this.#renewed.size === 0 ? before.tables : forEachTable<Tables>(rows),
     };
-    this.#changed.clear();
-    this.#cleared = false;
+    this.#renewed.clear();
     for (const listener of this.#listeners) listener();
-  }
-}
-
-/** The newest items, up to a number; counts all there ever were. */
-class Ring {
-  readonly #capacity: number;
-  #items: Item[] = [];
-  #total = 0;
-
-  constructor(capacity: number) {
-    this.#capacity = capacity;
-  }
-
-  push(item: Item): void {
-    this.#items.push(item);
-    this.#total += 1;
-    // thrown away by halves, as moving all of them for each one would be most of the work
-    if (this.#items.length >= 2 * this.#capacity) this.#items = this.#items.slice(-this.#capacity);
-  }
-
-  clear(): void {
-    this.#items = [];
-  }
-
-  /** Forgets what came after the first `total`, as far as it is still here; it counts on from where it is. */
-  forgetSince(total: number): void {
-    const count = Math.min(this.#items.length, this.#total - total);
-    this.#items.length -= count;
-  }
-
-  get total(): number {
-    return this.#total;
-  }
-
-  /** A copy, oldest first. */
-  snapshot(): readonly Item[] {
-    return this.#items.slice(-this.#capacity);
   }
 }

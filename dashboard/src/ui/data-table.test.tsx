@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { render } from "vitest-browser-react";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { type Column, DataTable } from "./data-table";
+import { DataTable } from "./data-table";
+import type { Column } from "./grid-columns";
 
 interface Thing {
   id: string;

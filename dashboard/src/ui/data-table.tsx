@@ -1,17 +1,10 @@
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type KeyboardEvent, type ReactNode, memo, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, type RefObject, memo, useLayoutEffect, useMemo, useRef, useState } from "react";
 import styles from "./data-table.module.css";
+import { type Column, type Sort, sorted, useColumns, useTracks } from "./grid-columns";
+import { GridHead } from "./grid-head";
 import { usePrinting } from "./use-printing";
-
-export interface Column<Row> {
-  key: string;
-  head: string;
-  /** One line; what does not fit is cut. */
-  cell: (row: Row) => ReactNode;
-  /** A CSS grid track: `6rem`, `minmax(8rem, 1fr)`. */
-  width: string;
-  align?: "end";
-}
+import { useWidth } from "./use-width";
 
 interface DataTableProps<Row> {
   label: string;
@@ -31,6 +24,13 @@ interface DataTableProps<Row> {
   empty?: ReactNode;
   /** For rows that unfold: the table is a tree. */
   tree?: Tree<Row>;
+  /** Under which name the sizes of the columns, and the sorting, are kept in this browser. */
+  remember?: string;
+  /** For rows that their owner sorts: by what, and how to change that. */
+  sort?: Sort | null;
+  onSort?: (sort: Sort | null) => void;
+  /** The rows in view, by their places. */
+  onView?: (first: number, last: number) => void;
 }
 
 /** How the rows of a tree stand: those below a row follow it in `rows` as long as it is open. */
@@ -67,8 +67,36 @@ function useAnchoredBox(keyAt: (index: number) => string | undefined, rowHeight:
   return box;
 }
 
+interface Drawn {
+  box: RefObject<HTMLElement | null>;
+  count: number;
+  rowHeight: number;
+  /** The row in the tab order. */
+  current: number;
+  /** On paper nobody scrolls. */
+  all: boolean;
+}
+
+/** Which rows exist: those in view, and always the one in the tab order, or the keyboard would lose its place by scrolling. */
+function useDrawnRows({ box, count, rowHeight, current, all }: Drawn) {
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 4,
+    rangeExtractor: (range) => {
+      if (all) return Array.from({ length: Math.min(count, PRINTED) }, (_, index) => index);
+      const drawn = new Set([current, ...defaultRangeExtractor(range)]);
+      return [...drawn].filter((index) => index < count).toSorted((a, b) => a - b);
+    },
+  });
+  // it keeps the places of the rows until it is told that they have another height
+  useLayoutEffect(() => virtual.measure(), [virtual, rowHeight]);
+  return virtual;
+}
+
 /** Which row an arrow key and its like lead to; undefined for other keys. */
-function target(key: string, from: number, count: number, page: number): number | undefined {
+export function target(key: string, from: number, count: number, page: number): number | undefined {
   const steps = new Map(Object.entries({ ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -count, End: count }));
   const step = steps.get(key);
   return step === undefined ? undefined : Math.max(0, Math.min(count - 1, from + step));
@@ -81,17 +109,22 @@ function togglesWith(key: string, open: boolean | undefined): boolean {
 
 // some fifty pages; more nobody means to print
 const PRINTED = 2_000;
+const REM = 16;
 
 /**
  * A table of any number of rows, of which only those in view exist, and on paper the first of all. It fills its parent, which must be a flex column.
  *
- * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects; in a tree, left and right fold and unfold.
+ * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects; in a tree, left and right fold and unfold. Heads sort where
+ * their column can be sorted by; with Alt and an arrow, or by their edge, they make the column wider and narrower.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 32, empty, tree, across } = props;
+  const { label, columns, rowKey, selected, onSelect, rowHeight = 32, empty, tree, across, remember, sort: given, onSort, onView } = props;
   const [active, setActive] = useState<string | null>(null);
   // the row that gets the focus as soon as it exists
   const wanted = useRef<string | null>(null);
+  const [width, measure] = useWidth();
+  const { table, shown, sort, toggle, sizes } = useColumns({ columns, remember, room: width / REM, ...(given !== undefined && { sort: given }), ...(onSort && { onSort }) });
+  const rows = useMemo(() => (onSort === undefined ? sorted(props.rows, columns, sort) : props.rows), [props.rows, columns, sort, onSort]);
   const keyAt = (index: number) => {
     const row = rows[index];
     return row === undefined ? undefined : rowKey(row);
@@ -100,20 +133,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const printing = usePrinting();
   const tabbed = active ?? selected;
   const current = useMemo(() => (tabbed === undefined ? 0 : Math.max(0, rows.findIndex((row) => rowKey(row) === tabbed))), [rows, rowKey, tabbed]);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => rowHeight,
-    overscan: 4,
-    // the row in the tab order exists always, or the keyboard would lose its place by scrolling; on paper nobody scrolls
-    rangeExtractor: (range) => {
-      if (printing) return Array.from({ length: Math.min(rows.length, PRINTED) }, (_, index) => index);
-      const shown = new Set([current, ...defaultRangeExtractor(range)]);
-      return [...shown].filter((index) => index < rows.length).toSorted((a, b) => a - b);
-    },
-  });
-  // it keeps the places of the rows until it is told that they have another height
-  useLayoutEffect(() => virtual.measure(), [virtual, rowHeight]);
+  const virtual = useDrawnRows({ box, count: rows.length, rowHeight, current, all: printing });
+  const [first, last] = [virtual.range?.startIndex ?? 0, virtual.range?.endIndex ?? 0];
+  useLayoutEffect(() => onView?.(first, last), [onView, first, last]);
+  const style = useTracks(box, shown, sizes, `${first} ${last} ${width} ${rows.length}`);
   const move = (event: KeyboardEvent, index: number) => {
     const row = rows[index];
     if (event.key === "Enter" && row !== undefined && event.target === event.currentTarget) onSelect?.(row);
@@ -139,16 +162,16 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     setActive(rowKey(row));
     onSelect?.(row);
   };
-  const style = useMemo(() => ({ "--columns": columns.map((column) => column.width).join(" "), "--count": columns.length }) as CSSProperties, [columns]);
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
     <div ref={box} className={styles["table"]} role={tree === undefined ? "grid" : "treegrid"} aria-label={label} aria-rowcount={rows.length + 1} style={style}>
-      <Head columns={columns} />
-      <div className={styles["rows"]} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+      <GridHead columns={shown} table={table} sort={sort} onSort={toggle} />
+      <div ref={measure} className={styles["rows"]} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, start }) => {
           const row = rows[index];
           if (row === undefined) return null;
           const key = rowKey(row);
+          const instead = across?.(row);
           return (
             <div
               key={key}
@@ -164,33 +187,17 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               onClick={() => choose(row)}
               onKeyDown={(event) => move(event, index)}
             >
-              {across?.(row) === undefined ? <Cells columns={columns} row={row} /> : <Across count={columns.length}>{across(row)}</Across>}
+              {instead === undefined ? (
+                <Cells columns={shown} row={row} />
+              ) : (
+                <div role="gridcell" aria-colspan={shown.length} className={styles["across"]}>
+                  {instead}
+                </div>
+              )}
             </div>
           );
         })}
       </div>
-    </div>
-  );
-}
-
-function Head<Row>({ columns }: { columns: readonly Column<Row>[] }) {
-  return (
-    <div className={styles["head"]} role="rowgroup">
-      <div className={styles["line"]} role="row" aria-rowindex={1}>
-        {columns.map((column) => (
-          <div key={column.key} role="columnheader" className={className(column)}>
-            {column.head}
-          </div>
-        ))}
-      </div>
-    </div>
-  );
-}
-
-function Across({ count, children }: { count: number; children: ReactNode }) {
-  return (
-    <div role="gridcell" aria-colspan={count} className={styles["across"]}>
-      {children}
     </div>
   );
 }
@@ -203,12 +210,12 @@ interface CellsProps<Row> {
 // most rows are the same when a table scrolls or gets new rows, and what is in them is most of the work
 const Cells = memo(<Row,>({ columns, row }: CellsProps<Row>) =>
   columns.map((column) => (
-    <div key={column.key} role="gridcell" className={className(column)}>
+    <div key={column.key} role="gridcell" className={cellClass(column)} {...(typeof column.width === "object" && "fit" in column.width && { "data-fit": column.key })}>
       {column.cell(row)}
     </div>
   )),
 ) as <Row>(props: CellsProps<Row>) => ReactNode;
 
-function className<Row>(column: Column<Row>): string {
-  return `${styles["cell"]} ${column.align === "end" ? styles["end"] : ""}`;
+export function cellClass<Row>({ align }: Column<Row>): string {
+  return `${styles["cell"]} ${align === "end" ? styles["end"] : ""}`;
 }

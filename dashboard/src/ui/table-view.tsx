@@ -1,6 +1,7 @@
 import { type ComponentType, type ReactNode, useCallback, useMemo } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
-import { type Column, DataTable } from "./data-table";
+import { DataTable } from "./data-table";
+import type { Column } from "./grid-columns";
 import { Page } from "./page";
 import { SearchField } from "./search-field";
 import { ShownOf } from "./shown-of";

@@ -1,15 +1,15 @@
-import { useSyncExternalStore } from "react";
+import { useCallback, useSyncExternalStore } from "react";
 
-// the width at which the style sheets make one column of the page
-const NARROW = "(max-width: 48rem)";
-
-function subscribe(listener: () => void): () => void {
-  const query = matchMedia(NARROW);
-  query.addEventListener("change", listener);
-  return () => query.removeEventListener("change", listener);
-}
-
-/** Whether the window is as narrow as that of a phone, where a table has room for three columns. */
-export function useNarrow(): boolean {
-  return useSyncExternalStore(subscribe, () => matchMedia(NARROW).matches);
+/** Whether the window is no wider than this; by default, where the style sheets make one column of the page. */
+export function useNarrow(width = "48rem"): boolean {
+  const query = `(max-width: ${width})`;
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      const media = matchMedia(query);
+      media.addEventListener("change", listener);
+      return () => media.removeEventListener("change", listener);
+    },
+    [query],
+  );
+  return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
 }

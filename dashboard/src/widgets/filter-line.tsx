@@ -1,27 +1,23 @@
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, useId, useRef, useState } from "react";
-import { FilterError, read } from "~/protocol/filter";
+import { get } from "~/protocol/client";
+import type { Completion, FilterReading } from "~/protocol/schema";
 import { FieldError } from "~/ui/text-field";
 import { useDraft } from "~/ui/use-draft";
-import { type Completion, type Known, complete } from "./complete";
 import styles from "./filter-line.module.css";
 
 interface FilterLineProps {
   value: string;
   /** Called when typing rests for 150 ms with a line that is understood, and at once with Enter or a completion. */
   onChange: (line: string) => void;
-  known: Known;
 }
 
-/** What a line does not say rightly; null for a line that is understood. */
-function problemOf(line: string): string | null {
-  try {
-    read(line);
-    return null;
-  } catch (error) {
-    if (error instanceof FilterError) return error.message;
-    throw error;
-  }
-}
+/** How the server reads a line, with completions at a place. */
+const reading = (line: string, at: number) => ({
+  queryKey: ["filter", line, at],
+  queryFn: ({ signal }: { signal: AbortSignal }) => get<FilterReading>("/filter", { line, at }, signal),
+  staleTime: 30_000,
+});
 
 const next = (at: number, count: number) => (at + 1 < count ? at + 1 : 0);
 const before = (at: number, count: number) => (at > 0 ? at - 1 : count - 1);
@@ -29,38 +25,43 @@ const before = (at: number, count: number) => (at > 0 ? at - 1 : count - 1);
 /**
  * One line of words that filter, with completion: a combobox whose list opens while typing and by the down arrow.
  *
- * `/` goes to it. Enter or Tab takes the chosen completion; Escape closes the list, and then clears the line.
+ * `/` goes to it. Enter or Tab takes the chosen completion, Tab also the only one; Escape closes the list, and then clears the line.
  */
-export function FilterLine({ value, onChange, known }: FilterLineProps) {
+export function FilterLine({ value, onChange }: FilterLineProps) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
-  const [text, set] = useDraft(value, (rested) => {
-    if (problemOf(rested) === null) onChange(rested);
-  });
+  const queries = useQueryClient();
   const [caret, setCaret] = useState(0);
+  const understood = async (line: string) => {
+    const { error } = line === "" ? { error: null } : await queries.fetchQuery(reading(line, line.length));
+    if (error === null) onChange(line);
+  };
+  const [text, set] = useDraft(value, (rested) => void understood(rested));
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
-  const error = problemOf(text);
-  const options = open ? complete(text, caret, known) : [];
+  const { data } = useQuery({ ...reading(text, caret), enabled: open, placeholderData: keepPreviousData });
+  const { data: whole } = useQuery({ ...reading(text, text.length), enabled: text !== "" && text !== value, placeholderData: keepPreviousData });
+  const error = text === "" || text === value ? null : (whole?.error ?? null);
+  const options = open ? (data?.completions ?? []) : [];
   const at = Math.min(chosen, options.length - 1);
   const now = (line: string) => {
     set(line);
-    if (problemOf(line) === null) onChange(line);
+    void understood(line);
   };
-  const take = ({ from, to, insert }: Completion) => {
-    const line = text.slice(0, from) + insert + text.slice(to);
-    const end = from + insert.length;
+  const take = ({ start, end, insert }: Completion) => {
+    const line = text.slice(0, start) + insert + text.slice(end);
+    const caretAt = start + insert.length;
     set(line);
-    setCaret(end);
+    setCaret(caretAt);
     setChosen(-1);
     // a key waits for its value
     setOpen(!insert.endsWith(" "));
     if (insert.endsWith(" ")) now(line);
     // behind the end of the change, once React has written it
-    requestAnimationFrame(() => input.current?.setSelectionRange(end, end));
+    requestAnimationFrame(() => input.current?.setSelectionRange(caretAt, caretAt));
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const option = options[at];
+    const option = options[at] ?? (event.key === "Tab" && options.length === 1 && text !== "" ? options[0] : undefined);
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       setOpen(true);

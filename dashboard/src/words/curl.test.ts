@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { callRow, entry } from "~/testing/rows";
-import { curlOfCall } from "./curl";
+import { Story } from "~/testing/story";
+import { curlOfCall, curlOfRequest } from "./curl";
 
 const ADDRESS = "http://127.0.0.1:8000/mcp";
 const modern = callRow({ era: "modern", revision: "2026-07-28", session: "m1" });
@@ -69,4 +70,22 @@ test.each(SHELLS)("%s takes the commands as they are meant, word by word", (shel
   expect(initialized?.slice(0, 7)).toEqual([ADDRESS, ...types, "-H", "Mcp-Session-Id: S1"]);
   expect(call?.slice(0, 8)).toEqual(["-N", ADDRESS, ...types, "-H", "Mcp-Session-Id: S1"]);
   expect(JSON.parse(call?.at(-2) ?? "")).toMatchObject({ method: "tools/call", params: { name: "progress" } });
+});
+
+test("a request can be sent again by curl: what the log hides is a variable, and quotes are safe", () => {
+  const story = new Story();
+  const { exchange } = story.request("s1", 1, "tools/call", { name: "echo", arguments: { text: "it's" } });
+  const [first, message] = story.entries;
+  if (first?.kind !== "http.request" || message === undefined) throw new Error("there is a request");
+  const whole = { ...first, exchange, query: "tools=all", hidden: ["authorization"], headers: [["host", "x"], ["authorization", "[hidden]"], ["mcp-session-id", "8HqG…"], ["accept", "text/event-stream"]] as [string, string][] };
+  expect(curlOfRequest(whole, [whole, message], "http://127.0.0.1:8000")).toBe(
+    [
+      "curl -N 'http://127.0.0.1:8000/mcp?tools=all'",
+      `  -H 'authorization: '"$AUTHORIZATION"`,
+      `  -H 'mcp-session-id: '"$MCP_SESSION_ID"`,
+      "  -H 'accept: text/event-stream'",
+      String.raw`  --data-raw '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"it'\''s"}}}'`,
+    ].join(" \\\n"),
+  );
+  expect(curlOfRequest({ ...whole, method: "GET" }, [whole], "http://127.0.0.1:8000")).toMatch(/^curl -N -X 'GET' 'http/);
 });

@@ -19,6 +19,15 @@ const STATES: Readonly<Record<string, State>> = {
   disconnected: state("disconnected", "warn"),
   input_required: state("input required", "violet"),
   lost: state("lost", "bad"),
+  // exchanges without a call
+  error: state("error", "bad"),
+  refused: state("refused", "bad"),
+  misuse: state("violation", "warn"),
+  answered: state("answered", "good"),
+  dropped: state("not sent", "warn"),
+  waiting: state("no answer yet", "neutral"),
+  unanswered: state("no answer", "warn"),
+  done: state("done", "neutral"),
   // tasks
   queued: state("queued", "neutral"),
   working: state("working", "info"),
@@ -51,7 +60,6 @@ const STATES: Readonly<Record<string, State>> = {
   request: state("request", "info"),
   notification: state("notification", "neutral"),
   response: state("response", "good"),
-  error: state("error", "bad"),
   invalid: state("invalid", "bad"),
 };
 

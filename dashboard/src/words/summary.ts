@@ -1,6 +1,6 @@
 import { brief, scalarText } from "~/protocol/json";
 import type * as Api from "~/protocol/schema";
-import { isMessage } from "~/trace/evidence";
+import { isMessage } from "~/trace/facts";
 import { formatDuration } from "~/ui/time-format";
 import { cameFrom } from "./client-name";
 import { counted } from "./counted";
@@ -29,9 +29,14 @@ export function summaryOf(fact: Api.Entry, method: string | null): Summary {
   }
 }
 
+/** A kind of entry in words: `http.request` is "HTTP request". */
+export function kindOf(kind: Api.Entry["kind"]): string {
+  return kind.replace(/^http\b/, "HTTP").replaceAll(/[._]/g, " ");
+}
+
 /** What kind of message it is, by its method; the kind of any other entry. */
 export function titleOf(fact: Api.Entry, method: string | null): string {
-  if (!isMessage(fact)) return fact.kind;
+  if (!isMessage(fact)) return kindOf(fact.kind);
   return method === null ? fact.rpc : fact.rpc === "notification" ? method : `${method} ${fact.rpc}`;
 }
 
@@ -119,12 +124,12 @@ function ofCall(fact: Api.Entry): Summary | null {
 
 function settled(fact: Api.CallSettled): string {
   return list(
-    fact.cancelled_by !== null && `cancelled by ${fact.cancelled_by}`,
-    fact.scope_exit_ms !== null && `its scope exited ${formatDuration(fact.scope_exit_ms)} later`,
-    fact.steps_done !== null && `${shareText(fact.steps_done, fact.steps_total)} steps`,
+    fact.cancelled_by !== null && `by ${fact.cancelled_by}`,
+    fact.steps_done !== null && `after ${shareText(fact.steps_done, fact.steps_total)} steps`,
+    fact.scope_exit_ms !== null && `stopped in ${formatDuration(fact.scope_exit_ms)}`,
+    fact.sent_after_cancel > 0 && `${counted(fact.sent_after_cancel, "message")} sent afterwards`,
     formatDuration(fact.duration_ms),
     fact.answered ? "answered" : "not answered",
-    fact.sent_after_cancel > 0 && `${counted(fact.sent_after_cancel, "message")} sent after the cancellation`,
   );
 }
 

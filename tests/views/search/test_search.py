@@ -1,4 +1,4 @@
-"""The search finds in a log what the dashboard finds in what it has loaded; both read the same table."""
+"""The search finds in a log what the words of a line ask for."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from ...support.facts import emitted, received
 from ...support.passes import counted_passes
 from ...support.probe import Probe, running
 
-TESTING = Path(__file__).parents[3] / "dashboard" / "src" / "testing"
-TABLE = json.loads((TESTING / "filter-lines.json").read_text())
+TABLE = json.loads((Path(__file__).parent / "lines.json").read_text())
 CASES: list[dict[str, Any]] = TABLE["find"]
-ENTRIES: list[dict[str, Any]] = json.loads((TESTING / "filter-log.json").read_text())
+ENTRIES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "log.json").read_text())
 
 
 def saved() -> EventLog:

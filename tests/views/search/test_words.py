@@ -1,4 +1,4 @@
-"""Filter lines are read as the dashboard reads them; both read the same table."""
+"""Filter lines are read as words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from probe.log.query import QueryError
 from probe.views.search.words import Word, matcher, read
 
-TABLE = Path(__file__).parents[3] / "dashboard" / "src" / "testing" / "filter-lines.json"
+TABLE = Path(__file__).parent / "lines.json"
 CASES: list[dict[str, Any]] = json.loads(TABLE.read_text())["read"]
 
 

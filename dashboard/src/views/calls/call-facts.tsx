@@ -1,7 +1,9 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { type TracePlace, traceHref } from "~/protocol/address";
+import { quoted } from "~/protocol/filter";
 import type { CallRow, Entry } from "~/protocol/schema";
-import { sentAfterCancel } from "~/trace/evidence";
+import { sentAfterCancel } from "~/trace/facts";
 import { Fact, Facts } from "~/ui/key-values";
 import { Panel, Panels, Stack } from "~/ui/panel";
 import { Duration, Running, Time } from "~/ui/time";
@@ -38,7 +40,7 @@ export function CallFacts({ call, entries, current }: FactsProps) {
 }
 
 function Asked({ call, current }: { call: CallRow; current: boolean }) {
-  const live = (query: string, children: ReactNode) => (current ? <Link href={`/live?${query}`}>{children}</Link> : children);
+  const traced = (place: TracePlace, children: ReactNode) => (current ? <Link href={traceHref(place)}>{children}</Link> : children);
   const { session, task } = call;
   return (
     <Panel title="What was asked">
@@ -49,7 +51,7 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
         <Fact name="Client">
           {call.client_name} {call.client_version}
         </Fact>
-        {call.label !== null && <Fact name="Label">{live(`label=${encodeURIComponent(call.label)}`, call.label)}</Fact>}
+        {call.label !== null && <Fact name="Label">{traced({ filter: `client:${quoted(call.label)}` }, call.label)}</Fact>}
         <Fact name="Session">
           {session === null ? "none" : current ? <Link href={`/clients/${encodeURIComponent(session)}`}>{session}</Link> : session}
         </Fact>
@@ -60,11 +62,11 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
           <TypedValue value={call.request_id} />
         </Fact>
         <Fact name="Progress token">{call.progress_token === null ? "none given" : <TypedValue value={call.progress_token} />}</Fact>
-        <Fact name="Exchange">{live(`exchange=${call.exchange}`, call.exchange)}</Fact>
+        <Fact name="Exchange">{traced({ filter: `exchange:${call.exchange}` }, call.exchange)}</Fact>
         <Fact name="Started">
           <Time at={call.started_at} look="both" />
         </Fact>
-        <Fact name="Entry">{live(`at=${call.seq}`, `#${call.seq} of run ${call.run}`)}</Fact>
+        <Fact name="Entry">{traced({ at: call.seq }, `#${call.seq} of run ${call.run}`)}</Fact>
         <Fact name="Task">{task === null ? "none" : <Link href={`/calls/tasks/${encodeURIComponent(task)}`}>{task}</Link>}</Fact>
       </Facts>
     </Panel>

@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { ApiError, apiUrl } from "~/protocol/client";
 import { useFeed } from "~/trace/use-feed";
@@ -9,10 +9,11 @@ import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { useUrlState } from "~/ui/url-state";
 import { useNarrow } from "~/ui/use-narrow";
+import { FilterContext } from "~/widgets/filter-by";
 import { NothingYet } from "~/widgets/nothing-yet";
 import { CallFindingsContext, useCallFindings } from "~/widgets/use-call-findings";
 import { counted } from "~/words/counted";
-import { callColumns } from "./call-columns";
+import { CALL_COLUMNS } from "./call-columns";
 import { callHref, isDivider, type Line, withDividers } from "./calls";
 import { CALLS_TABS } from "./calls-tabs";
 import styles from "./calls.module.css";
@@ -22,7 +23,7 @@ import { useCalls, useKnownTools } from "./use-calls";
 
 /** All calls that the server has, before and after a restart; what the API refuses is said at the filter that it is about. */
 export function CallList() {
-  const [params] = useSearchParams();
+  const [params, setParams] = useSearchParams();
   const [, navigate] = useLocation();
   const run = useFeed((snapshot) => snapshot.hello?.run ?? "");
   const startedAt = useFeed((snapshot) => snapshot.hello?.started_at ?? 0);
@@ -31,9 +32,9 @@ export function CallList() {
   const { calls, history, rows } = useCalls(question);
   const tools = useKnownTools(rows);
   const findings = useCallFindings();
-  const columns = useMemo(() => callColumns(narrow), [narrow]);
   const lines = useMemo(() => withDividers(calls, run, startedAt), [calls, run, startedAt]);
   const refused = history.error instanceof ApiError && history.error.status === 400 ? history.error.message : null;
+  const filterBy = useCallback((word: string, value: string) => setParams((before) => new URLSearchParams([...[...before].filter(([name]) => name !== word), [word, value]])), [setParams]);
   const field = refused === null ? null : fieldOf(refused);
   const empty = history.isSuccess && question.size === 0 ? <NoCalls /> : <NoneFound looking={history.isPending} tool={params.get("tool")} tools={tools} />;
   return (
@@ -46,15 +47,18 @@ export function CallList() {
       )}
       {refused === null && (
         <CallFindingsContext value={findings}>
-          <DataTable
-            label="Calls"
-            columns={columns}
-            rows={lines}
-            rowKey={idOf}
-            across={across}
-            onSelect={(line) => !isDivider(line) && navigate(callHref(line.id))}
-            empty={empty}
-          />
+          <FilterContext value={filterBy}>
+            <DataTable
+              label="Calls"
+              remember="calls"
+              columns={CALL_COLUMNS}
+              rows={lines}
+              rowKey={idOf}
+              across={across}
+              onSelect={(line) => !isDivider(line) && navigate(callHref(line.id))}
+              empty={empty}
+            />
+          </FilterContext>
           <Foot history={history} shown={calls.length} question={question} />
         </CallFindingsContext>
       )}

@@ -1,8 +1,9 @@
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/address";
 import { ApiError, apiUrl } from "~/protocol/client";
-import type { CallDetail, CallRow, Entry } from "~/protocol/schema";
+import type { CallRow } from "~/protocol/schema";
 import { useMcpAddress } from "~/protocol/use-server";
-import { useCallDetail } from "~/trace/call-detail";
+import { type CallWithEvidence, useCallDetail } from "~/trace/call-detail";
 import { useFeed } from "~/trace/use-feed";
 import { CodeBlock } from "~/ui/code-block";
 import { CopyButton } from "~/ui/copy-button";
@@ -10,12 +11,11 @@ import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { Panel, Panels, Stack } from "~/ui/panel";
 import { Time } from "~/ui/time";
-import { StatusBadge } from "~/widgets/badges";
+import { formatDuration } from "~/ui/time-format";
 import { FindingMarks } from "~/widgets/finding-mark";
 import { JsonView } from "~/widgets/json-view";
 import { useCallFindings } from "~/widgets/use-call-findings";
 import { clientOf } from "~/words/client-name";
-import { conclusionOf } from "~/words/conclusion";
 import { curlOfCall } from "~/words/curl";
 import { stateOf } from "~/words/states";
 import { CallFacts } from "./call-facts";
@@ -30,20 +30,25 @@ export function CallPage({ id }: { id: string }) {
   const row = useFeed((snapshot) => snapshot.tables.calls.find((call) => call.id === id));
   const detail = useCallDetail(id, row);
   return (
-    <Page title={`Call ${id}`} up={["/calls", "Calls"]} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
+    <Page title={titleOf(row ?? detail.data?.call, id)} up={["/calls", "Calls"]} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
       {detail.data === undefined ? <Missing id={id} error={detail.error} /> : <Detail detail={detail.data} row={row} run={run} />}
     </Page>
   );
 }
 
+/** `progress, cancelled`: what the call is for people; its id stands beside. */
+function titleOf(call: CallRow | undefined, id: string): string {
+  return call === undefined ? `Call ${id}` : `${call.tool}, ${stateOf(stateOfCall(call)).label}`;
+}
+
 /** The row of the feed is newer than the answer of the API, when it is there. */
-function Detail({ detail, row, run }: { detail: CallDetail; row: CallRow | undefined; run: string | undefined }) {
+function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow | undefined; run: string | undefined }) {
   const call = row ?? detail.call;
   const current = call.run === run;
   const findings = useCallFindings()(call);
   return (
     <Stack>
-      <Conclusion call={call} entries={detail.evidence.events} />
+      <Conclusion call={call} text={detail.evidence.exchanges.find((each) => each.call === call.call)?.ending.text ?? ""} />
       {findings.length > 0 && (
         <p>
           Findings of the judge on it: <FindingMarks findings={findings} />
@@ -53,25 +58,23 @@ function Detail({ detail, row, run }: { detail: CallDetail; row: CallRow | undef
         <Panel title="Arguments">
           <JsonPart title={`arguments of ${call.tool}`} value={call.arguments} />
         </Panel>
-        <Panel title="Result">
-          <JsonPart
-            title={`result of ${call.tool}`}
-            value={call.result}
-            absent={call.outcome === null ? "There is none yet." : "There is none."}
-          />
-        </Panel>
+        {call.result !== null && (
+          <Panel title="Result">
+            <JsonPart title={`result of ${call.tool}`} value={call.result} />
+          </Panel>
+        )}
       </Panels>
-      <LadderPanel call={call} entries={detail.evidence.events} />
+      <LadderPanel call={call} evidence={detail.evidence} />
       <EvidencePanel evidence={detail.evidence} current={current} />
       <CallFacts call={call} entries={detail.evidence.events} current={current} />
     </Stack>
   );
 }
 
-/** The answer of the page, before all that it rests on. */
-function Conclusion({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
-  const { tone } = stateOf(stateOfCall(call));
-  const says = conclusionOf(call, entries);
+/** The answer of the page, before all that it rests on; `text` is the server's. */
+function Conclusion({ call, text }: { call: CallRow; text: string }) {
+  const { label, tone } = stateOf(stateOfCall(call));
+  const says = sentenceOf(call, label, text);
   return (
     <section className={`${styles["conclusion"]} ${styles[tone]}`} aria-label="Conclusion">
       <p className={styles["says"]} role="status">
@@ -85,9 +88,19 @@ function Conclusion({ call, entries }: { call: CallRow; entries: readonly Entry[
   );
 }
 
+// the text of these reads on: "cancelled by the client"
+const READS_ON = new Set(["cancelled", "protocol_error"]);
+
+function sentenceOf({ outcome, duration_ms: ms }: CallRow, label: string, text: string): string {
+  if (outcome === "lost") return "lost: the server ended before it recorded the end of the call";
+  if (outcome === "completed") return [`completed after ${ms === null ? "an unknown time" : formatDuration(ms)}`, text].filter((part) => part !== "").join("; ");
+  if (text === "") return label;
+  return `${label}${READS_ON.has(outcome ?? "") ? " " : ": "}${text}`;
+}
+
 interface ToolsProps {
   id: string;
-  detail: CallDetail | undefined;
+  detail: CallWithEvidence | undefined;
   current: boolean;
 }
 
@@ -95,8 +108,8 @@ function Tools({ id, detail, current }: ToolsProps) {
   const call = detail?.call;
   return (
     <nav className={styles["links"]} aria-label="Call">
-      {call && <StatusBadge status={stateOfCall(call)} />}
-      {call && current && <Link href={`/live?call=${encodeURIComponent(call.call)}`}>Its entries in Live</Link>}
+      <code>{id}</code>
+      {call && current && <Link href={traceHref({ filter: `call:${call.call}` })}>In the trace</Link>}
       {call && current && <Link href={`/export?call=${encodeURIComponent(id)}`}>Save as a file</Link>}
       <CopyButton text={() => location.href} label="Copy link" />
       <CopyButton text={() => new URL(apiUrl(`/calls/${encodeURIComponent(id)}`), location.href).href} label="Copy API link" />
@@ -105,7 +118,7 @@ function Tools({ id, detail, current }: ToolsProps) {
   );
 }
 
-function CopyCurl({ detail: { call, evidence } }: { detail: CallDetail }) {
+function CopyCurl({ detail: { call, evidence } }: { detail: CallWithEvidence }) {
   const address = useMcpAddress();
   const command = address === null ? null : curlOfCall(call, evidence.events, address);
   return command === null ? null : <CopyButton text={command} label="Copy as curl" />;
@@ -130,8 +143,7 @@ function Missing({ id, error }: { id: string; error: Error | null }) {
 const LEVELS = 4;
 
 /** JSON of a row: as a tree, or the beginning of it as text where no more was kept. */
-function JsonPart({ title, value, absent }: { title: string; value: unknown; absent?: string }) {
-  if (value === null && absent !== undefined) return <p>{absent}</p>;
+function JsonPart({ title, value }: { title: string; value: unknown }) {
   if (!isCut(value)) return <JsonView title={title} value={value} open={LEVELS} />;
   return (
     <>

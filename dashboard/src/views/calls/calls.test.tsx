@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
+import type { Viewed } from "~/trace/entry";
 import { callRow, cancelledCall, entry, progressEntry, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
+import { evidenceOf } from "~/testing/views";
 import CallsView from "./calls-view";
 
 beforeEach(() => {
@@ -35,13 +37,13 @@ const EVENTS = [
 test("a cancelled call shows the true steps, who cancelled and how long that took", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [cancelledCall()] }, "run");
-  await expect.element(rowOf("progress")).toMatchTextContent(/0 integer.*cancelled.*4\/10.*notification, 2.1 ms.*4 of 4/);
+  await expect.element(rowOf("progress")).toMatchTextContent(/progress ?cancelled.*s1 ?agent.*0 integer.*4\/10.*notification, 2.1 ms.*4 of 4/);
 });
 
 test("a call says what carried it, where that is not HTTP", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [callRow(), callRow({ call: "c2", tool: "fail", transport: "websocket" })] }, "run");
-  await expect.element(rowOf("fail")).toMatchTextContent(/2025 ?ws ?s1 agent/);
+  await expect.element(rowOf("fail")).toMatchTextContent(/s1 ?agent ?ws/);
   await expect.element(rowOf("progress")).not.toMatchTextContent(/ws|http/);
 });
 
@@ -67,7 +69,7 @@ test("Enter on a row opens the call", async () => {
   await expect.element(rowOf("progress")).toBeVisible();
   rowOf("progress").element().focus();
   await userEvent.keyboard("{Enter}");
-  await expect.element(page.getByRole("heading", { name: "Call run.c1" })).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: "progress, completed" })).toBeVisible();
   expect(location.pathname).toBe("/dashboard/calls/run.c1");
 });
 
@@ -139,7 +141,7 @@ test("calls from before a restart stand in the same list, below a line that says
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [callRow({ call: "c2", seq: 9, started_at: 1_795_258_470, progress_token: "t", progress_token_type: "string", tool: "newer" }), callRow({ progress_token: null, progress_token_type: null })] }, "run");
   const grid = page.getByRole("grid", { name: "Calls" });
-  await expect.element(grid).toMatchTextContent(/newer.*"t" string.*progress.*none.*Before the restart at .*Nov 2023 .*earlier/);
+  await expect.element(grid).toMatchTextContent(/newer.*"t" string.*progress.*Before the restart at .*Nov 2023 .*earlier/);
   await rowOf("Before the restart").click();
   expect(location.pathname).toBe("/dashboard/calls");
   await inBothThemes(() => expectAccessible());
@@ -158,7 +160,7 @@ test("a part of a tool's name finds nothing, and leads to the tools that have it
 
 test("one call shows every group, its evidence with times, and links to each entry", async () => {
   answerApi((path) => {
-    if (path === "/api/calls/run.c1") return { call: cancelledCall(), evidence: { complete: false, events: EVENTS } };
+    if (path === "/api/calls/run.c1") return { call: cancelledCall(), evidence: evidenceOf(EVENTS, "", false) };
     return { calls: [callRow({ call: "c0" })], next: null };
   });
   const { show } = await openView(CallsView, ROUTE, "/calls/run.c1");
@@ -171,20 +173,22 @@ test("one call shows every group, its evidence with times, and links to each ent
   await expect.element(page.getByRole("region", { name: "What came of it" })).toMatchTextContent(/Donefalse.*4\/10.*no response was sent/);
   const evidence = page.getByRole("region", { name: "Evidence" });
   await expect.element(evidence).toMatchTextContent(/5 entries, incomplete.*−2 ms#1.*\+12 ms#4.*notifications\/progress · 1\/10/);
-  await expect.element(evidence.getByRole("link", { name: "#4" })).toHaveAttribute("href", "/dashboard/live?at=4");
+  await expect.element(evidence.getByRole("link", { name: "#4" })).toHaveAttribute("href", "/dashboard/trace?at=4");
   await inBothThemes(() => expectAccessible());
 });
 
-test("the page of a call begins with what became of it, then has its payload, its evidence and the rest", async () => {
-  answerApi((path) => (path === "/api/calls/run.c1" ? { call: cancelledCall(), evidence: { complete: true, events: EVENTS } } : { calls: [], next: null }));
+const SAID = 'by the client ("the user pressed Stop") after 4 of 10 steps, stopped in 2.1 ms, nothing sent afterwards';
+
+test("the page of a call begins with what became of it, then has what it was given, its evidence and the rest", async () => {
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call: cancelledCall(), evidence: evidenceOf(EVENTS, SAID) } : { calls: [], next: null }));
   const { show } = await openView(CallsView, ROUTE, "/calls/run.c1");
   show({}, "run");
   const conclusion = page.getByRole("region", { name: "Conclusion" });
   await expect.element(conclusion).toMatchTextContent(
-    /^cancelled by the client \("the user pressed Stop"\) after 4 of 10 steps, stopped in 2.1 ms, nothing sent afterwards; .*progress, called by s1 agent 1\.2 at/,
+    /^cancelled by the client \("the user pressed Stop"\) after 4 of 10 steps, stopped in 2.1 ms, nothing sent afterwards\. ?progress, called by s1 agent 1\.2 at/,
   );
   const regions = page.getByRole("region").elements().map((element) => element.getAttribute("aria-label") ?? element.querySelector("h2")?.textContent);
-  expect(regions.slice(0, 5)).toEqual(["Conclusion", "Arguments", "Result", "Ladder", "Evidence"]);
+  expect(regions.slice(0, 5)).toEqual(["Conclusion", "Arguments", "Ladder", "Evidence", "What was asked"]);
   await expect.element(page.getByRole("button", { name: "Copy as curl" })).toBeVisible();
   await expect.element(page.getByRole("button", { name: "Copy API link" })).toBeVisible();
 });
@@ -192,25 +196,25 @@ test("the page of a call begins with what became of it, then has its payload, it
 test("a call that was asked to stop and still runs says so", async () => {
   const running = callRow({ outcome: null, done: false, result: null });
   answerApi((path) =>
-    path === "/api/calls/run.c1" ? { call: running, evidence: { complete: true, events: EVENTS.slice(0, 4) } } : { calls: [], next: null },
+    path === "/api/calls/run.c1" ? { call: running, evidence: evidenceOf(EVENTS.slice(0, 4)) } : { calls: [], next: null },
   );
   await openView(CallsView, ROUTE, "/calls/run.c1");
   await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(/Asked to stop by notification; the work has not/);
 });
 
 test("a call of another run has no links into this one", async () => {
-  answerApi((path) => (path === "/api/calls/run.c1" ? { call: callRow(), evidence: { complete: true, events: EVENTS } } : { calls: [], next: null }));
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call: callRow(), evidence: evidenceOf(EVENTS) } : { calls: [], next: null }));
   const { show } = await openView(CallsView, ROUTE, "/calls/run.c1");
   show({}, "other");
   await expect.element(page.getByRole("region", { name: "Evidence" })).toMatchTextContent(/#4/);
   expect(page.getByRole("link", { name: "#4" }).query()).toBeNull();
-  expect(page.getByRole("link", { name: "Its entries in Live" }).query()).toBeNull();
+  expect(page.getByRole("link", { name: "In the trace" }).query()).toBeNull();
 });
 
 test("a value that was cut says so", async () => {
   const cut = { cut: '{"text":"aaa', bytes: 123_456 };
   answerApi((path) =>
-    path === "/api/calls/run.c1" ? { call: callRow({ result: cut }), evidence: { complete: true, events: [] } } : { calls: [], next: null },
+    path === "/api/calls/run.c1" ? { call: callRow({ result: cut }), evidence: evidenceOf([]) } : { calls: [], next: null },
   );
   await openView(CallsView, ROUTE, "/calls/run.c1");
   await expect.element(page.getByRole("region", { name: "Result" })).toMatchTextContent(/only the beginning of its 123456 bytes/);
@@ -231,8 +235,8 @@ test("the list is accessible, empty and filled", async () => {
   await inBothThemes(() => expectAccessible());
 });
 
-async function deadlines(call: ReturnType<typeof callRow>, events: readonly object[], run = "run") {
-  answerApi((path) => (path === "/api/calls/run.c1" ? { call, evidence: { complete: true, events } } : { calls: [], next: null }));
+async function deadlines(call: ReturnType<typeof callRow>, events: readonly Viewed[], run = "run") {
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call, evidence: evidenceOf(events) } : { calls: [], next: null }));
   const { show } = await openView(CallsView, ROUTE, "/calls/run.c1");
   show({}, run);
   return page.getByRole("region", { name: "Deadlines" });
@@ -260,7 +264,7 @@ test("the deadlines of a call say what passed, what moved them, who ran it, and 
   );
   await expect.element(panel).toMatchTextContent(/Host told to stophost demo has stopped d7, 12 ms after tool\.cancel; 2 late messages dropped/);
   await expect.element(panel.getByRole("link", { name: "demo" })).toHaveAttribute("href", "/dashboard/server/hosts?text=demo");
-  await expect.element(page.getByRole("region", { name: "Evidence" })).toMatchTextContent(/← out · hosthost\.messagetool\.dispatch request · id "d7"/);
+  await expect.element(page.getByRole("region", { name: "Evidence" })).toMatchTextContent(/← out · hosthost messagetool\.dispatch request · id "d7"/);
   await inBothThemes(() => expectAccessible());
 });
 

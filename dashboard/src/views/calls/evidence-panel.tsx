@@ -1,16 +1,18 @@
 import { Link } from "wouter";
-import type { Entry, Evidence } from "~/protocol/schema";
-import { bySeq, directionOf, methodOf, offsetOf, originOf, peerOf } from "~/trace/evidence";
+import { traceHref } from "~/protocol/address";
+import type { CallWithEvidence } from "~/trace/call-detail";
+import type { Viewed } from "~/trace/entry";
+import { offsetOf, originOf, peerOf } from "~/trace/facts";
 import { Badge } from "~/ui/badge";
 import { Moments } from "~/ui/moments";
 import { Panel } from "~/ui/panel";
 import { DirectionBadge } from "~/widgets/badges";
 import { counted } from "~/words/counted";
-import { describe } from "~/words/summary";
+import { describe, kindOf } from "~/words/summary";
 import styles from "./calls.module.css";
 
 interface EvidencePanelProps {
-  evidence: Evidence;
+  evidence: CallWithEvidence["evidence"];
   /** Whether Live shows the run in which it was recorded. */
   current: boolean;
 }
@@ -19,7 +21,6 @@ interface EvidencePanelProps {
 export function EvidencePanel({ evidence, current }: EvidencePanelProps) {
   const { complete, events } = evidence;
   const origin = originOf(events);
-  const entryOf = bySeq(events);
   const moments =
     origin === undefined
       ? []
@@ -27,7 +28,7 @@ export function EvidencePanel({ evidence, current }: EvidencePanelProps) {
           key: entry.seq,
           offset: offsetOf(entry, origin),
           what: <What entry={entry} linked={current} />,
-          detail: describe(entry, methodOf(entry, entryOf)),
+          detail: describe(entry, entry.view.method),
         }));
   const count = `${counted(events.length, "entry", "entries")}, ${complete ? "complete" : "incomplete"}`;
   return (
@@ -40,13 +41,13 @@ export function EvidencePanel({ evidence, current }: EvidencePanelProps) {
   );
 }
 
-function What({ entry, linked }: { entry: Entry; linked: boolean }) {
-  const direction = directionOf(entry);
+function What({ entry, linked }: { entry: Viewed; linked: boolean }) {
+  const { direction } = entry.view;
   return (
     <>
-      {linked ? <Link href={`/live?at=${entry.seq}`}>#{entry.seq}</Link> : <span>#{entry.seq}</span>}
+      {linked ? <Link href={traceHref({ at: entry.seq })}>#{entry.seq}</Link> : <span>#{entry.seq}</span>}
       {direction !== null && <DirectionBadge direction={direction} peer={peerOf(entry)} />}
-      <Badge>{entry.kind}</Badge>
+      <Badge title={entry.kind}>{kindOf(entry.kind)}</Badge>
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import type { CallRow, Entry, TaskRow } from "~/protocol/schema";
-import { sentAfterCancel } from "~/trace/evidence";
+import { sentAfterCancel } from "~/trace/facts";
 import { CopyButton } from "~/ui/copy-button";
 import { Fact, Facts } from "~/ui/key-values";
 import { Panel } from "~/ui/panel";

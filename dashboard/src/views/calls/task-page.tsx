@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/address";
 import { get } from "~/protocol/client";
+import { quoted } from "~/protocol/filter";
 import type { CallPage } from "~/protocol/schema";
 import { useCallDetail } from "~/trace/call-detail";
 import { useFeed } from "~/trace/use-feed";
@@ -60,7 +62,7 @@ function useAuditedCall(task: string, enabled: boolean) {
 function Links({ id, call }: { id: string; call: string | null }) {
   return (
     <nav className={styles["links"]} aria-label="Task">
-      <Link href={`/live?task=${encodeURIComponent(id)}`}>Its entries in Live</Link>
+      <Link href={traceHref({ filter: `task:${quoted(id)}` })}>In the trace</Link>
       {call !== null && <Link href={`/calls/${encodeURIComponent(call)}`}>Its call {call}</Link>}
     </nav>
   );

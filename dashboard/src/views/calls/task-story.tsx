@@ -1,18 +1,20 @@
 import { Link } from "wouter";
-import type { Entry, Evidence } from "~/protocol/schema";
-import { offsetOf, progressOf } from "~/trace/evidence";
+import { traceHref } from "~/protocol/address";
+import type { Entry } from "~/protocol/schema";
+import type { CallWithEvidence } from "~/trace/call-detail";
+import { offsetOf, progressOf } from "~/trace/facts";
 import { Badge } from "~/ui/badge";
 import { type Moment, Moments } from "~/ui/moments";
 import { Panel } from "~/ui/panel";
 import { Time } from "~/ui/time";
 import { StatusBadge } from "~/widgets/badges";
 import { ProgressBar } from "~/widgets/progress-bar";
-import { describe } from "~/words/summary";
+import { describe, kindOf } from "~/words/summary";
 import { beginning, storyOf } from "./tasks";
 import styles from "./tasks.module.css";
 
 interface StoryProps {
-  evidence: Evidence | undefined;
+  evidence: CallWithEvidence["evidence"] | undefined;
   error: Error | null;
   /** The life of the server in which the entries were recorded, and the one that Live shows. */
   run: string | undefined;
@@ -41,7 +43,7 @@ function momentOf(entry: Entry, from: Entry, linked: boolean): Moment {
 function What({ entry, linked }: { entry: Entry; linked: boolean }) {
   return (
     <>
-      {linked ? <Link href={`/live?at=${entry.seq}`}>#{entry.seq}</Link> : <span>#{entry.seq}</span>}
+      {linked ? <Link href={traceHref({ at: entry.seq })}>#{entry.seq}</Link> : <span>#{entry.seq}</span>}
       {entry.kind === "task.changed" ? <StatusBadge status={entry.status} /> : <Badge>{nameOf(entry)}</Badge>}
     </>
   );
@@ -49,7 +51,7 @@ function What({ entry, linked }: { entry: Entry; linked: boolean }) {
 
 function nameOf(entry: Entry): string {
   if (progressOf(entry) !== null) return "progress";
-  return entry.kind === "message.received" ? (entry.method ?? entry.kind) : entry.kind;
+  return entry.kind === "message.received" ? (entry.method ?? kindOf(entry.kind)) : kindOf(entry.kind);
 }
 
 /** Why a report of progress was not made a message of a stream; null for one that was. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { entry, progressEntry, sessionRow, taskRow } from "~/testing/rows";
-import { sentAfterCancel } from "~/trace/evidence";
+import { sentAfterCancel } from "~/trace/facts";
 import { clientName } from "~/words/client-name";
 import { beginning, storyOf, ttlLeft, wantedTasks } from "./tasks";
 

@@ -3,6 +3,7 @@ import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { callRow, cancelledCall, entry, progressEntry, sessionRow, taskRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
+import { evidenceOf } from "~/testing/views";
 import TasksView from "./tasks-view";
 
 afterEach(() => {
@@ -59,7 +60,7 @@ test("filters are in the URL", async () => {
 
 test("Enter opens a task: its timeline, who cancelled it, and how long the work took to stop", async () => {
   const call = cancelledCall({ cancelled_by: "tasks_cancel", cancel_latency_ms: 1.98, task: "t1", steps_done: 2, steps_total: 60 });
-  answerApi((path) => (path === "/api/calls/run.c1" ? { call, evidence: { complete: true, events: EVENTS } } : undefined));
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call, evidence: evidenceOf(EVENTS) } : undefined));
   const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ tasks: [taskRow({ status: "cancelled" })] }, "run");
   await expect.element(rowOf("t1")).toBeVisible();
@@ -72,15 +73,15 @@ test("Enter opens a task: its timeline, who cancelled it, and how long the work 
   await expect.element(story).toMatchTextContent(
     /0 ms#1queued.*\+1 ms#2working.*\+500 ms#3progress1\/60.*#4progress2\/60not sent: no stream is open.*\+2.30 s#5tasks\/cancel.*#6cancelled/,
   );
-  await expect.element(story.getByRole("link", { name: "#5" })).toHaveAttribute("href", "/dashboard/live?at=5");
-  await expect.element(page.getByRole("link", { name: "Its entries in Live" })).toHaveAttribute("href", "/dashboard/live?task=t1");
+  await expect.element(story.getByRole("link", { name: "#5" })).toHaveAttribute("href", "/dashboard/trace?at=5");
+  await expect.element(page.getByRole("link", { name: "In the trace" })).toHaveAttribute("href", "/dashboard/trace?filter=task%3At1");
   await expect.element(page.getByRole("link", { name: "Its call run.c1" })).toHaveAttribute("href", "/dashboard/calls/run.c1");
   await inBothThemes(() => expectAccessible());
 });
 
 test("a task that changes is read again", async () => {
   let events = EVENTS.slice(0, 2);
-  answerApi((path) => (path === "/api/calls/run.c1" ? { call: callRow({ outcome: null }), evidence: { complete: true, events } } : undefined));
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call: callRow({ outcome: null }), evidence: evidenceOf(events) } : undefined));
   const { show } = await openView(TasksView, ROUTE, "/calls/tasks/t1");
   show({ tasks: [taskRow()], calls: [callRow({ outcome: null, task: "t1" })] }, "run");
   const story = page.getByRole("list", { name: "Timeline of the task" });
@@ -93,7 +94,7 @@ test("a task that changes is read again", async () => {
 test("a task that the tables no longer have is found by its call in the audit", async () => {
   answerApi((path, query) => {
     if (path === "/api/calls" && query.get("task") === "old") return { calls: [cancelledCall({ id: "past.c9", run: "past", task: "old" })], next: null };
-    if (path === "/api/calls/past.c9") return { call: cancelledCall({ id: "past.c9", run: "past" }), evidence: { complete: false, events: EVENTS } };
+    if (path === "/api/calls/past.c9") return { call: cancelledCall({ id: "past.c9", run: "past" }), evidence: evidenceOf(EVENTS, "", false) };
     return undefined;
   });
   const { show } = await openView(TasksView, ROUTE, "/calls/tasks/old");

@@ -1,5 +1,5 @@
 import type { Entry, TaskRow } from "~/protocol/schema";
-import { progressOf } from "~/trace/evidence";
+import { progressOf } from "~/trace/facts";
 
 export const STATUSES = ["queued", "working", "input_required", "completed", "failed", "cancelled"] as const;
 

@@ -82,7 +82,7 @@ test("a finding has what was found and expected, how often, its sentence at the 
   await expect.element(finding).toMatchTextContent(/✗Ping is not answeredMUST, 1 of 2 timesFoundtwo pings without an answerExpectedan answer to its idRuleAnswers ping ping\.answered/);
   await expect.element(page.getByRole("link", { name: "2025-11-25/basic/utilities/ping.md" }).first()).toHaveAttribute("href", "https://spec.example/2025-11-25");
   expect(document.body.textContent).not.toMatch(/The older sentence/);
-  await expect.element(page.getByRole("link", { name: "#7" }).first()).toHaveAttribute("href", "/dashboard/live?at=run-7");
+  await expect.element(page.getByRole("link", { name: "#7" }).first()).toHaveAttribute("href", "/dashboard/trace?at=run-7");
   await expect.element(page.getByText(/ping request · id 3/).first()).toBeVisible();
   await expect.element(page.getByRole("link", { name: "vercel/ai#15701" }).first()).toHaveAttribute("href", "https://github.com/vercel/ai/issues/15701");
   await expect.element(page.getByText("a forum: likewise").first()).toBeVisible();
@@ -192,7 +192,7 @@ test("refused requests are listed with links to the log; what a row counts is no
   const refused = page.getByRole("region", { name: "Refused requests" });
   await expect.element(refused.getByRole("table", { name: "Refused requests: 2, newest first" })).toBeVisible();
   await expect.element(refused.getByRole("row", { name: /tools\/call: HTTP 400, -32020, Header mismatch: Mcp-Name/ })).toBeVisible();
-  expect(refused.getByRole("link").elements().map((link) => link.getAttribute("href"))).toEqual(["/dashboard/live?at=41"]);
+  expect(refused.getByRole("link").elements().map((link) => link.getAttribute("href"))).toEqual(["/dashboard/trace?at=41"]);
   await expect.element(refused.getByText(/^1 more are not listed/)).toBeVisible();
 });
 

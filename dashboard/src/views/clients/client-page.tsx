@@ -1,6 +1,7 @@
-import { FileDown, List, Printer, Route, Wrench } from "lucide";
+import { FileDown, List, Printer, Wrench } from "lucide";
 import { useMemo } from "react";
 import { Redirect } from "wouter";
+import { traceHref } from "~/protocol/address";
 import { ApiError, apiUrl } from "~/protocol/client";
 import { clientHref } from "~/trace/findings";
 import { useFeed } from "~/trace/use-feed";
@@ -46,8 +47,7 @@ function Tools({ client: { name, rows, subject } }: { client: Client }) {
     <Actions label="Client">
       {session !== undefined && (
         <>
-          <ActionLink icon={List} to={`/live?session=${session}`}>Live</ActionLink>
-          <ActionLink icon={Route} to={`/ladder?client=${session}`}>Trace</ActionLink>
+          <ActionLink icon={List} to={traceHref({ filter: `client:${session}` })}>Trace</ActionLink>
           {/* another run of the server gave the same label to another client */}
           <ActionLink icon={Wrench} to={`/calls?session=${session}&run=${run}`}>Calls</ActionLink>
           <ActionLink icon={FileDown} to={`/export?client=${session}`}>Save as a file</ActionLink>

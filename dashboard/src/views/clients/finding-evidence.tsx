@@ -1,6 +1,7 @@
 import { Link } from "wouter";
-import type { Entry as LogEntry, JudgedExample, JudgedRule } from "~/protocol/schema";
-import { directionOf } from "~/trace/evidence";
+import { traceHref } from "~/protocol/address";
+import type { JudgedExample, JudgedRule } from "~/protocol/schema";
+import type { Viewed } from "~/trace/entry";
 import { useEntry } from "~/trace/use-entry";
 import { Time } from "~/ui/time";
 import { DirectionBadge } from "~/widgets/badges";
@@ -49,8 +50,8 @@ function Example({ run, example: { entries, remark }, remark: said }: { run: str
 }
 
 /** Which way a message went; of what is no message the kind of entry. */
-function Direction({ of }: { of: LogEntry }) {
-  const direction = directionOf(of);
+function Direction({ of }: { of: Viewed }) {
+  const { direction } = of.view;
   return direction === null ? <code>{of.kind}</code> : <DirectionBadge direction={direction} />;
 }
 
@@ -58,10 +59,10 @@ function Entry({ run, seq }: { run: string; seq: number }) {
   const { data, error } = useEntry(run, seq);
   return (
     <>
-      <Link href={`/live?at=${run}-${seq}`}>#{seq}</Link>
+      <Link href={traceHref({ at: `${run}-${seq}` })}>#{seq}</Link>
       {data !== undefined && (
         <span>
-          <Time at={data.at} /> <Direction of={data} /> {describe(data, "method" in data ? data.method : null)}
+          <Time at={data.at} /> <Direction of={data} /> {describe(data, data.view.method)}
         </span>
       )}
       {error !== null && <span className={styles["quiet"]}>no longer in the log</span>}

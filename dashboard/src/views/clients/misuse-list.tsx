@@ -1,6 +1,7 @@
 import { Fragment } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/address";
 import type { ClientMisuse, SessionRow } from "~/protocol/schema";
 import { newestEvents } from "~/trace/event-pages";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
@@ -19,7 +20,7 @@ const COLUMNS: readonly PlainColumn<ClientMisuse>[] = [
 
 function At({ entry }: { entry: ClientMisuse }) {
   return (
-    <Link href={`/live?at=${entry.seq}`} className={styles["moment"] ?? ""}>
+    <Link href={traceHref({ at: entry.seq })} className={styles["moment"] ?? ""}>
       <Time at={entry.at} />
     </Link>
   );

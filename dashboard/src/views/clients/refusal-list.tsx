@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/address";
 import type { RefusalRow, SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
@@ -26,7 +27,7 @@ function Answered({ row: { method, status, code, message } }: { row: RefusalRow 
 
 function At({ row }: { row: RefusalRow }) {
   return (
-    <Link href={`/live?at=${row.id}`} className={styles["moment"] ?? ""}>
+    <Link href={traceHref({ at: row.id })} className={styles["moment"] ?? ""}>
       <Time at={row.at} />
     </Link>
   );

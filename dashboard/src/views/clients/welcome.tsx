@@ -53,7 +53,7 @@ export function FirstRequest({ client }: { client: Client }) {
       <span>
         <strong>It works: {titleOf(client).title} has sent its first request.</strong>
         <br />
-        The verdicts below change as it goes on. <Link href="/live">Live</Link> has each message.
+        The verdicts below change as it goes on. <Link href="/trace">Trace</Link> has each message.
       </span>
     </p>
   );

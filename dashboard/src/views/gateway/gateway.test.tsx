@@ -74,7 +74,7 @@ test("entries and calls lead into the log where this server has the run, and are
   await expect.element(page.getByText("The log of this run is not on this server, so its entries are numbers and no links.").first()).toBeVisible();
   expect(page.getByRole("link", { name: "#34" }).query()).toBeNull();
   show({}, "abc");
-  await expect.element(page.getByRole("link", { name: "#34" })).toHaveAttribute("href", "/dashboard/live?at=abc-34");
+  await expect.element(page.getByRole("link", { name: "#34" })).toHaveAttribute("href", "/dashboard/trace?at=abc-34");
   await expect.element(page.getByRole("link", { name: "c1" }).first()).toHaveAttribute("href", "/dashboard/calls/abc.c1");
 });
 

@@ -1,4 +1,5 @@
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/address";
 import type { GatewayReport, GatewayTrial } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
@@ -130,7 +131,7 @@ function OneWay({ trial, trace, way, run }: OneWayProps) {
 }
 
 function momentOf({ key, end, offset, what, detail, entry }: Seen, run: string | null): Moment {
-  const number = entry && (run === null ? `#${entry.seq}` : <Link href={`/live?at=${run}-${entry.seq}`}>#{entry.seq}</Link>);
+  const number = entry && (run === null ? `#${entry.seq}` : <Link href={traceHref({ at: `${run}-${entry.seq}` })}>#{entry.seq}</Link>);
   return {
     key,
     offset: Math.round(offset * 1000) / 1000,

@@ -1,6 +1,6 @@
 import type { HostRow } from "~/protocol/schema";
 import { Badge } from "~/ui/badge";
-import type { Column } from "~/ui/data-table";
+import type { Column } from "~/ui/grid-columns";
 import { Time } from "~/ui/time";
 import { StatusBadge } from "~/widgets/badges";
 

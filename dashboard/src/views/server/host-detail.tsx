@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/address";
 import type { HostRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { Drawer } from "~/ui/drawer";
@@ -71,7 +72,7 @@ function Replaced({ label }: { label: string | null }) {
 function Links({ row }: { row: HostRow }) {
   return (
     <span className={styles["links"]}>
-      <Link href={`/live?connection=${row.id}`}>its entries</Link>
+      <Link href={traceHref({ view: "all", filter: `connection:${row.id}` })}>its entries</Link>
       {row.name !== null && <Link href={`/calls?text=${encodeURIComponent(`"${row.name}__`)}`}>calls of its tools</Link>}
     </span>
   );

@@ -1,15 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import type { Entry, HostRow } from "~/protocol/schema";
+import { traceHref } from "~/protocol/address";
+import type { HostRow } from "~/protocol/schema";
 import { useRefresh } from "~/protocol/use-refresh";
+import type { Viewed } from "~/trace/entry";
 import { newestEvents } from "~/trace/event-pages";
-import { bySeq, directionOf, methodOf } from "~/trace/evidence";
 import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { DirectionBadge } from "~/widgets/badges";
-import { describe } from "~/words/summary";
+import { describe, kindOf } from "~/words/summary";
 import styles from "./hosts.module.css";
 
 // enough to see what it does; all of them are in the live view
@@ -18,7 +19,7 @@ const SHOWN = 50;
 const PACE = 1_000;
 
 interface Told {
-  entry: Entry;
+  entry: Viewed;
   says: string;
 }
 
@@ -47,23 +48,22 @@ export function Recent({ row }: { row: HostRow }) {
 /** The newest entries of the host's connection, and what each says. */
 async function recent(connection: string, signal: AbortSignal): Promise<readonly Told[]> {
   const { events } = await newestEvents({ connection }, SHOWN, signal);
-  const entryOf = bySeq(events);
-  return events.map((entry) => ({ entry, says: describe(entry, methodOf(entry, entryOf)) }));
+  return events.map((entry) => ({ entry, says: describe(entry, entry.view.method) }));
 }
 
-function At({ entry }: { entry: Entry }) {
+function At({ entry }: { entry: Viewed }) {
   return (
-    <Link href={`/live?at=${entry.seq}`} className={styles["moment"] ?? ""}>
+    <Link href={traceHref({ at: entry.seq })} className={styles["moment"] ?? ""}>
       <Time at={entry.at} />
     </Link>
   );
 }
 
-function Kind({ entry }: { entry: Entry }) {
-  const direction = directionOf(entry);
+function Kind({ entry }: { entry: Viewed }) {
+  const { direction } = entry.view;
   return (
     <>
-      {direction !== null && <DirectionBadge direction={direction} peer="tool host" />} <Badge>{entry.kind}</Badge>
+      {direction !== null && <DirectionBadge direction={direction} peer="tool host" />} <Badge title={entry.kind}>{kindOf(entry.kind)}</Badge>
     </>
   );
 }

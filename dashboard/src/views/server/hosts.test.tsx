@@ -59,11 +59,11 @@ test("Enter opens one with its tools, its numbers, its connections and its entri
   const same = page.getByRole("table", { name: "Connections of demo: 2" });
   await expect.element(same.getByRole("row", { name: /^h1 .* closed: replaced by a newer connection of this host 1008/ })).toBeInTheDocument();
   const recent = page.getByRole("table", { name: /Recent entries/ });
-  await expect.element(recent.getByRole("row", { name: /← out · host host\.message tool\.dispatch request · id "d7" · .*, for call c7/ })).toBeInTheDocument();
-  await expect.element(recent.getByRole("row", { name: /dispatch\.stopped acknowledged · host demo has stopped d7, 12 ms after tool\.cancel, for call c7/ })).toBeInTheDocument();
-  expect(recent.getByRole("row").elements().slice(1).map((row) => row.querySelector("a")?.getAttribute("href"))).toEqual([21, 20, 10].map((seq) => `/dashboard/live?at=${seq}`));
+  await expect.element(recent.getByRole("row", { name: /← out · host host message tool\.dispatch request · id "d7" · .*, for call c7/ })).toBeInTheDocument();
+  await expect.element(recent.getByRole("row", { name: /dispatch stopped acknowledged · host demo has stopped d7, 12 ms after tool\.cancel, for call c7/ })).toBeInTheDocument();
+  expect(recent.getByRole("row").elements().slice(1).map((row) => row.querySelector("a")?.getAttribute("href"))).toEqual([21, 20, 10].map((seq) => `/dashboard/trace?at=${seq}`));
   await expect.element(recent.getByRole("link", { name: "c7" }).first()).toHaveAttribute("href", "/dashboard/calls/run.c7");
-  await expect.element(page.getByRole("link", { name: "its entries" })).toHaveAttribute("href", "/dashboard/live?connection=h3");
+  await expect.element(page.getByRole("link", { name: "its entries" })).toHaveAttribute("href", "/dashboard/trace?view=all&filter=connection%3Ah3");
   expect(asked.filter((url) => url.startsWith("/api/events?")).every((url) => url.includes("connection=h3"))).toBe(true);
   await userEvent.keyboard("{Escape}");
   await expect.poll(() => location.pathname).toBe("/dashboard/server/hosts");

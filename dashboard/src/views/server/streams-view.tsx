@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/address";
 import type { StreamRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
@@ -73,9 +74,9 @@ function StreamStatus({ row }: { row: StreamRow }) {
 }
 
 function StreamLink({ row }: { row: StreamRow }) {
-  const query = new URLSearchParams({ ...(row.session !== null && { session: row.session }), stream: row.stream });
+  const filter = [...(row.session === null ? [] : [`client:${row.session}`]), `stream:${row.stream}`].join(" ");
   return (
-    <Link href={`/live?${query}`}>
+    <Link href={traceHref({ filter })}>
       <code>{row.id}</code>
     </Link>
   );

@@ -1,86 +1,107 @@
+import { useMemo } from "react";
 import { scalarText } from "~/protocol/json";
-import type { Entry } from "~/protocol/schema";
-import { directionOf, isAnswer, isMessage, peerOf } from "~/trace/evidence";
+import type { SessionRow } from "~/protocol/schema";
+import type { Kept, Span, Viewed } from "~/trace/entry";
+import { isMessage, peerOf } from "~/trace/facts";
+import type { Snapshot } from "~/trace/feed";
+import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
-import { DirectionBadge, EraBadge } from "~/widgets/badges";
-import { summaryOf } from "~/words/summary";
-import { eraOf, useClient, useKnown, useMethod } from "./known";
-import styles from "./live.module.css";
+import { DirectionBadge } from "~/widgets/badges";
+import { ClientMark } from "~/widgets/client-mark";
+import { FilterBy } from "~/widgets/filter-by";
+import { kindOf, summaryOf } from "~/words/summary";
+import styles from "./trace.module.css";
 
-interface CellProps {
-  run: string;
-  entry: Entry;
+type Client = Pick<SessionRow, "client_name" | "client_version" | "revision" | "era">;
+
+function clientIn({ hello, tables, trace }: Snapshot, run: string, session: string): Client | null {
+  const row = run === hello?.run ? tables.sessions.find(({ id }) => id === session) : undefined;
+  return row ?? trace.runs.find((each) => each.run === run)?.clients.get(session) ?? null;
 }
 
-/** Whose entry it is, with the label that the client was given and the name that it gives itself. */
-export function Who({ run, entry }: CellProps) {
-  const { session, label } = entry;
+/** The client of a label, which means another one in each run; null where it is not known. */
+export function useClient(run: string, session: string | null): Client | null {
+  // its row is another one with each request that is counted; this text is the same
+  const text = useFeed((snapshot) => {
+    const found = session === null ? null : clientIn(snapshot, run, session);
+    return found === null ? "null" : JSON.stringify({ client_name: found.client_name, client_version: found.client_version, revision: found.revision, era: found.era });
+  });
+  return useMemo(() => JSON.parse(text) as Client | null, [text]);
+}
+
+interface WhoProps {
+  run: string;
+  session: string | null;
+  label: string | null;
+}
+
+/** Whose an exchange or an entry is: the label with its colour, and the name that the client gives itself. */
+export function Who({ run, session, label }: WhoProps) {
   const client = useClient(run, session);
-  if (session === null && label === null) return <Host entry={entry} />;
-  const title = client === null ? "client not known" : `${client.name} ${client.version}`;
+  if (session === null && label === null) return <span className={styles["quiet"]}>–</span>;
+  const title = client === null ? "client not known" : `${client.client_name} ${client.client_version}, ${client.revision}`;
   return (
-    <span title={label === null ? title : `${label}: ${title}`}>
-      {[session, label].filter((part) => part !== null).join(" ")} <span className={styles["quiet"]}>{client?.name}</span>
+    <span title={title}>
+      <FilterBy word="client" value={session ?? label ?? ""}>
+        {session !== null && <ClientMark label={session} />} {label}
+      </FilterBy>{" "}
+      <span className={styles["quiet"]}>{client?.client_name === "" ? "without a name" : client?.client_name}</span>
     </span>
   );
 }
 
-/** The label of a tool host, of an entry that is about no call. */
-function Host({ entry }: { entry: Entry }) {
-  if (!entry.kind.startsWith("host.")) return null;
-  return (
-    <>
-      {entry.connection} <span className={styles["quiet"]}>{("host" in entry && entry.host) || "tool host"}</span>
-    </>
-  );
+export function ClientCell({ span: { run, row } }: { span: Span }) {
+  if (row.transport === "host") return <span className={styles["quiet"]}>tool host</span>;
+  return <Who run={run} session={row.session} label={row.label} />;
 }
 
-export function Era({ run, entry }: CellProps) {
-  const { session } = entry;
-  const revision = useClient(run, session)?.revision;
-  if (session === null) return null;
-  return (
-    <>
-      <EraBadge era={eraOf(session)} /> <span className={styles["quiet"]}>{revision}</span>
-    </>
-  );
+/** The client of an entry, or the tool host that one about no call is of. */
+export function EntryClient({ run, entry }: Omit<Kept, "key">) {
+  const { session, label, connection } = entry;
+  if (session === null && label === null && entry.kind.startsWith("host.")) {
+    return (
+      <>
+        {connection} <span className={styles["quiet"]}>{("host" in entry && entry.host) || "tool host"}</span>
+      </>
+    );
+  }
+  return <Who run={run} session={session} label={label} />;
 }
 
 /** The direction; of a message to the client also how far it got. */
-export function Way({ run, entry }: CellProps) {
-  const delivery = useKnown((known) => (entry.kind === "message.emitted" ? known.relations(run).deliveryOf(entry) : "not yet"));
+export function Way({ entry }: { entry: Viewed }) {
+  const { direction, delivered } = entry.view;
   if (entry.kind === "message.dropped") {
     return (
       <Badge tone="bad" title="made, but not sent">
-        ← dropped
+        ← not sent
       </Badge>
     );
   }
   if (entry.kind === "message.emitted") {
-    if (delivery === "not yet") {
-      return (
-        <Badge tone="warn" title="made, and not yet taken by a socket">
-          ← emitted
-        </Badge>
-      );
-    }
-    if (delivery === "unknown") return <Badge title="to the client; entries that may tell of its delivery are missing">← out ?</Badge>;
-    return (
-      <Badge tone="good" title={`to the client; taken by a socket, entry ${delivery.seq}`}>
-        ← delivered
+    return delivered === null ? (
+      <Badge tone="warn" title="sent, and not yet taken by a socket">
+        ← sent
+      </Badge>
+    ) : (
+      <Badge tone="good" title={`taken by a socket, entry ${delivered.seq}`}>
+        ← received
       </Badge>
     );
   }
-  const direction = directionOf(entry);
   return direction === null ? null : <DirectionBadge direction={direction} peer={peerOf(entry)} />;
 }
 
 /** The method and what kind of message it is, or the kind of the entry. */
-export function What({ run, entry }: CellProps) {
-  const method = useMethod(run, entry);
+export function What({ entry }: { entry: Viewed }) {
+  const { method } = entry.view;
   if (!isMessage(entry)) {
-    return <span className={styles["kind"]}>{entry.kind}</span>;
+    return (
+      <span className={styles["kind"]} title={entry.kind}>
+        {kindOf(entry.kind)}
+      </span>
+    );
   }
   return (
     <>
@@ -91,8 +112,8 @@ export function What({ run, entry }: CellProps) {
 }
 
 /** The id of the message, or of the request that a call runs for, with its JSON type. */
-export function Id({ entry }: { entry: Entry }) {
-  const id = "rpc" in entry ? entry.id : "request_id" in entry ? entry.request_id : null;
+export function Id({ entry }: { entry: Viewed | null }) {
+  const id = entry === null ? null : "rpc" in entry ? entry.id : "request_id" in entry ? entry.request_id : null;
   if (id === null) return null;
   return (
     <code className={typeof id === "string" ? styles["string"] : styles["number"]} title={typeof id === "string" ? "string" : "number"}>
@@ -101,8 +122,9 @@ export function Id({ entry }: { entry: Entry }) {
   );
 }
 
-export function Line({ run, entry }: CellProps) {
-  const { mark, text } = summaryOf(entry, useMethod(run, entry));
+/** What an entry says beside its kind. */
+export function Line({ entry }: { entry: Viewed }) {
+  const { mark, text } = summaryOf(entry, entry.view.method);
   return (
     <span title={text}>
       {mark !== undefined && <Badge tone={mark.tone}>{mark.text}</Badge>} {text}
@@ -110,39 +132,7 @@ export function Line({ run, entry }: CellProps) {
   );
 }
 
-/** The other half of a request and its answer, with the time between them. */
-export function Pair({ run, entry, onOpen }: CellProps & { onOpen: (run: string, seq: number) => void }) {
-  const answer = useKnown((known) => known.relations(run).answerOf(entry.seq));
-  const request = useKnown((known) => known.relations(run).requestOf(entry));
-  const isMissing = useKnown((known) => known.relations(run).missing > entry.seq);
-  if (!("rpc" in entry)) return null;
-  if (entry.rpc === "request") {
-    if (answer === undefined) return <span className={styles["quiet"]}>{isMissing ? "answer not known" : "no answer yet"}</span>;
-    return <Jump text={`#${answer.seq} after ${between(entry, answer)}`} title="Show the answer" onClick={() => onOpen(run, answer.seq)} />;
-  }
-  if (request === undefined) return isAnswer(entry) ? <span className={styles["quiet"]}>request not known</span> : null;
-  return <Jump text={`${between(request, entry)} after #${request.seq}`} title="Show the request" onClick={() => onOpen(run, request.seq)} />;
-}
-
 /** By the monotonic clock, which no correction of the time of day changes. */
-export function between(first: Entry, second: Entry): string {
+export function between(first: { mono: number }, second: { mono: number }): string {
   return formatDuration(Math.max(0, (second.mono - first.mono) * 1000));
-}
-
-// Not in the tab order, which has one stop per row: the panel of the entry has the same as a link.
-function Jump({ text, title, onClick }: { text: string; title: string; onClick: () => void }) {
-  return (
-    <button
-      type="button"
-      tabIndex={-1}
-      className={styles["jump"]}
-      title={title}
-      onClick={(event) => {
-        event.stopPropagation();
-        onClick();
-      }}
-    >
-      {text}
-    </button>
-  );
 }

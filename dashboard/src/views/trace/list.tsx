@@ -1,66 +1,63 @@
 import { type ReactNode, useCallback, useMemo, useState } from "react";
+import type { Gap } from "~/trace/entry";
+import type { Traced } from "~/trace/use-trace";
+import { Badge } from "~/ui/badge";
 import { Button } from "~/ui/button";
 import { DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
-import { columnsOf } from "./columns";
-import { GapBadge, GapText, Older } from "./gap-cells";
-import { useKnown } from "./known";
-import styles from "./live.module.css";
-import type { History } from "./use-history";
-import { type LiveUrl, placeOf } from "./use-live-url";
-import { useRoom } from "./use-room";
+import type { Column, Sort } from "~/ui/grid-columns";
+import { sorted } from "~/ui/grid-columns";
+import { useNarrow } from "~/ui/use-narrow";
+import { entryColumns } from "./entry-columns";
+import { card, requestColumns } from "./request-columns";
+import { type Row, chosenBy, isOpen, levelOf } from "./rows";
+import styles from "./trace.module.css";
+import { type TraceUrl, placeOf } from "./url";
 import { useScrolling } from "./use-scrolling";
-import type { Search } from "./use-search";
-import { wireColumns } from "./wire-columns";
-import { type LiveRow, entryOf, isOpen, levelOf } from "./wire-rows";
+import { ScaleContext, useScale } from "./waterfall";
 
-const ROW_HEIGHT = 26;
+const ROW_HEIGHT = 28;
 // two lines of text
 const TALL_ROW = 46;
 
 interface ListProps {
   /** As they stand, with those below open ones. */
-  rows: readonly LiveRow[];
-  search: Search;
-  /** The oldest entry of the current run that there is. */
-  oldest: number | null;
-  url: LiveUrl;
-  history: History;
+  rows: readonly Row[];
+  traced: Traced;
+  url: TraceUrl;
   open: ReadonlySet<string>;
-  onToggle: (row: LiveRow) => void;
+  onToggle: (row: Row) => void;
   follow: boolean;
   setFollow: (follow: boolean) => void;
   onOpen: (run: string, seq: number) => void;
 }
 
-/** The list of exchanges or entries. It holds its place while new ones come, unless its newest end is followed. */
-export function List({ rows, search, oldest, url, history, open, onToggle, follow, setFollow, onOpen }: ListProps) {
-  const run = useKnown((known) => known.run);
+/** The list of requests or entries. It holds its place while new ones come, unless its newest end is followed. */
+export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFollow, onOpen }: ListProps) {
+  const { loader } = traced;
   const { view, order } = url;
-  const hasPanel = url.at !== "";
-  const room = useRoom();
+  const [trace] = useState(() => loader.trace);
+  const phone = useNarrow("40rem") && view === "requests";
   const columns = useMemo(
-    () =>
-      view === "wire"
-        ? wireColumns({ open, onToggle, room: room === "one" ? "one" : hasPanel ? "beside" : room })
-        : columnsOf({ narrow: hasPanel || room !== "all", onOpen }),
-    [view, open, onToggle, room, hasPanel, onOpen],
+    (): readonly Column<Row>[] => (view === "all" ? entryColumns(trace, onOpen) : phone ? [{ key: "request", head: "Request", width: "minmax(0, 1fr)", cell: card }] : requestColumns({ open, onToggle })),
+    [view, phone, trace, open, onToggle, onOpen],
   );
-  const selected = useMemo(() => selectedKey(rows, url.at, run), [rows, url.at, run]);
-  const rowHeight = view === "wire" && room === "one" ? TALL_ROW : ROW_HEIGHT;
+  const [sort, onSort, rows] = useSort(inOrder, columns, url);
+  const selected = useMemo(() => selectedKey(rows, traced, url.at), [rows, traced, url.at]);
+  const rowHeight = phone ? TALL_ROW : ROW_HEIGHT;
   const { box, onScroll, unseen } = useScrolling({ rows, rowHeight, order, selected, follow, setFollow });
-  const tree = useMemo(() => ({ level: levelOf, isOpen: (row: LiveRow) => isOpen(row, open), onToggle }), [open, onToggle]);
+  const [scale, onView] = useScale(rows, url.range);
+  const across = useCallback((row: Row) => acrossOf(row, traced), [traced]);
+  const tree = useMemo(() => ({ level: levelOf, isOpen: (row: Row) => isOpen(row, open), onToggle }), [open, onToggle]);
   const onSelect = useCallback(
-    (row: LiveRow) => {
-      const chosen = entryOf(row);
-      if (chosen !== null) onOpen(chosen.run, chosen.entry.seq);
+    (row: Row) => {
+      const chosen = chosenBy(row);
+      if (chosen !== null) onOpen(chosen.run, chosen.seq);
       else if (row.type === "progress" || row.type === "repeat") onToggle(row);
     },
     [onOpen, onToggle],
   );
-  if (rows.every((row) => row.type === "older" || row.type === "gap")) {
-    return <NothingPasses search={search} url={url} history={history} oldest={oldest} />;
-  }
+  if (rows.every((row) => row.type === "older" || row.type === "gap")) return <NothingPasses traced={traced} url={url} />;
   return (
     <div ref={box} className={styles["list"]} onScrollCapture={onScroll}>
       {unseen !== null && !follow && (
@@ -70,89 +67,169 @@ export function List({ rows, search, oldest, url, history, open, onToggle, follo
           </Button>
         </div>
       )}
-      <DataTable
-        label={`${view === "wire" ? "Exchanges" : "Events"}, ${order} first`}
-        columns={columns}
-        rows={rows}
-        rowKey={keyOf}
-        selected={selected}
-        onSelect={onSelect}
-        across={(row) => across(row, run, search, oldest, history)}
-        rowHeight={rowHeight}
-        {...(view === "wire" && { tree })}
-      />
+      <ScaleContext value={scale}>
+        <DataTable
+          key={view}
+          label={`${view === "all" ? "Entries" : "Requests"}, ${sort === null || sort.id === "time" ? `${order} first` : `by ${sort.id}`}`}
+          remember={`trace ${view}`}
+          columns={columns}
+          rows={rows}
+          rowKey={keyOf}
+          selected={selected}
+          onSelect={onSelect}
+          across={across}
+          rowHeight={rowHeight}
+          sort={sort}
+          onSort={onSort}
+          onView={onView}
+          {...(view === "requests" && { tree })}
+        />
+      </ScaleContext>
     </div>
   );
 }
 
-const keyOf = (row: LiveRow) => row.key;
+const keyOf = (row: Row) => row.key;
 
-/** What stands in place of the cells: what is missing, and how to get what is older. It changes with each frame. */
-function across(row: LiveRow, run: string, search: Search, oldest: number | null, history: History): ReactNode {
-  if (row.type === "older") return <Older history={history} before={oldest ?? 0} search={search} />;
-  if (row.type !== "gap") return undefined;
-  return (
-    <>
-      <GapBadge line={row} /> <GapText line={row} run={run} history={history} />
-    </>
+function acrossOf(row: Row, traced: Traced): ReactNode {
+  if (row.type === "older") return <Older traced={traced} />;
+  return row.type === "gap" ? <GapRow gap={row.gap} traced={traced} /> : undefined;
+}
+
+/** The order of time is in the address; any other sorting lasts as long as the list is shown. */
+function useSort(rows: readonly Row[], columns: readonly Column<Row>[], { order, change }: TraceUrl): [Sort | null, (sort: Sort | null) => void, readonly Row[]] {
+  const [other, setOther] = useState<Sort | null>(null);
+  const onSort = useCallback(
+    (next: Sort | null) => {
+      setOther(next?.id === "time" ? null : next);
+      if (next?.id === "time") change({ order: next.desc ? "newest" : "" });
+    },
+    [change],
   );
+  const sort = other ?? { id: "time", desc: order === "newest" };
+  return [sort, onSort, useMemo(() => sorted(rows, columns, other), [rows, columns, other])];
 }
 
 /** The key of the row that shows the selected entry: its own, or that of its exchange. */
-function selectedKey(rows: readonly LiveRow[], at: string, run: string): string | undefined {
+function selectedKey(rows: readonly Row[], { run, loader }: Traced, at: string): string | undefined {
   const place = placeOf(at);
   if (place === null) return undefined;
-  const own = `${place.run ?? run}-${place.seq}`;
   const of = place.run ?? run;
-  let around: string | undefined;
-  for (const row of rows) {
-    if (row.key === own) return own;
-    if (row.type === "exchange" && row.exchange.run === of && hasEntry(row.exchange.entries, place.seq)) around = row.key;
-  }
-  return around ?? own;
+  const own = `${of}-${place.seq}`;
+  if (rows.some(({ key }) => key === own)) return own;
+  const exchange = loader.trace.entryOf(of, place.seq)?.view.exchange;
+  return exchange === undefined ? own : `${of}-x${exchange}`;
 }
 
-function hasEntry(entries: readonly { seq: number }[], seq: number): boolean {
-  // in the order of the log, so that most exchanges are told by their ends
-  const [first] = entries;
-  const last = entries.at(-1);
-  return first !== undefined && last !== undefined && first.seq <= seq && seq <= last.seq && entries.some((entry) => entry.seq === seq);
+const REASONS: Readonly<Record<Gap["reason"], string>> = {
+  evicted: "pushed out of the log by newer ones; they cannot be loaded",
+  skipped: "the log grew faster than this feed carries",
+  restarted: "the server was started again; what came between is not known",
+};
+
+/** Which entries are missing, and what can be done about it. */
+function GapRow({ gap: { key, reason, first, last, run: of }, gap, traced: { run, loading, loader } }: { gap: Gap; traced: Traced }) {
+  return (
+    <span className={styles["gap"]}>
+      <Badge tone="warn">gap: {reason}</Badge>
+      {reason === "skipped" && of === run && (
+        <Button
+          small
+          disabled={loading.busy !== null}
+          onClick={(event) => {
+            event.stopPropagation();
+            loader.fill(gap);
+          }}
+        >
+          {loading.busy === key ? "Loading…" : "Load"}
+        </Button>
+      )}
+      <span title={REASONS[reason]}>
+        {first !== null && last !== null && `${last - first + 1} entries, #${first} to #${last}: `}
+        {REASONS[reason]}
+        {reason === "skipped" && of !== run && "; lost with that run of the server"}
+      </span>
+    </span>
+  );
+}
+
+const ENDS: Readonly<Record<string, string>> = {
+  beginning: "This is the beginning of the log.",
+  evicted: "Older entries were pushed out of the log.",
+  enough: "This page keeps no more than 30,000 entries; /api/events.ndjson has what the log keeps.",
+};
+
+/** The line at the oldest end: older history, as far as there is any; under a filter what else the log has of it. */
+function Older({ traced: { run, first, loading, loader } }: { traced: Traced }): ReactNode {
+  const { busy, error, found } = loading;
+  if (found !== null) {
+    if (found.next === null) return <span className={styles["gap"]}>Nothing older in the log passes the filter.</span>;
+    return (
+      <span className={styles["gap"]}>
+        <Button small disabled={busy !== null} onClick={() => loader.more(run)}>
+          {busy === "search" ? "Searching…" : "Search older"}
+        </Button>
+      </span>
+    );
+  }
+  const end = (first ?? 1) <= 1 ? "beginning" : loading.end;
+  return (
+    <span className={styles["gap"]}>
+      {end === null ? (
+        <Button small disabled={busy !== null} onClick={() => loader.older(run, first ?? 1)}>
+          {busy === "older" ? "Loading…" : "Load older"}
+        </Button>
+      ) : (
+        <span>{ENDS[end]}</span>
+      )}
+      {error !== null && <span role="alert">Not loaded: {error}</span>}
+    </span>
+  );
 }
 
 /** Which rows are open, and how to change that. */
-export function useOpenRows(): [ReadonlySet<string>, (row: LiveRow) => void] {
+export function useOpenRows(): [ReadonlySet<string>, (row: Row) => void] {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = useCallback((row: LiveRow) => setOpen((before) => (before.has(row.key) ? new Set([...before].filter((key) => key !== row.key)) : new Set([...before, row.key]))), []);
+  const toggle = useCallback((row: Row) => setOpen((before) => (before.has(row.key) ? new Set([...before].filter((key) => key !== row.key)) : new Set([...before, row.key]))), []);
   return [open, toggle];
 }
 
-function NothingPasses({ search, url, history, oldest }: Pick<ListProps, "search" | "url" | "history" | "oldest">) {
-  const { line, view, filter, change } = url;
-  const what = view === "wire" ? "exchanges" : "entries";
+function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
+  const { line, view, range, filter, change, setRange } = url;
+  const { loading } = traced;
+  const what = view === "all" ? "entries" : "requests";
+  const clear = <Button onClick={() => filter("")}>Clear the filter</Button>;
+  if (range !== null) {
+    return (
+      <EmptyState title={`No ${what} in this time`}>
+        <Button onClick={() => setRange(null)}>Show all of the time</Button> {line !== "" && clear}
+      </EmptyState>
+    );
+  }
   if (line === "") {
     return (
       <EmptyState title="This list is empty">
         <p>New {what} appear here as they come.</p>
         <br />
-        {oldest !== null && <Older history={history} before={oldest} />}
+        {traced.first !== null && <Older traced={traced} />}
       </EmptyState>
     );
   }
-  if (search.error !== null) {
+  if (loading.error !== null) {
     return (
-      <EmptyState title="Nothing on this page passes the filter">
-        <p>The log could not be searched: {search.error}</p>
+      <EmptyState title="The log could not be searched">
+        <p>{loading.error}</p>
         <br />
-        <Button onClick={() => filter("")}>Clear the filter</Button>
+        {clear}
       </EmptyState>
     );
   }
-  if (search.counts === null || search.busy) return <EmptyState title="Searching the log">Nothing that this page has passes the filter.</EmptyState>;
+  if (loading.found === null || loading.busy === "search") return <EmptyState title="Searching the log">Nothing that this page has passes the filter.</EmptyState>;
   return (
-    <EmptyState title={`None of the ${search.counts.total.toLocaleString("en")} ${what} in the log passes the filter`}>
+    <EmptyState title={`None of the ${loading.found.total.toLocaleString("en")} ${what} in the log passes the filter`}>
       <p>New ones appear here when they pass it.</p>
       <br />
-      <Button onClick={() => filter("")}>Clear the filter</Button> {view === "wire" && <Button onClick={() => change({ view: "all" })}>Look at all kinds of entries</Button>}
+      {clear} {view === "requests" && <Button onClick={() => change({ view: "all" })}>Look at all entries</Button>}
     </EmptyState>
   );
 }

@@ -1,21 +1,20 @@
 import { Link } from "wouter";
 import { quoted } from "~/protocol/filter";
-import type { Entry } from "~/protocol/schema";
+import type { Viewed } from "~/trace/entry";
+import { isAnswer } from "~/trace/facts";
+import { useTheFeed } from "~/trace/use-feed";
 import { counted } from "~/words/counted";
-import { titleOf } from "~/words/summary";
-import { between, Line, What } from "./cells";
-import { useAllKnown } from "./known";
-import styles from "./live.module.css";
-import type { Relations } from "./relations";
-import type { LiveUrl } from "./use-live-url";
+import { kindOf, titleOf } from "~/words/summary";
+import { Line, What, between } from "./cells";
+import styles from "./trace.module.css";
+import type { TraceUrl } from "./url";
 
 /** What belongs together, for links such as `call:c7`: ids of the server. */
 const TOPICS = ["client", "call", "task", "exchange", "stream", "connection"] as const;
-type Topic = (typeof TOPICS)[number];
 
 /** What an entry belongs to, as a filter line names it; null for nothing. The id of a stream is unique within its session only. */
-function topicOf(entry: Entry, topic: Topic): string | null {
-  if (topic === "client") return entry.label;
+function topicOf(entry: Viewed, topic: (typeof TOPICS)[number]): string | null {
+  if (topic === "client") return entry.label ?? entry.session;
   const mine = entry[topic];
   if (mine === null) return null;
   return topic === "stream" ? `${entry.session}/${mine}` : String(mine);
@@ -23,23 +22,35 @@ function topicOf(entry: Entry, topic: Topic): string | null {
 
 interface RelatedProps {
   run: string;
-  entry: Entry;
-  url: LiveUrl;
+  /** The present run. */
+  current: string;
+  entry: Viewed;
+  url: TraceUrl;
 }
 
 /** Where to go on from an entry: its cause, what it caused, its call, its task, its exchange. */
-export function Related({ run, entry, url }: RelatedProps) {
-  const known = useAllKnown();
-  const relations = known.relations(run);
+export function Related({ run, current, entry, url }: RelatedProps) {
+  const { trace } = useTheFeed();
   const to = (seq: number) => url.href({ at: `${run}-${seq}` });
-  const { call, task, exchange, connection, session } = entry;
+  const { call, task, exchange, connection, session, seq, view } = entry;
+  const answer = trace.answerOf(run, entry);
+  const caused = trace.view().runs.findLast((each) => each.run === run)?.entries.flatMap((each) => (each.entry.cause === seq ? [each.entry] : [])) ?? [];
   return (
     <section>
       <h3>Related</h3>
       <ul className={styles["related"]}>
-        <Cause entry={entry} relations={relations} to={to} />
-        <Told entry={entry} relations={relations} to={to} />
-        {call !== null && isToolCall(call, relations) && (
+        <Cause run={run} entry={entry} to={to} />
+        {answer !== undefined && (
+          <li>
+            <Link href={to(answer.seq)}>Answer #{answer.seq}</Link>, after {between(entry, answer)}
+          </li>
+        )}
+        {view.delivered !== null && (
+          <li>
+            <Link href={to(view.delivered.seq)}>Received #{view.delivered.seq}</Link>, after {between(entry, view.delivered)}
+          </li>
+        )}
+        {call !== null && isToolCall(trace.entriesOf(run, view.exchange, call), call) && (
           <li>
             <Link href={`/calls/${run}.${call}`}>Tool call {call}</Link>
           </li>
@@ -49,17 +60,17 @@ export function Related({ run, entry, url }: RelatedProps) {
             <Link href={`/calls/tasks/${encodeURIComponent(task)}`}>Task {task}</Link>
           </li>
         )}
-        {connection !== null && entry.kind.startsWith("host.") && run === known.run && (
+        {connection !== null && entry.kind.startsWith("host.") && run === current && (
           <li>
             <Link href={`/server/hosts/${connection}`}>Tool host {connection}</Link>
           </li>
         )}
-        {session !== null && run === known.run && (
+        {session !== null && run === current && (
           <li>
             <Link href={`/clients/${session}`}>Client {session}</Link>
           </li>
         )}
-        {run === known.run &&
+        {run === current &&
           TOPICS.map((topic) => ({ topic, value: topicOf(entry, topic) })).map(
             ({ topic, value }) =>
               value !== null && (
@@ -71,56 +82,36 @@ export function Related({ run, entry, url }: RelatedProps) {
               ),
           )}
       </ul>
-      <Listed run={run} title="It caused" entries={relations.effectsOf(entry.seq)} to={to} />
-      {exchange !== null && <Listed run={run} title={`Exchange ${exchange}`} entries={relations.exchangeOf(entry)} to={to} />}
+      <Listed title="It caused" entries={caused} to={to} />
+      {exchange !== null && <Listed title={`Exchange ${exchange}`} entries={trace.entriesOf(run, exchange)} to={to} />}
     </section>
   );
 }
 
 // other requests run as calls too, and only those of tools are in the audit; what is not known has its chance there
-function isToolCall(call: string, relations: Relations): boolean {
-  const started = relations.calls.get(call);
-  return started === undefined || started.tool !== null;
+function isToolCall(entries: readonly Viewed[], call: string): boolean {
+  const started = entries.find((entry) => entry.kind === "call.started" && entry.call === call);
+  return started?.kind !== "call.started" || started.tool !== null;
 }
 
 interface CauseProps {
-  entry: Entry;
-  relations: Relations;
+  run: string;
+  entry: Viewed;
   to: (seq: number) => string;
 }
 
 /** The entry because of which this one happened: of an answer its request. */
-function Cause({ entry, relations, to }: CauseProps) {
+function Cause({ run, entry, to }: CauseProps) {
+  const { trace } = useTheFeed();
   const { cause } = entry;
   if (cause === null) return null;
-  const found = relations.bySeq.get(cause);
-  const isRequest = relations.requestOf(entry) !== undefined;
+  const found = trace.entryOf(run, cause);
   return (
     <li>
-      {isRequest ? "Request " : "Because of "}
+      {isAnswer(entry) && trace.requestOf(run, entry) !== undefined ? "Request " : "Because of "}
       <Link href={to(cause)}>#{cause}</Link>
-      {found !== undefined && ` ${titleOf(found, relations.methodOf(found))}, ${between(found, entry)} before`}
+      {found !== undefined && ` ${"rpc" in found ? titleOf(found, found.view.method) : kindOf(found.kind)}, ${between(found, entry)} before`}
     </li>
-  );
-}
-
-/** The answer to a request, and the delivery of a message. */
-function Told({ entry, relations, to }: CauseProps) {
-  const answer = relations.answerOf(entry.seq);
-  const delivery = entry.kind === "message.emitted" ? relations.deliveryOf(entry) : null;
-  return (
-    <>
-      {answer !== undefined && (
-        <li>
-          <Link href={to(answer.seq)}>Answer #{answer.seq}</Link>, after {between(entry, answer)}
-        </li>
-      )}
-      {delivery !== null && typeof delivery === "object" && (
-        <li>
-          <Link href={to(delivery.seq)}>Delivery #{delivery.seq}</Link>, after {between(entry, delivery)}
-        </li>
-      )}
-    </>
   );
 }
 
@@ -128,14 +119,13 @@ function Told({ entry, relations, to }: CauseProps) {
 const SHOWN = 40;
 
 interface ListedProps {
-  run: string;
   title: string;
-  entries: readonly Entry[];
+  entries: readonly Viewed[];
   to: (seq: number) => string;
 }
 
 /** Entries of this page, each with a link; nothing where there are none. */
-function Listed({ run, title, entries, to }: ListedProps) {
+function Listed({ title, entries, to }: ListedProps) {
   if (entries.length === 0) return null;
   return (
     <>
@@ -148,10 +138,10 @@ function Listed({ run, title, entries, to }: ListedProps) {
           <li key={each.seq}>
             <Link href={to(each.seq)}>#{each.seq}</Link>
             <span>
-              <What run={run} entry={each} />
+              <What entry={each} />
             </span>
             <span className={styles["cut"]}>
-              <Line run={run} entry={each} />
+              <Line entry={each} />
             </span>
           </li>
         ))}

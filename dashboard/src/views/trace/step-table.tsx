@@ -1,6 +1,7 @@
 import { useMemo } from "react";
-import { type Column, DataTable } from "~/ui/data-table";
+import { DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
+import type { Column } from "~/ui/grid-columns";
 import type { Picture } from "~/widgets/ladder/picture";
 import { type Row, rowsOf } from "~/widgets/ladder/rows";
 import type { Step } from "~/widgets/ladder/steps";

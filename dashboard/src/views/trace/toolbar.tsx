@@ -1,65 +1,57 @@
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { has, toggled } from "~/protocol/filter";
 import type { CountsRow } from "~/protocol/schema";
-import type { SessionRow } from "~/protocol/schema";
+import type { Traced } from "~/trace/use-trace";
 import { Button } from "~/ui/button";
 import { Segmented } from "~/ui/choice";
 import { Time } from "~/ui/time";
-import type { Known as Suggestions } from "~/widgets/complete";
 import { FilterLine } from "~/widgets/filter-line";
-import { clientsOf } from "~/words/client-name";
 import { counted } from "~/words/counted";
-import styles from "./live.module.css";
-import { GROUPS } from "./old-links";
-import type { Cleared } from "./use-cleared";
-import type { LiveUrl } from "./use-live-url";
-import type { Search } from "./use-search";
+import styles from "./trace.module.css";
+import type { TraceUrl } from "./url";
 
 interface ToolbarProps {
-  url: LiveUrl;
-  /** What the server counts in its log. */
-  kept: CountsRow | undefined;
-  search: Search;
-  /** How many exchanges or entries are listed. */
+  url: TraceUrl;
+  traced: Traced;
+  /** How many requests or entries are listed, and pass in the whole log. */
   listed: number;
-  suggestions: Suggestions;
-  cleared: Cleared;
+  counts: { matched: number; total: number } | null;
   /** The client that the filter asks for alone. */
   client: string | null;
+  /** When the view was cleared and how many entries it hides since; null where nothing is hidden. */
+  cleared: { at: number; hidden: number; show: () => void } | null;
   /** The buttons that say how the list moves. */
-  children: React.ReactNode;
+  children: ReactNode;
 }
 
+const VIEWS = [
+  { value: "", label: "Requests" },
+  { value: "ladder", label: "Ladder" },
+  { value: "all", label: "All entries" },
+];
+
 /** The filter line, what it found in the whole log, and chips that write into it. */
-export function Toolbar({ url, kept, search, listed, suggestions, cleared, client, children }: ToolbarProps) {
-  const { view, order, change } = url;
+export function Toolbar({ url, traced, listed, counts, client, cleared, children }: ToolbarProps) {
+  const kept = traced.snapshot.tables.counts[0];
   return (
     <>
-      <FilterLine value={url.line} onChange={url.filter} known={suggestions} />
+      <FilterLine value={url.line} onChange={url.filter} />
       <span className={styles["actions"]}>
-        <Segmented
-          label="What is listed"
-          options={[
-            { value: "wire", label: "Wire" },
-            { value: "all", label: "Everything" },
-          ]}
-          value={view}
-          onChange={(next) => change({ view: next === "wire" ? "" : next })}
-        />
-        <Button aria-label={`${order} first`} title="Turn the order round" onClick={() => change({ order: order === "oldest" ? "newest" : "" })}>
-          {order === "oldest" ? "↓ oldest first" : "↑ newest first"}
-        </Button>
+        <Segmented label="What is shown" options={VIEWS} value={url.view === "requests" ? "" : url.view} onChange={(view) => url.change({ view })} />
         {children}
         <Link href={client === null ? "/export" : `/export?client=${encodeURIComponent(client)}`}>Save as a file</Link>
       </span>
       <div className={styles["groups"]}>
         <Chips url={url} kept={kept} />
-        <span className={styles["quiet"]} role="status">
-          {listedText({ url, kept, search, listed })}
-        </span>
-        {cleared.hidden > 0 && (
+        {url.view !== "ladder" && (
+          <span className={styles["quiet"]} role="status">
+            {listedText({ url, traced, listed, counts, kept })}
+          </span>
+        )}
+        {cleared !== null && (
           <span className={styles["quiet"]}>
-            Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, "entry", "entries")} hidden.{" "}
+            Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, url.view === "all" ? "entry" : "request", url.view === "all" ? "entries" : "requests")} hidden.{" "}
             <Button small onClick={cleared.show}>
               Show them
             </Button>
@@ -70,64 +62,42 @@ export function Toolbar({ url, kept, search, listed, suggestions, cleared, clien
   );
 }
 
-const number = (count: number) => count.toLocaleString("en");
-
 /** Over what the list is, and how much of it passes. */
-function listedText({ url, kept, search, listed }: Pick<ToolbarProps, "url" | "kept" | "search" | "listed">): string {
-  const [one, many] = url.view === "wire" ? ["exchange", "exchanges"] : ["entry", "entries"];
-  const shown = `${counted(listed, one, many)} listed`;
-  if (search.error !== null) return `${shown}; the log could not be searched: ${search.error}`;
-  if (url.line === "") return kept === undefined ? shown : `${shown}; the log has ${number(kept.entries)} entries`;
-  if (search.counts === null) return `${shown}; the log is being searched`;
-  return `${shown}; ${number(search.counts.matched)} of the ${number(search.counts.total)} ${many} in the log pass${search.busy ? ", and are being fetched" : ""}`;
+function listedText({ url, traced, listed, counts, kept }: Pick<ToolbarProps, "url" | "traced" | "listed" | "counts"> & { kept: CountsRow | undefined }): string {
+  const [one, many] = url.view === "all" ? ["entry", "entries"] : ["request", "requests"];
+  const { loading } = traced;
+  const shown = `${counted(listed, one, many)} shown`;
+  if (loading.error !== null) return `${shown}. The log could not be searched: ${loading.error}`;
+  if (url.line === "") return kept === undefined ? shown : `${shown}; the log has ${counted(kept.entries, "entry", "entries")}`;
+  if (counts === null) return `${shown}; searching the log`;
+  return `${shown}. ${counts.matched.toLocaleString("en")} of the ${counts.total.toLocaleString("en")} ${many} in the log match${loading.busy === "search" ? "; loading…" : ""}`;
 }
 
 const PROBLEMS = [
-  ["mistake", "client mistakes", "mistakes", "What a client did wrong, refused or tolerated"],
-  ["asked", "errors asked for", "asked", "Errors that tools gave: simulated, because of their arguments, or of a task that failed"],
-  ["lost", "lost deliveries", "lost", "Messages that reached nobody, and calls whose client has gone"],
+  ["mistake", "violations", "mistakes", "What a client did against the protocol, refused or tolerated"],
+  ["asked", "tool errors (expected)", "asked", "Errors that tools gave: simulated, because of their arguments, or of a task that failed"],
+  ["lost", "not received", "lost", "Messages that no client received, and calls whose client has gone"],
   ["limit", "server limits", "limits", "Limits, deadlines and failures of this server"],
   ["other", "other problems", "others", "Of tool hosts, and errors that clients answer, as they may"],
 ] as const;
 
-function Chips({ url, kept }: Pick<ToolbarProps, "url" | "kept">) {
-  const { line, filter, view, fold, change } = url;
+const GROUPS = ["messages", "http", "calls", "tasks", "streams", "sessions", "hosts", "server"] as const;
+
+function Chips({ url: { line, filter, view, fold, change }, kept }: { url: TraceUrl; kept: CountsRow | undefined }) {
+  const chip = (key: string, value: string, name: string, count: number | undefined, title: string) => (
+    <Button key={value} small aria-pressed={has(line, key, value)} title={title} onClick={() => filter(toggled(line, key, value))}>
+      {name} {count !== undefined && <span className={styles["quiet"]}>{count.toLocaleString("en")}</span>}
+    </Button>
+  );
   return (
     <span role="group" aria-label="Words for the filter line" className={styles["chips"]}>
-      {PROBLEMS.map(([value, name, field, title]) =>
-        value === "other" && !kept?.others && !has(line, "problem", [value]) ? null : (
-          <Button key={value} small aria-pressed={has(line, "problem", [value])} title={`${title}. Exchanges in the whole log.`} onClick={() => filter(toggled(line, "problem", [value]))}>
-            {name} {kept !== undefined && <span className={styles["quiet"]}>{number(kept[field])}</span>}
-          </Button>
-        ),
-      )}
-      {view === "all" &&
-        Object.entries(GROUPS).map(([name, kinds]) => (
-          <Button key={name} small aria-pressed={has(line, "kind", kinds)} title="Entries in the whole log" onClick={() => filter(toggled(line, "kind", kinds))}>
-            {name} {kept !== undefined && <span className={styles["quiet"]}>{number(groupCount(name as keyof typeof GROUPS, kept, fold))}</span>}
-          </Button>
-        ))}
+      {PROBLEMS.map(([value, name, field, title]) => (value === "other" && !kept?.others && !has(line, "problem", value) ? null : chip("problem", value, name, kept?.[field], `${title}. Requests in the whole log.`)))}
+      {view === "all" && GROUPS.map((group) => chip("group", group, group === "http" ? "HTTP" : group, kept?.[group], "Entries in the whole log"))}
       {view === "all" && (
-        <Button small look="quiet" aria-pressed={fold} title="Whether a message was delivered is told in its own row" onClick={() => change({ deliveries: fold ? "rows" : "" })}>
+        <Button small look="quiet" aria-pressed={fold} title="Whether a message was received is told in its own row" onClick={() => change({ deliveries: fold ? "rows" : "" })}>
           Fold deliveries
         </Button>
       )}
     </span>
   );
-}
-
-function groupCount(name: keyof typeof GROUPS, kept: CountsRow, fold: boolean): number {
-  if (name === "HTTP") return kept.http;
-  return name === "messages" && !fold ? kept.messages + kept.deliveries : kept[name];
-}
-
-/** What the page can suggest for the words of the filter line. */
-export function suggestionsOf(sessions: readonly SessionRow[]): Suggestions {
-  const clients = clientsOf(sessions);
-  const names = (of: (row: SessionRow) => Readonly<Record<string, number>>) => [...new Set(clients.flatMap((row) => Object.keys(of(row))))].toSorted().map((value) => ({ value }));
-  return {
-    client: clients.toReversed().map(({ id, label, client_name }) => ({ value: label ?? id, note: label === null ? client_name : `${id} ${client_name}` })),
-    tool: names((row) => row.tools),
-    method: [...names((row) => row.methods), { value: "notifications/progress" }, { value: "tools/*" }],
-  };
 }

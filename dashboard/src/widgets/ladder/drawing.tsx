@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
-import { isAnswer } from "~/trace/evidence";
+import { isAnswer } from "~/trace/facts";
 import { formatDuration } from "~/ui/time-format";
-import type { Bar } from "./bars";
 import type { Columns, Layout, Pace, Placed } from "./layout";
 import type { Palette } from "./palette";
+import type { Bar } from "./picture";
 import type { LaneKey, Step } from "./steps";
 import { labelOf, timeOf } from "./words";
 
@@ -104,18 +104,18 @@ function Arrow({ scene, placed: { row, y } }: { scene: Scene; placed: Placed }) 
   const [x1, x2] = [xOf(scene, step.from), xOf(scene, step.to)];
   const sign = x2 > x1 ? 1 : -1;
   const { fate } = step;
-  const arrives = fate === null || fate.what === "delivered";
-  const slope = pace === "scale" && fate?.what === "delivered" ? Math.min(STEEPEST, Math.max(0, layout.yOf(fate.at) - y)) : 0;
+  const arrives = fate === null || fate.what === "received";
+  const slope = pace === "scale" && fate?.what === "received" ? Math.min(STEEPEST, Math.max(0, layout.yOf(fate.at) - y)) : 0;
   const from = x1 + 4 * sign;
   const to = arrives ? x2 - 4 * sign : x1 + (x2 - x1) * LOST;
   const colour = palette.tones[step.tone];
   const answer = isAnswer(step.entry);
-  const dash = answer ? "6 3" : fate?.what === "not delivered yet" ? "2 4" : undefined;
+  const dash = answer ? "6 3" : fate?.what === "not received yet" ? "2 4" : undefined;
   return (
     <g stroke={colour} fill="none" strokeWidth={1.5}>
       {row.open === false && <path d={`M${from} ${y - 3} H${to - 10 * sign} M${from} ${y + 3} H${to - 10 * sign}`} strokeWidth={1} opacity={0.5} />}
       <path d={`M${from} ${y} L${to} ${y + slope}`} strokeDasharray={dash} />
-      {!arrives && fate.what !== "not delivered yet" ? (
+      {!arrives && fate.what !== "not received yet" ? (
         <path d={`M${to - 5} ${y - 5} l10 10 m0 -10 l-10 10`} strokeWidth={2} />
       ) : (
         <path d={`M${to - 8 * sign} ${y + slope - 4} L${to} ${y + slope} L${to - 8 * sign} ${y + slope + 4}`} fill={step.entry.kind !== "message.emitted" || answer ? colour : "none"} />

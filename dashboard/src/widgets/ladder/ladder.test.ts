@@ -1,14 +1,16 @@
 import { expect, test } from "vitest";
-import type { Entry } from "~/protocol/schema";
+import type { Viewed } from "~/trace/entry";
 import { entry, progressEntry } from "~/testing/rows";
-import { barsOf } from "./bars";
+import { rowsOf as exchangesOf, withViews } from "~/testing/views";
 import { columnsOf, layoutOf, visible } from "./layout";
-import { pictureOf } from "./picture";
+import * as pictures from "./picture";
 import { indexOf, rowsOf } from "./rows";
-import { type Step, stepsOf } from "./steps";
+import * as ladder from "./steps";
 import { hasText, labelOf, sentenceOf } from "./words";
 
 const NONE: ReadonlySet<string> = new Set();
+// what the server says of the end of the call, in the row of its exchange
+const ENDING = { 4: { call: "c1", ending: { state: "cancelled", by: "notification", steps: 3, steps_total: null, stopped_ms: 0.5, sent_after: 0, code: null, detail: null, text: "by the client after 3 steps, stopped in 0.5 ms, nothing sent afterwards" } as const } };
 const CALL = { call: "c1", exchange: 4, stream: "p1" };
 
 const asked = (seq: number, ms: number, id: number | string, method = "tools/call", more: object = {}) =>
@@ -22,8 +24,16 @@ const settled = (seq: number, ms: number, more: object = {}) =>
   entry(seq, ms, "call.settled", { outcome: "completed", answered: true, cancelled_by: null, scope_exit_ms: null, sent_after_cancel: 0, cause: 2, ...CALL, ...more });
 const toHost = (seq: number, ms: number, more: object) => entry(seq, ms, "host.message", { connection: "h3", rpc: "request", method: null, id: "d1", message: {}, call: "c1", ...more });
 
-const stepOf = (entries: readonly Entry[], seq: number) => stepsOf(entries).find((step) => step.seq === seq) as Step;
-const labels = (entries: readonly Entry[], open = NONE) => rowsOf(stepsOf(entries), open).map((row) => `${labelOf(row).title} | ${labelOf(row).rest}`);
+const stepsOf = (given: readonly Viewed[]) => {
+  const entries = withViews(given);
+  return ladder.stepsOf(entries, new Map(exchangesOf(entries, ENDING).map((row) => [row.exchange, row])));
+};
+const pictureOf = (given: readonly Viewed[], client: string) => {
+  const entries = withViews(given);
+  return pictures.pictureOf(entries, exchangesOf(entries, ENDING), client);
+};
+const stepOf = (entries: readonly Viewed[], seq: number) => stepsOf(entries).find((step) => step.seq === seq) as ladder.Step;
+const labels = (entries: readonly Viewed[], open = NONE) => rowsOf(stepsOf(entries), open).map((row) => `${labelOf(row).title} | ${labelOf(row).rest}`);
 
 test("a request and its answer lead from lane to lane, and know each other", () => {
   const entries = [asked(1, 0, 7), started(2, 0.1), settled(3, 12), answered(4, 12.5, 1), taken(5, 12.6, 4, 9)];
@@ -35,12 +45,12 @@ test("a request and its answer lead from lane to lane, and know each other", () 
 });
 
 test.each([
-  ["was delivered", [taken(5, 20, 4, 1)], "delivered"],
-  ["was delivered before its stream ended", [taken(5, 20, 4, 1), entry(6, 21, "http.closed", { by: "end of stream", exchange: 4 })], "delivered"],
-  ["may still be delivered", [], "not delivered yet"],
-  ["was left when the client closed the response", [entry(5, 20, "http.closed", { by: "client", messages: 0, exchange: 4 })], "not delivered"],
-  ["was left when the session ended", [entry(5, 20, "session.closed", { why: "deleted" })], "not delivered"],
-  ["does not belong to the response that was closed", [entry(5, 20, "http.closed", { by: "client", messages: 0, exchange: 99 })], "not delivered yet"],
+  ["was delivered", [taken(5, 20, 4, 1)], "received"],
+  ["was delivered before its stream ended", [taken(5, 20, 4, 1), entry(6, 21, "http.closed", { by: "end of stream", exchange: 4 })], "received"],
+  ["may still be delivered", [], "not received yet"],
+  ["was left when the client closed the response", [entry(5, 20, "http.closed", { by: "client", messages: 0, exchange: 4 })], "not received"],
+  ["was left when the session ended", [entry(5, 20, "session.closed", { why: "deleted" })], "not received"],
+  ["does not belong to the response that was closed", [entry(5, 20, "http.closed", { by: "client", messages: 0, exchange: 99 })], "not received yet"],
 ])("a message %s", (_name, later, what) => {
   expect(stepOf([started(2, 0), told(4, 10, 1), ...later], 4).fate?.what).toBe(what);
 });
@@ -52,8 +62,8 @@ test("a message that was not sent says why, once", () => {
 
 test("a stream that is read again delivers again, and the first time counts", () => {
   const entries = [told(4, 10, 1), taken(5, 20, 4, 1), taken(6, 90, 4, 1)];
-  expect(stepOf(entries, 4).fate).toEqual({ what: "delivered", at: 100.02 });
-  expect(stepOf(entries, 6)).toMatchObject({ title: "delivered again", from: "client", to: "client" });
+  expect(stepOf(entries, 4).fate).toEqual({ what: "received", at: 100.02 });
+  expect(stepOf(entries, 6)).toMatchObject({ title: "received again", from: "client", to: "client" });
 });
 
 test("a cancellation is the message, the moment, and the end of the work; its request stays without an answer", () => {
@@ -68,7 +78,7 @@ test("a cancellation is the message, the moment, and the end of the work; its re
     "tools/call request | id 7 · progress {} · not answered",
     'notifications/cancelled | request 7 · "enough"',
     'cancelled by notification | "enough"',
-    "work stopped | 0.5 ms later · nothing sent afterwards",
+    "work stopped | by the client after 3 steps, stopped in 0.5 ms, nothing sent afterwards",
   ]);
   expect(stepOf(entries, 6).tone).toBe("warn");
   expect(stepOf([entry(6, 100, "call.cancelled", { by: "notification", reason: null, effect: false })], 6)).toMatchObject({ tone: "neutral", text: "without effect: it was over already" });
@@ -96,18 +106,21 @@ test("a tool host has a lane by its name, and its work lasts until it says that 
   ]);
   expect(picture.bars.map(({ lane, from, to, tone }) => [lane, from, to, tone])).toEqual([
     ["probe", 100.0001, 100.0502, "warn"],
-    ["host demo", 100.0002, 100.052, "warn"],
+    ["host demo", 100.0003, 100.052, "warn"],
   ]);
 });
 
-const work = (call: string, from: number, to: number | null, seq: number) => [started(seq, from, { call }), ...(to === null ? [] : [settled(seq + 50, to, { call })])];
+const work = (exchange: number, from: number, to: number | null, seq: number) => {
+  const of = { call: `c${exchange}`, exchange };
+  return [started(seq, from, of), ...(to === null ? [] : [settled(seq + 50, to, of)])];
+};
 
 test("bars at the same time stand beside each other, and a place that is free again is used again", () => {
-  const entries = [...work("c1", 0, 30, 1), ...work("c2", 10, null, 2), ...work("c3", 40, 50, 3)].toSorted((a, b) => a.mono - b.mono);
-  expect(barsOf(entries).map(({ key, depth, to }) => [key, depth, to === null])).toEqual([
-    ["call c1", 0, false],
-    ["call c2", 1, true],
-    ["call c3", 0, false],
+  const entries = [...work(1, 0, 30, 1), ...work(2, 10, null, 2), ...work(3, 40, 50, 3)].toSorted((a, b) => a.mono - b.mono);
+  expect(pictureOf(entries, "s1").bars.map(({ label, depth, to }) => [label, depth, to === null])).toEqual([
+    ["c1 progress", 0, false],
+    ["c2 progress", 1, true],
+    ["c3 progress", 0, false],
   ]);
 });
 
@@ -115,7 +128,7 @@ const REPORTS = [1, 2, 3, 4].map((step) => told(step * 2 + 1, step * 10, step));
 
 test("reports in a row are one row that says how many, from where to where, and what became of them", () => {
   const entries = [asked(1, 0, 7), ...REPORTS, taken(10, 45, 3, 1, 4), answered(12, 50, 1)];
-  expect(labels(entries)[1]).toBe("4 × notifications/progress | 1/5 to 4/5 · within 30 ms · all delivered");
+  expect(labels(entries)[1]).toBe("4 × notifications/progress | 1/5 to 4/5 · within 30 ms · all received");
   expect(labels(entries, new Set(["3+"])).map((each) => each.split(" | ")[0])).toEqual([
     "tools/call request",
     "4 × notifications/progress",
@@ -198,6 +211,6 @@ test.each([
 test("a row is a sentence for those who hear it, and is found by what is in its message", () => {
   const { steps, names } = pictureOf([asked(1, 0, 7), answered(4, 12, 1)], "s1 agent");
   const [request, response] = rowsOf(steps, NONE);
-  expect(sentenceOf(response as NonNullable<typeof response>, names, steps[0])).toBe("+12 ms, from MCP Probe to s1 agent: tools/call response · id 7 · done · after 12 ms · not delivered yet");
+  expect(sentenceOf(response as NonNullable<typeof response>, names, steps[0])).toBe("+12 ms, from MCP Probe to s1 agent: tools/call response · id 7 · done · after 12 ms · not received yet");
   expect([hasText(request as NonNullable<typeof request>, '"arguments"'), hasText(request as NonNullable<typeof request>, "nothing of it")]).toEqual([true, false]);
 });

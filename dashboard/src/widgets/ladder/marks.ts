@@ -1,15 +1,15 @@
-import type { CallSettled, Entry } from "~/protocol/schema";
+import type { Entry, ExchangeRow } from "~/protocol/schema";
 import type { Tone } from "~/ui/badge";
-import { formatDuration } from "~/ui/time-format";
 import { counted } from "~/words/counted";
 import { list, quoted } from "~/words/message-summary";
 import { stateOf } from "~/words/states";
 import { summaryOf } from "~/words/summary";
-import type { HostNames } from "./host-names";
+
+type HostLane = `host ${string}`;
 
 /** What happened on one lane. `sender`: bytes from the client to the server that are no message. */
 export interface Mark {
-  lane: "client" | "probe" | `host ${string}` | "sender";
+  lane: "client" | "probe" | HostLane | "sender";
   title: string;
   text: string;
   tone: Tone;
@@ -17,76 +17,79 @@ export interface Mark {
   fold?: string;
 }
 
-/** What an entry that is no message tells on the ladder; null for what other steps and bars tell already. */
-export function markOf(entry: Entry, hosts: HostNames): Mark | null {
-  return ofWork(entry) ?? ofHost(entry, hosts) ?? ofCarrier(entry) ?? ofTheRest(entry);
-}
+/** The names of tool hosts by their connections, as the entries tell them. */
+export class HostNames {
+  readonly #names = new Map<string, string>();
 
-function ofWork(entry: Entry): Mark | null {
-  switch (entry.kind) {
-    case "call.progressed":
-      return { lane: "probe", title: "progress", text: summaryOf(entry, null).text, tone: "neutral", fold: `${entry.call} progressed` };
-    case "call.cancelled":
-      if (!entry.effect) return { lane: "probe", title: `cancelled by ${entry.by}`, text: "without effect: it was over already", tone: "neutral" };
-      return { lane: "probe", title: `cancelled by ${entry.by}`, text: quoted(entry.reason) ?? "", tone: "warn" };
-    case "call.settled":
-      return entry.cancelled_by === null ? null : { lane: "probe", title: "work stopped", text: stopped(entry), tone: entry.sent_after_cancel > 0 ? "bad" : "warn" };
-    case "dispatch.expired":
-      return { lane: "probe", title: `${entry.deadline} deadline passed`, text: summaryOf(entry, null).text, tone: "bad" };
-    case "task.changed":
-      return { lane: "probe", title: `task ${stateOf(entry.status).label}`, text: list(quoted(entry.message)), tone: stateOf(entry.status).tone };
-    case "limit.reached":
-      return { lane: "probe", title: `limit ${entry.limit}`, text: `at ${entry.value}`, tone: "bad" };
-    default:
-      return null;
+  constructor(entries: readonly Entry[]) {
+    for (const entry of entries) {
+      const host = "host" in entry ? entry.host : null;
+      if (host !== null && entry.connection !== null) this.#names.set(entry.connection, host);
+    }
+  }
+
+  /** The lane of the host that an entry is about; by its connection where no entry names it. */
+  laneOf(entry: Entry): HostLane {
+    const own = "host" in entry ? entry.host : null;
+    return `host ${own ?? this.#names.get(entry.connection ?? "") ?? entry.connection ?? "?"}`;
   }
 }
 
-function stopped({ scope_exit_ms: exit, sent_after_cancel: sent }: CallSettled): string {
-  const after = sent === 0 ? "nothing sent afterwards" : `${counted(sent, "message")} sent afterwards`;
-  return list(exit !== null && `${formatDuration(exit)} later`, after);
+/** What an entry that is no message tells on the ladder; null for what other steps and bars tell already. `row` is that of its exchange. */
+export function markOf(entry: Entry, hosts: HostNames, row: ExchangeRow | undefined): Mark | null {
+  // most entries are no mark
+  const text = () => summaryOf(entry, null).text;
+  switch (entry.kind) {
+    case "call.progressed":
+      return { lane: "probe", title: "progress", text: text(), tone: "neutral", fold: `${entry.call} progressed` };
+    case "call.cancelled":
+      return entry.effect ? { lane: "probe", title: `cancelled by ${entry.by}`, text: quoted(entry.reason) ?? "", tone: "warn" } : { lane: "probe", title: `cancelled by ${entry.by}`, text: "without effect: it was over already", tone: "neutral" };
+    case "call.settled":
+      if (entry.cancelled_by === null) return null;
+      return { lane: "probe", title: "work stopped", text: row?.call === entry.call ? row.ending.text : text(), tone: entry.sent_after_cancel > 0 ? "bad" : "warn" };
+    case "dispatch.expired":
+      return { lane: "probe", title: `${entry.deadline} deadline passed`, text: text(), tone: "bad" };
+    case "task.changed":
+      return { lane: "probe", title: `task ${stateOf(entry.status).label}`, text: list(quoted(entry.message)), tone: stateOf(entry.status).tone };
+    case "limit.reached":
+      return { lane: "probe", title: `limit ${entry.limit}`, text: text(), tone: "bad" };
+    case "message.unreadable":
+      return { lane: "sender", title: "unreadable", text: list(entry.fault, entry.problem, entry.head), tone: "bad" };
+    case "client.misuse":
+      return { lane: "client", title: `violation: ${entry.what}`, text: list(entry.detail, entry.clause), tone: "bad" };
+    default:
+      return ofHost(entry, hosts, text) ?? ofCarrier(entry, text);
+  }
 }
 
 // of these the answer of the host tells
 const TOLD = new Set(["acknowledged", "answered"]);
 
-function ofHost(entry: Entry, hosts: HostNames): Mark | null {
+function ofHost(entry: Entry, hosts: HostNames, text: () => string): Mark | null {
   switch (entry.kind) {
     case "dispatch.stopped":
-      return TOLD.has(entry.how) ? null : { lane: hosts.laneOf(entry), title: stateOf(entry.how).label, text: summaryOf(entry, null).text, tone: "warn" };
+      return TOLD.has(entry.how) ? null : { lane: hosts.laneOf(entry), title: stateOf(entry.how).label, text: text(), tone: "warn" };
     case "dispatch.late":
-      return { lane: hosts.laneOf(entry), title: "late", text: summaryOf(entry, null).text, tone: "warn" };
+      return { lane: hosts.laneOf(entry), title: "late", text: text(), tone: "warn" };
     case "host.closed":
-      return { lane: hosts.laneOf(entry), title: "tool host gone", text: summaryOf(entry, null).text, tone: entry.failed > 0 ? "bad" : "neutral" };
+      return { lane: hosts.laneOf(entry), title: "tool host gone", text: text(), tone: entry.failed > 0 ? "bad" : "neutral" };
     default:
       return null;
   }
 }
 
-function ofCarrier(entry: Entry): Mark | null {
+function ofCarrier(entry: Entry, text: () => string): Mark | null {
   switch (entry.kind) {
     case "http.closed":
-      if (entry.by === "end of stream") return null;
-      return { lane: "client", title: `response closed by ${entry.by}`, text: list(`exchange ${entry.exchange}`, counted(entry.messages, "message")), tone: "warn" };
+      return entry.by === "end of stream" ? null : { lane: "client", title: `response closed by ${entry.by}`, text: counted(entry.messages, "message"), tone: "warn" };
     case "connection.closed":
-      return { lane: "client", title: `connection closed by ${entry.by}`, text: summaryOf(entry, null).text, tone: "warn" };
+      return { lane: "client", title: `connection closed by ${entry.by}`, text: text(), tone: "warn" };
     case "session.closed":
       return { lane: "probe", title: "session closed", text: entry.why, tone: "neutral" };
     case "stream.resumed":
-      return { lane: "client", title: "stream resumed", text: summaryOf(entry, null).text, tone: "info" };
+      return { lane: "client", title: "stream resumed", text: text(), tone: "info" };
     case "stream.lost":
-      return { lane: "probe", title: `stream lost: ${entry.why}`, text: summaryOf(entry, null).text, tone: "bad" };
-    default:
-      return null;
-  }
-}
-
-function ofTheRest(entry: Entry): Mark | null {
-  switch (entry.kind) {
-    case "message.unreadable":
-      return { lane: "sender", title: "unreadable", text: list(entry.fault, entry.problem, entry.head), tone: "bad" };
-    case "client.misuse":
-      return { lane: "client", title: `violation: ${entry.what}`, text: list(entry.detail, entry.clause), tone: "bad" };
+      return { lane: "probe", title: `stream lost: ${entry.why}`, text: text(), tone: "bad" };
     default:
       return null;
   }

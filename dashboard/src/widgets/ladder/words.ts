@@ -23,7 +23,7 @@ const short = ({ text }: Step) => text.split(" · token", 1)[0] ?? text;
 function fates(steps: Row["steps"]): string {
   const [{ fate }] = steps;
   if (fate === null) return "";
-  if (fate.what === "delivered") return "all delivered";
+  if (fate.what === "received") return "all received";
   return fate.what === "dropped" ? `none sent: ${fate.why}` : `none ${fate.what.replace("not ", "")}`;
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast, get_args
 
-from .words import DIRECTIONS, KIND_HEADS, OUTCOMES, PROBLEMS, Key
+from .words import DIRECTIONS, GROUPS, KIND_HEADS, OUTCOMES, PROBLEMS, Key
 
 Known: TypeAlias = Mapping[Key, Sequence[tuple[str, str]]]
 """Values of a key, such as names of tools, each with a note, possibly empty."""
@@ -19,6 +19,7 @@ _NOTES: Final[Mapping[Key, str]] = {
     "outcome": "how a call ended",
     "status": "the HTTP status: 404, >=400",
     "kind": "the kind of an entry, or how it begins",
+    "group": "what an entry is about",
     "direction": "in to the server, or out from it",
     "problem": "the cause of a problem",
     "call": "a call",
@@ -39,6 +40,7 @@ _CHOICES: Final[Known] = {
     "outcome": [(value, "") for value in OUTCOMES],
     "direction": [(value, "") for value in DIRECTIONS],
     "kind": [(value, "") for value in KIND_HEADS],
+    "group": [(value, "") for value in GROUPS],
     "status": [(">=400", "refused"), ("200", ""), ("202", "accepted")],
     "problem": list(zip(PROBLEMS, _PROBLEM_NOTES, strict=True)),
 }

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from ...log.event_filter import RowText, direction_of
 from ...log.event_log import Entry
-from ..tables.groups import is_on_wire
+from ..tables.groups import groups_of, is_on_wire
 from ..tables.problems import problem_of
 from .exchanges import LoggedExchanges
 from .words import Key, Word, matcher
@@ -102,6 +102,7 @@ def _values_in(exchanges: LoggedExchanges) -> Mapping[Key, _Values]:
     """For each key, the function that gives an entry's values."""
     return {
         "kind": lambda entry: (entry.fact.kind,),
+        "group": lambda entry: tuple(groups_of(entry.fact)),
         "method": lambda entry: _some(exchanges.method(entry)),
         "direction": lambda entry: _some(direction_of(entry.fact)),
         "problem": _problem,

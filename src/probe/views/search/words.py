@@ -4,8 +4,7 @@ r"""The words of a filter line, such as `client:m1 tool:progress -kind:dispatch 
     key:value             one of the values of the key, with commas between them; `*` stands for any text
     -word                 not that
 
-A repeated key has all its values. `dashboard/src/protocol/filter.ts` reads the same lines; tests of
-both read `dashboard/src/testing/filter-lines.json`.
+A repeated key has all its values.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 
 from ...log.query import QueryError
 from ...wire.jsonrpc import clip
+from ..tables.groups import Group
 
 Key: TypeAlias = Literal[
     "client",
@@ -25,6 +25,7 @@ Key: TypeAlias = Literal[
     "outcome",
     "status",
     "kind",
+    "group",
     "direction",
     "problem",
     "call",
@@ -48,6 +49,7 @@ OUTCOMES: Final = (
     "input_required",
 )
 DIRECTIONS: Final = ("in", "out")
+GROUPS: Final = get_args(Group)
 KIND_HEADS: Final = (
     "audit",
     "call",
@@ -157,7 +159,12 @@ def _checked(key: str, values: list[str]) -> Key:
     return cast("Key", key)
 
 
-_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"direction": DIRECTIONS, "problem": PROBLEMS, "outcome": OUTCOMES}
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "group": GROUPS,
+    "direction": DIRECTIONS,
+    "problem": PROBLEMS,
+    "outcome": OUTCOMES,
+}
 
 
 def _check_value(key: Key, value: str) -> None:

@@ -1,8 +1,6 @@
 """The groups that the dashboard sorts entries of the event log into.
 
 An entry is in the group of its kind; an error, a refusal, a limit, a loss or a violation is also in `problems`.
-`GROUPS` in `dashboard/src/views/trace/old-links.ts` has the same kinds; tests of both read
-`dashboard/src/testing/groups.json`.
 """
 
 from __future__ import annotations

@@ -5,9 +5,6 @@
     lost      a message that no socket took
     limit     a limit, a deadline or a failure of this server
     other     a tool host's, or an allowed error answer of a client
-
-`dashboard/src/views/trace/problems.ts` has the same rules for its list; tests of both read
-`dashboard/src/testing/groups.json`.
 """
 
 from __future__ import annotations

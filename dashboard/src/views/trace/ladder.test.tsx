@@ -1,0 +1,173 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { page, userEvent } from "vitest/browser";
+import type { Viewed } from "~/trace/entry";
+import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { cancelledCall, entry, progressEntry, sessionRow } from "~/testing/rows";
+import { Story } from "~/testing/story";
+import { openTrace } from "~/testing/trace";
+import { rowsOf as exchangesOf, withViews } from "~/testing/views";
+import { layoutOf } from "~/widgets/ladder/layout";
+import { pictureOf } from "~/widgets/ladder/picture";
+import { rowsOf } from "~/widgets/ladder/rows";
+import { svgOf } from "~/widgets/ladder/sheet";
+
+afterEach(() => vi.restoreAllMocks());
+
+const STREAM = { call: "c1", exchange: 4, stream: "p1" };
+const request = (seq: number, ms: number, id: number, name: string) =>
+  entry(seq, ms, "message.received", { rpc: "request", method: "tools/call", id, message: { method: "tools/call", params: { name, arguments: {} } }, exchange: 4 });
+const EVENTS = withViews([
+  request(1, 0, 7, "progress"),
+  entry(2, 0.1, "call.started", { tool: "progress", method: "tools/call", cause: 1, ...STREAM }),
+  ...[1, 2, 3].map((step) => progressEntry(step * 2 + 1, step * 10, step, 10, { position: step, cause: 2, ...STREAM })),
+  entry(9, 35, "message.delivered", { cause: 3, first: 1, last: 3, ...STREAM }),
+  entry(10, 40, "message.received", { rpc: "notification", method: "notifications/cancelled", id: null, message: { params: { requestId: 7, reason: "enough" } } }),
+  entry(11, 40.1, "call.cancelled", { by: "notification", reason: "enough", effect: true, cause: 10, ...STREAM }),
+]);
+
+const ladder = page.getByRole("listbox");
+const row = (name: string | RegExp) => page.getByRole("option", { name });
+const text = "by the client (enough) after 3 of 10 steps, stopped in 2.1 ms, nothing sent afterwards";
+
+/** The ladder of a call whose evidence these entries are. */
+function callLadder(query = "", events: readonly Viewed[] = EVENTS) {
+  const exchanges = exchangesOf(events).map((each) => Object.assign(each, { ending: { ...each.ending, text } }));
+  return openTrace(`?call=run.c1${query}`, new Story(), (path) => (path === "/api/calls/run.c1" ? { call: cancelledCall(), evidence: { complete: true, events, exchanges } } : undefined));
+}
+
+test("the ladder of a call says what became of it and draws its messages; a fold opens, and a row shows its message first", async () => {
+  await callLadder();
+  await expect.element(page.getByText(`progress: ${text}`)).toBeVisible();
+  await expect.element(row(/^0 ms, from s1 agent 1\.2 to MCP Probe: tools\/call request · id 7/)).toBeVisible();
+  const fold = row(/3 × notifications\/progress · 1\/10 to 3\/10/);
+  await expect.element(fold).toBeVisible();
+  await inBothThemes(() => expectAccessible());
+  await fold.click();
+  await expect.element(row(/notifications\/progress · 2\/10/)).toBeVisible();
+  await row(/at MCP Probe: cancelled by notification · "enough"/).click();
+  expect(new URLSearchParams(location.search).get("at")).toBe("run-11");
+  await row(/tools\/call request/).click();
+  await expect.element(page.getByRole("complementary")).toMatchTextContent(/^tools\/call request #1.*"params"/);
+  await inBothThemes(() => expectAccessible());
+});
+
+test("the keyboard goes from row to row and opens them", async () => {
+  await callLadder();
+  await expect.element(row(/tools\/call request/)).toBeVisible();
+  ladder.element().focus();
+  await userEvent.keyboard("{End}");
+  await vi.waitFor(() => expect(document.getElementById(ladder.element().getAttribute("aria-activedescendant") ?? "")?.textContent).toMatch(/cancelled by notification/));
+  await userEvent.keyboard("{Home}{ArrowDown} ");
+  await expect.element(row(/notifications\/progress · 2\/10/)).toBeVisible();
+  await userEvent.keyboard("{Home}{Enter}");
+  await expect.element(page.getByRole("complementary")).toBeVisible();
+});
+
+test("what is searched is counted and found one after the other, and the rest stays in sight", async () => {
+  await callLadder("&find=enough");
+  const found = page.getByRole("group", { name: "What was found" });
+  await expect.element(found).toMatchTextContent(/2 found/);
+  await found.getByRole("button", { name: "Next one found" }).click();
+  await expect.element(found).toMatchTextContent(/1 of 2/);
+  await found.getByRole("button", { name: "Next one found" }).click();
+  await expect.element(found).toMatchTextContent(/2 of 2/);
+  await expect.element(row(/tools\/call request/)).toBeInTheDocument();
+});
+
+test("the list has the same steps in words, nothing folded", async () => {
+  await callLadder("&as=list");
+  const rows = page.getByRole("grid").getByRole("row");
+  await expect.element(rows.filter({ hasText: "3/10" })).toMatchTextContent(/MCP Probes1 agent 1\.2notifications\/progress3\/10/);
+  expect(rows.elements()).toHaveLength(7);
+  await expectAccessible();
+});
+
+/** What `/api/search` answers for the requests of a client. */
+const ofClient = (session: string) => (path: string, query: URLSearchParams) => {
+  if (path !== "/api/search" || query.get("filter") !== `client:${session}`) return undefined;
+  const handshake = entry(50, -9, "message.received", { session: null, exchange: 3, rpc: "request", method: "initialize", id: 0, message: {} });
+  const events = withViews([handshake, ...EVENTS.map((each) => ({ ...each, seq: each.seq + 50, cause: each.cause === null ? null : each.cause + 50 }))]);
+  return { run: "a", matched: 2, total: 9, last: 100, next: null, left_out: 0, events, exchanges: exchangesOf(events) };
+};
+
+test("the ladder of a client has its handshake, follows the feed, and is that of the newest client where none is named", async () => {
+  const { fake, show } = await openTrace("?view=ladder", new Story(), ofClient("s2"));
+  show({ sessions: [sessionRow({ id: "s1", last_at: 1 }), sessionRow({ id: "s2", last_at: 2 })] });
+  await expect.poll(() => (fake.frame(), row(/initialize request/).query())).not.toBeNull();
+  await expect.element(page.getByRole("combobox", { name: "Client" })).toHaveValue("s2");
+  await expect.element(row(/tools\/call request/)).toBeVisible();
+  const newer = withViews([entry(120, 90, "message.received", { session: "s2", exchange: 9, rpc: "request", method: "ping", id: 8, message: {} })]);
+  fake.source.hello("a", { resumed: true });
+  fake.source.say("rows", { table: "exchanges", rows: exchangesOf(newer).map((each) => Object.assign(each, { passes: true })) });
+  for (const each of newer) fake.source.entry("a", each.seq, each);
+  fake.frame();
+  await expect.element(row(/ping request/)).toBeVisible();
+});
+
+test("a name that a client was given leads to its newest session, and an old address to the ladder of a client", async () => {
+  const { fake, show } = await openTrace("?view=ladder&client=acme", new Story(), ofClient("s2"));
+  show({ sessions: [sessionRow({ id: "s1", label: "acme", last_at: 1 }), sessionRow({ id: "s2", label: "acme", last_at: 2 }), sessionRow({ id: "s3", last_at: 3 })] });
+  await expect.poll(() => (fake.frame(), row(/tools\/call request/).query())).not.toBeNull();
+  await expect.element(page.getByRole("combobox", { name: "Client" })).toHaveValue("s2");
+});
+
+/** Until the next frame is painted. */
+const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+
+test("of ten thousand messages only those in view exist, and scrolling, searching and another pace are quick", async () => {
+  const pings = Array.from({ length: 5_000 }, (_, index) => [
+    entry(2 * index + 1, 2 * index, "message.received", { rpc: "request", method: "ping", id: index, message: { method: "ping" } }),
+    entry(2 * index + 2, 2 * index + 1, "message.emitted", { rpc: "response", method: null, id: index, message: { result: {} }, cause: 2 * index + 1 }),
+  ]).flat();
+  await callLadder("", pings);
+  await expect.element(row(/ping request · id 0$|ping request · id 0 · /).first()).toBeVisible();
+  const box = ladder.element();
+  expect(box.querySelectorAll("[role=option]").length).toBeLessThan(100);
+  const timed = async (what: string, act: () => void) => {
+    const start = performance.now();
+    act();
+    await painted();
+    const taken = performance.now() - start;
+    // oxlint-disable-next-line no-console
+    console.log(`ladder of ${pings.length} messages: ${what} takes ${taken.toFixed(1)} ms`);
+    return taken;
+  };
+  const taken = [
+    await timed("a scroll", () => box.scrollTo({ top: 200_000 })),
+    await timed("another scroll", () => box.scrollTo({ top: 380_000 })),
+    await timed("time to scale", () => (page.getByRole("radio", { name: "Time to scale" }).element() as HTMLInputElement).click()),
+    await timed("a zoom", () => (page.getByRole("button", { name: "Zoom in" }).element() as HTMLButtonElement).click()),
+  ];
+  // ten times of what it should be: only a list that is drawn as a whole is as slow
+  expect(Math.max(...taken)).toBeLessThan(1_000);
+});
+
+test("a call that is not known says so", async () => {
+  await openTrace("?call=run.c9");
+  await expect.element(page.getByRole("heading", { name: "This call could not be read" })).toBeVisible();
+});
+
+test("the file that is saved needs nothing else: it has a title, its lanes and its colours", () => {
+  const picture = pictureOf(EVENTS, exchangesOf(EVENTS), "s1 agent <b>");
+  const svg = svgOf({ title: "Ladder of s1", picture, origin: undefined, pace: "even", layout: layoutOf(rowsOf(picture.steps, new Set()), "even", 1) });
+  const file = new DOMParser().parseFromString(svg, "image/svg+xml");
+  expect(file.querySelector("parsererror")).toBeNull();
+  expect(file.documentElement.querySelector("title")?.textContent).toBe("Ladder of s1");
+  expect(file.documentElement.textContent).toMatch(/s1 agent <b>MCP Probe.*tools\/call request.*3 × notifications\/progress.*cancelled by notification/);
+  expect(svg).not.toMatch(/var\(|class=|href/);
+  expect(svg).toMatch(/fill="rgb\(|fill="color\(/);
+});
+
+test("what does not fit on one page of paper goes on on the next, each row once, and is the whole page", async () => {
+  const pings = Array.from({ length: 60 }, (_, index) => entry(index + 1, index, "message.received", { rpc: "request", method: "ping", id: index, message: { method: "ping" } }));
+  await callLadder("", pings);
+  await expect.element(row(/ping request · id 0/).first()).toBeVisible();
+  dispatchEvent(new Event("beforeprint"));
+  const printed = document.body.lastElementChild;
+  const sheets = [...document.body.querySelectorAll("svg[role=img]")];
+  expect(sheets.map((sheet) => sheet.querySelector("title")?.textContent)).toEqual(["Ladder of call run.c1, page 1 of 2", "Ladder of call run.c1, page 2 of 2"]);
+  const ids = sheets.flatMap((sheet) => [...(sheet.textContent ?? "").matchAll(/id (\d+) /g)].map(([, id]) => Number(id)));
+  expect(ids).toEqual(pings.map((_, index) => index));
+  dispatchEvent(new Event("afterprint"));
+  await vi.waitFor(() => expect(document.body.lastElementChild).not.toBe(printed));
+});

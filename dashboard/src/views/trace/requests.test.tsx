@@ -1,0 +1,219 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { page, userEvent } from "vitest/browser";
+import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { sessionRow } from "~/testing/rows";
+import { Story } from "~/testing/story";
+import { openTrace } from "~/testing/trace";
+
+afterEach(() => vi.restoreAllMocks());
+
+function twoCalls(): Story {
+  const story = new Story();
+  story.opened("s1", "one");
+  story.call("s1", 1, 0, 3);
+  story.request("s1", 2, "ping");
+  return story;
+}
+
+const rows = () => page.getByRole("treegrid").getByRole("row");
+const texts = () => [...document.querySelectorAll("[role=row][tabindex]")].map((row) => row.textContent);
+const param = (name: string) => new URLSearchParams(location.search).get(name);
+const drawer = () => page.getByRole("complementary");
+const head = (name: RegExp) => page.getByRole("columnheader", { name });
+
+test("without a client it says how to connect one", async () => {
+  await openTrace("");
+  await expect.element(page.getByRole("heading", { name: "No client has connected since the server started" })).toBeVisible();
+});
+
+test("a line for each request, oldest first, with its status and how it ended; the head of the time turns the order round in the address", async () => {
+  await openTrace("", twoCalls());
+  await expect.element(page.getByRole("treegrid", { name: "Requests, oldest first" })).toBeVisible();
+  expect(texts().slice(1)).toEqual([expect.stringMatching(/s1 +one▸tools\/call progress.*200completed 3 progress · done by s1.*ms/), expect.stringMatching(/ping.*no answer yet/)]);
+  await expect.element(head(/^Time$|^Time [↑↓]/)).toHaveAttribute("aria-sort", "ascending");
+  await page.getByRole("button", { name: /^Time/ }).click();
+  expect(param("order")).toBe("newest");
+  await expect.poll(() => texts()[0]).toMatch("ping");
+});
+
+test("the words of the server say how a request ended, and HTTP is named as HTTP", async () => {
+  const story = new Story();
+  const { exchange } = story.request(null, 1, "ping");
+  story.entries.length = 1;
+  story.rows[exchange] = { request: "POST /mcp", unreadable: "syntax", head: 1, method: null, status: 400, ending: { state: "refused", by: null, steps: null, steps_total: null, stopped_ms: null, sent_after: 0, code: null, detail: "it ends too early", text: "it ends too early" } };
+  await openTrace("", story);
+  await expect.poll(() => texts()[1]).toMatch(/POST \/mcp not JSON.*400refused it ends too early/);
+});
+
+test("rows are sorted by a column, and gaps and the way to older ones are left out then", async () => {
+  const story = twoCalls();
+  const { fake } = await openTrace("", story);
+  fake.source.say("gap", { reason: "evicted", first: 90, last: 99 }, "a-99");
+  fake.frame();
+  await expect.poll(() => texts().at(-1)).toMatch("gap");
+  await page.getByRole("button", { name: "Request", exact: true }).click();
+  await expect.poll(() => texts().map((text) => /ping|tools\/call/.exec(text ?? "")?.[0])).toEqual(["ping", "tools/call"]);
+  await page.getByRole("button", { name: /^Request/ }).click();
+  await expect.poll(() => texts().map((text) => /ping|tools\/call/.exec(text ?? "")?.[0])).toEqual(["tools/call", "ping"]);
+  await page.getByRole("button", { name: /^Request/ }).click();
+  await expect.poll(() => texts().length).toBe(4);
+});
+
+test("a click on a value filters by it, and with Alt leaves it out; a click beside it opens the request", async () => {
+  await openTrace("", twoCalls());
+  await page.getByRole("button", { name: "tools/call" }).click();
+  expect(param("filter")).toBe("method:tools/call");
+  expect(param("at")).toBeNull();
+  await page.getByRole("button", { name: "s1" }).first().click({ modifiers: ["Alt"] });
+  expect(param("filter")).toBe("method:tools/call -client:s1");
+});
+
+test("a line unfolds by click and by keyboard to its messages, and progress to each report", async () => {
+  await openTrace("", twoCalls());
+  await rows().nth(2).getByRole("button", { name: "Unfold" }).click();
+  await expect.element(rows().nth(2)).toHaveAttribute("aria-expanded", "true");
+  await expect.element(page.getByText("progress × 3", { exact: true })).toBeVisible();
+  expect(page.getByText(/step 2/).query()).toBeNull();
+  await page.getByText("progress × 3", { exact: true }).click();
+  await expect.element(page.getByText(/step 2/)).toBeVisible();
+  await rows().nth(2).click();
+  await userEvent.keyboard("{Escape}{ArrowLeft}");
+  await expect.element(rows().nth(2)).toHaveAttribute("aria-expanded", "false");
+  await userEvent.keyboard("{ArrowRight}");
+  await expect.element(rows().nth(2)).toHaveAttribute("aria-expanded", "true");
+});
+
+test("a line shows the message that was sent before anything else, and the back button leads out of it", async () => {
+  await openTrace("", twoCalls());
+  await rows().nth(2).click();
+  await expect.element(drawer().getByRole("heading", { name: "tools/call request #3" })).toBeVisible();
+  const [message, related, recorded] = ["message", "Related", "When, where and under what names it was recorded"].map((text) => drawer().getByText(text, { exact: true }).first().element().getBoundingClientRect().top);
+  expect(message).toBeLessThan(related ?? 0);
+  expect(related).toBeLessThan(recorded ?? 0);
+  expect(drawer().getByText("monotonic").query()).toBeNull();
+  history.back();
+  await expect.element(drawer()).not.toBeInTheDocument();
+  expect([param("at"), location.pathname]).toEqual([null, "/dashboard/trace"]);
+});
+
+test("the newest lines stay in view while they are followed, and a scroll away ends that", async () => {
+  const story = new Story();
+  for (let id = 0; id < 100; id += 1) story.request("s1", id, "ping");
+  const { play } = await openTrace("", story);
+  const grid = page.getByRole("treegrid").element();
+  const distance = () => grid.scrollHeight - grid.clientHeight - grid.scrollTop;
+  await expect.poll(distance).toBeLessThan(2);
+  story.request("s1", 200, "ping");
+  play();
+  await expect.poll(distance).toBeLessThan(2);
+  grid.scrollTop = 500;
+  await expect.element(page.getByRole("button", { name: "Follow" })).toHaveAttribute("aria-pressed", "false");
+  story.request("s1", 201, "ping");
+  play();
+  await expect.element(page.getByRole("button", { name: "↓ 1 new" })).toBeVisible();
+  expect(grid.scrollTop).toBe(500);
+  await page.getByRole("button", { name: "↓ 1 new" }).click();
+  await expect.poll(distance).toBeLessThan(2);
+  await expect.element(page.getByRole("button", { name: "Follow" })).toHaveAttribute("aria-pressed", "true");
+});
+
+test("a pause holds the picture and counts; resuming shows the newest", async () => {
+  const story = twoCalls();
+  const { play } = await openTrace("", story);
+  await page.getByRole("button", { name: "Pause" }).click();
+  const before = texts();
+  story.request("s1", 50, "tools/list");
+  play();
+  await expect.element(page.getByRole("button", { name: "Resume (2 new)" })).toBeVisible();
+  expect(texts()).toEqual(before);
+  await page.getByRole("button", { name: /Resume/ }).click();
+  await expect.poll(() => texts().at(-1)).toMatch("tools/list");
+});
+
+test("a cleared view says when and how many requests it hides, and shows them again", async () => {
+  const story = twoCalls();
+  const { play } = await openTrace("", story);
+  await page.getByRole("button", { name: "Clear view" }).click();
+  await expect.element(page.getByText(/^Cleared at \d\d:\d\d:\d\d\.\d{3}|: 2 requests hidden\./).first()).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: "This list is empty" })).toBeVisible();
+  story.request("s1", 50, "ping");
+  play();
+  await expect.poll(() => texts().length).toBe(2);
+  await page.getByRole("button", { name: "Show them" }).click();
+  await expect.poll(() => texts().length).toBe(4);
+});
+
+test("the waterfall draws the work and the messages of the rows in view, and a legend says what its marks mean", async () => {
+  const story = twoCalls();
+  const { fake } = await openTrace("", story);
+  fake.source.say("rows", { table: "sessions", rows: [sessionRow({ client_name: "one" })] });
+  fake.frame();
+  const [bars] = page.getByRole("treegrid").element().querySelectorAll("[title^=began]");
+  expect(bars?.getAttribute("title")).toMatch(/^began \d\d:\d\d:\d\d\.\d{3}, ended after \d+ ms$/);
+  // the request, its work, three reports and the answer
+  expect(bars?.children.length).toBe(6);
+  await page.getByRole("button", { name: "Legend" }).click();
+  await expect.element(page.getByRole("group", { name: "Legend" })).toMatchTextContent(/the moment of a cancellation/);
+});
+
+test("the strip chooses a part of the time by dragging and by keyboard, and all of it again", async () => {
+  const story = new Story();
+  for (let id = 0; id < 100; id += 1) story.request("s1", id, "ping");
+  await openTrace("", story);
+  const strip = page.getByRole("group", { name: "Time shown" });
+  await expect.element(page.getByText("100 requests shown")).toBeVisible();
+  const until = page.getByRole("slider", { name: "Shown until" });
+  until.element().focus();
+  await userEvent.keyboard("{PageDown}{PageDown}{PageDown}{PageDown}{PageDown}");
+  await expect.poll(() => Number(param("until"))).toBeGreaterThan(1_790_000_000);
+  await expect.element(page.getByText(/^5\d requests shown/)).toBeVisible();
+  expect(until.element().getAttribute("aria-valuenow")).toBe("50");
+  await strip.getByRole("button", { name: "All of the time" }).click();
+  expect([param("from"), param("until")]).toEqual([null, null]);
+  await expect.element(page.getByText("100 requests shown")).toBeVisible();
+  const box = until.element().parentElement?.getBoundingClientRect();
+  if (box === undefined) throw new Error("there is a strip");
+  const at = (share: number) => ({ clientX: box.left + share * box.width, clientY: box.top + 5, pointerId: 1, button: 0, bubbles: true });
+  const target = until.element().parentElement;
+  if (target === null) throw new Error("there is a strip");
+  target.setPointerCapture = () => undefined;
+  target.dispatchEvent(new PointerEvent("pointerdown", at(0.25)));
+  await expect.poll(() => (target.dispatchEvent(new PointerEvent("pointermove", at(0.5))), target.dispatchEvent(new PointerEvent("pointerup", at(0.5))), param("from"))).not.toBeNull();
+  // those before it wait for their answers, so they reach into it
+  await expect.element(page.getByText(/^5\d requests shown/)).toBeVisible();
+  expect(texts().length).toBeGreaterThan(20);
+  expect(page.getByText(/, \d+ ms of \d+ ms/).query()).not.toBeNull();
+});
+
+test("a request of an earlier run stays in its place, and the restart is said behind it", async () => {
+  const { fake, play } = await openTrace("", twoCalls());
+  fake.source.fail();
+  fake.source.hello("b", { id: "b-0" });
+  fake.source.say("gap", { reason: "restarted", first: null, last: null }, "b-0");
+  const next = new Story();
+  next.request("s1", 1, "tools/list");
+  play(next, "b");
+  await expect.poll(() => texts().slice(1).map((text) => /ping|tools\/\w+|restarted/.exec(text ?? "")?.[0])).toEqual(["tools/call", "ping", "restarted", "tools/list"]);
+  expect(texts()[3]).toMatch("the server was started again");
+});
+
+test("on a phone a request is a card of two lines, and on a tablet the outcome stays", { timeout: 30_000 }, async () => {
+  await page.viewport(390, 800);
+  await openTrace("", twoCalls());
+  await expect.element(head(/^Request$/)).toBeVisible();
+  expect(page.getByRole("columnheader").elements().length).toBe(1);
+  await expect.poll(() => texts()[1]).toMatch(/tools\/call progress.*200 completed/);
+  await page.viewport(820, 800);
+  await expect.element(head(/^Outcome/)).toBeVisible();
+  expect(head(/^Time line/).query()).toBeNull();
+  await page.viewport(1280, 800);
+});
+
+test("it is accessible in light and dark, folded, open and with its legend", { timeout: 60_000 }, async () => {
+  await openTrace("", twoCalls());
+  await rows().nth(2).getByRole("button", { name: "Unfold" }).click();
+  await page.getByRole("button", { name: "Legend" }).click();
+  await inBothThemes(() => expectAccessible());
+  await rows().nth(2).click();
+  await inBothThemes(() => expectAccessible());
+});

@@ -1,0 +1,49 @@
+import { type Span } from "~/trace/entry";
+import { isMessage } from "~/trace/facts";
+import type { Tone } from "~/ui/badge";
+import { stateOf } from "./states";
+import { kindOf, summaryOf } from "./summary";
+
+/** What an exchange is: for a message its method, for what is none the line of HTTP or what happened. */
+export interface Title {
+  /** A method, or `GET /mcp`. */
+  name: string;
+  /** What it is about, as far as the page has that. */
+  text: string;
+}
+
+const UNREADABLE: Readonly<Record<string, string>> = { syntax: "not JSON", encoding: "not UTF-8", incomplete: "incomplete", size: "too large" };
+
+export function titleOfSpan({ row, head }: Span): Title {
+  const { request, unreadable, target } = row;
+  if (unreadable !== null) return { name: request ?? "message", text: UNREADABLE[unreadable] ?? "not read" };
+  const method = row.method ?? head?.view.method ?? null;
+  if (head !== null && isMessage(head)) {
+    const text = summaryOf(head, method).text;
+    if (head.rpc === "request" || head.rpc === "notification") return { name: method ?? head.rpc, text };
+    return { name: method === null ? head.rpc : `${head.rpc === "error" ? "error" : "answer"} to ${method}`, text };
+  }
+  if (method !== null) return { name: method, text: target };
+  if (request !== null) return { name: request, text: "" };
+  return head === null ? { name: "", text: "" } : { name: kindOf(head.kind), text: summaryOf(head, null).text };
+}
+
+export interface Ending {
+  /** A word with a colour, where there is more to say than that it ended. */
+  mark: { text: string; tone: Tone } | null;
+  text: string;
+}
+
+const PLAIN = new Set(["answered", "done"]);
+
+/** How an exchange ended, in the server's words, with what its answer says. */
+export function endingOf({ row: { ending, method, progress }, answer }: Span): Ending {
+  const { state, text } = ending;
+  const { label, tone } = stateOf(state);
+  const reported = progress > 0 && text === "" ? `${progress} progress` : "";
+  const said = answer === null || state === "error" || state === "tool_error" ? "" : summaryOf(answer, method).text;
+  return { mark: PLAIN.has(state) ? null : { text: label, tone }, text: [text, reported, said].filter((part) => part !== "").join(" · ") };
+}
+
+/** How bad it is, for marks on an axis. */
+export const toneOfSpan = ({ row: { ending } }: Span): Tone => stateOf(ending.state).tone;
