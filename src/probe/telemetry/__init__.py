@@ -4,10 +4,10 @@
                                       -> spans    -> OTLP traces                 (--telemetry)
     event log -> follower -> lines    -> printer  -> standard error              (--log-level)
 
-Everything here follows the event log, so the protocol knows nothing of it and never waits for it. `service.following`
-is the only way in; a part that is off is neither imported nor run.
+Everything here reads the event log, so the protocol never calls or awaits it. The entry point is `service.following`. A
+part that is off is neither imported nor run.
 """
 
 
 class TelemetryError(Exception):
-    """The telemetry cannot start; the message is the one line for the user."""
+    """The telemetry cannot start. The message is one line for the user."""

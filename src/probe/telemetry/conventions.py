@@ -1,8 +1,8 @@
-"""MCP in OpenTelemetry's words.
+"""Attributes of requests by OpenTelemetry's conventions, such as `mcp.method.name`.
 
 "Semantic conventions for Model Context Protocol (MCP)", status Development, of the repository
-open-telemetry/semantic-conventions-genai at commit 0393513c, before its first release; the general conventions that it
-refers to are v1.41.1. They may still change.
+open-telemetry/semantic-conventions-genai at commit 0393513c, before its first release; they may still change. The
+general conventions they refer to are v1.41.1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SESSION_DURATION: Final = "mcp.server.session.duration"
 BOUNDS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds: the `ExplicitBucketBoundaries` of both."""
 
-# A larger message begins a trace of its own: to read it twice would hold up the calls.
+# A larger message begins a new trace: parsing it twice would delay the calls.
 _MOST_READ: Final = 256 * 1024
 _LONGEST_TEXT: Final = 256
 _NAMED: Final = {"tools/call": ("name", "gen_ai.tool.name"), "prompts/get": ("name", "gen_ai.prompt.name")}
@@ -35,14 +35,14 @@ _FAILED: Final = ("cancelled", "disconnected", "refused", "unanswered")
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """The attributes of a request: its target by the attribute that names it, and the trace that it goes on with."""
+    """The values in a request: its target by attribute, such as `gen_ai.tool.name`, and its trace."""
 
     target: Attributes = field(default_factory=dict)
     trace: Mapping[str, str] = field(default_factory=dict)
 
 
 def asked(method: str, message: bytes) -> RequestTarget:
-    """The values in a request; none where it is too large to be read once more, or malformed."""
+    """Return the values in a request. They are empty if it is malformed or too large to be parsed again."""
     value: Any = from_json(message) if len(message) <= _MOST_READ else None
     params = _members(_members(value).get("params"))
     meta = _members(params.get("_meta"))
@@ -58,7 +58,7 @@ def _members(value: Any) -> Mapping[str, Any]:
 
 
 def connection(request: ObservedRequest, peer: KnownClient | None) -> Attributes:
-    """The name of the transport that carries a request; there are few, so metrics can use it as well."""
+    """The attributes of the transport of a request. They have few values, so metrics use them as well."""
     if request.transport == "stdio":
         about: Attributes = {"network.transport": "pipe"}
     else:
@@ -71,7 +71,10 @@ def connection(request: ObservedRequest, peer: KnownClient | None) -> Attributes
 
 
 def identity(request: ObservedRequest) -> Attributes:
-    """The attributes that name its sender. `mcp.session.id` is the label: the id would let a reader end the session."""
+    """The attributes with the name of its sender.
+
+    `mcp.session.id` is the label: the id would let a reader end the session.
+    """
     about: Attributes = {}
     if is_id(request.id):
         about["jsonrpc.request.id"] = clip(str(request.id), _LONGEST_TEXT)
@@ -100,19 +103,19 @@ def failure(request: ObservedRequest, end: object) -> Failure | None:
     if isinstance(code, int):
         return Failure(str(code), code, clip(message, _LONGEST_TEXT) if isinstance(message, str) else None)
     if request.outcome in ("tool_error", "timed_out"):
-        # A deadline that has passed is told by `isError`, too; an event of the span says which.
+        # A passed deadline is an `isError` too; an event of the span has its name.
         return Failure("tool_error")
     return Failure(request.outcome) if request.outcome in _FAILED else None
 
 
 def _error(answer: bytes) -> Mapping[str, Any]:
-    # The errors of this server are short; results are not, and need not be read for this.
+    # Errors of this server are short. Longer bodies are results and are not parsed.
     value: Any = from_json(answer) if len(answer) <= _MOST_READ and b'"error"' in answer else None
     return _members(_members(value).get("error"))
 
 
 def operation(request: ObservedRequest, why: Failure | None, label: Callable[[str | None], str]) -> Attributes:
-    """The attributes of a request that a metric has beside those of `connection`; `label` gives the label of a tool."""
+    """The attributes of a request for metrics, beside those of `connection`. `label` returns the label of a tool."""
     about: Attributes = {}
     if request.tool is not None:
         about |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": label(request.tool)}

@@ -1,4 +1,4 @@
-"""The metrics and traces of one engine: the follower of its log feeds all of their receivers."""
+"""The metrics and traces of one engine, all fed by one follower of its log."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from .tally import Tally
 if TYPE_CHECKING:
     from .otlp import OtlpMetrics
 
-# How often lateness is measured, and every how many times the values for a collector are read.
+# Seconds between measures of lateness, and the number of measures between values for a collector.
 _MEASURE_S: Final = 0.25
 _PUBLISH_EVERY: Final = 4
-# Making the text takes some milliseconds, so a request that comes sooner gets the same text again.
+# Making the text takes some milliseconds, so a sooner request gets the same text again.
 _TEXT_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsText:
-    """`/metrics`: `text` gives it, at most a second old, of the type `content_type`."""
+    """`/metrics`: `text` returns it, at most a second old, with the type `content_type`."""
 
     content_type: str
     text: Callable[[], bytes]
 
 
 class _Receiver(Protocol):
-    """A fold over the steps: `missed` gets the number of entries that it will never be fed with."""
+    """A receiver of the steps. `missed` gets the number of missing entries."""
 
     def take(self, step: RequestStep) -> None: ...
     def missed(self, entries: int) -> None: ...
 
 
 class Counters:
-    """The counters that the settings of an engine ask for, made by `start`. `page` is None without `--metrics`."""
+    """The counters enabled by the settings of an engine, made by `start`. `page` is None without `--metrics`."""
 
     def __init__(self, engine: WatchedEngine, tools: Collection[str]) -> None:
         self._engine = engine
@@ -58,13 +58,13 @@ class Counters:
         self._closing: list[Callable[[], None]] = []
         self._metrics: OtlpMetrics | None = None
         self._text: tuple[float, bytes] | None = None
-        # A registry would hold it for the whole process.
+        # A registry would keep it for the whole process.
         self._process = ProcessCollector(registry=None)
         self.page = MetricsText(CONTENT_TYPE_PLAIN_0_0_4, self._page) if engine.settings.metrics else None
 
     @classmethod
     def start(cls, engine: WatchedEngine) -> Counters:
-        """Start the SDK's threads where they are wanted; `close` ends them. Raises `TelemetryError`."""
+        """Start the SDK's threads if the settings enable them; `close` ends them. Raises `TelemetryError`."""
         everything = engine.offer("all", MODERN[-1]).catalogue
         counters = cls(engine, everything.toolset_of)
         if engine.settings.telemetry:
@@ -73,14 +73,14 @@ class Counters:
         return counters
 
     def _open_export(self, prompts: list[str]) -> None:
-        # The API alone comes with other packages.
+        # Other packages install the API alone.
         if not (_is_there("opentelemetry.sdk") and _is_there("opentelemetry.exporter.otlp.proto.http")):
             raise TelemetryError(
                 "telemetry needs packages that are not installed: pip install 'mcp-probe-server[telemetry]'"
             )
         run, tools = self._engine.run, self._tally.tools
         try:
-            # Some variables are followed when this is imported: OTEL_PROPAGATORS, OTEL_SPAN_*_LIMIT.
+            # Some variables are read during this import: OTEL_PROPAGATORS, OTEL_SPAN_*_LIMIT.
             from . import otlp
 
             otlp.check()
@@ -142,7 +142,7 @@ class Counters:
             self._metrics.publish(self._own())
 
     async def close(self) -> None:
-        """Send what there is, and end the SDK's threads; those of a collector that does not answer are left behind."""
+        """Send the rest and end the SDK's threads. A thread with a collector that does not answer is not joined."""
         self._publish()
         async with trio.open_nursery() as nursery:
             for close in self._closing:

@@ -1,7 +1,7 @@
-"""Metrics in the shape that `prometheus_client` writes.
+"""Metrics as families of `prometheus_client`.
 
-The shape and the text are from that library, the numbers are not: its counters are process-wide unless each is given a
-registry, lock for every count, and turn into files where `PROMETHEUS_MULTIPROC_DIR` is set. One task counts the log.
+The families and the text are that library's, the counters are not. Its own are process-wide without a registry for
+each, take a lock for every count, and become files if `PROMETHEUS_MULTIPROC_DIR` is set. Here one task counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..log.bounded import Newest
 PREFIX: Final = "mcp_probe_"
 UNKNOWN: Final = "unknown"
 
-# Streams and connections that are open at a time by default, several times over, of each.
+# Several times the streams, or the connections, open at a time by default.
 _MOST_OPEN: Final = 10_000
 
 Labels: TypeAlias = tuple[str, ...]
@@ -27,7 +27,7 @@ Values: TypeAlias = Mapping[Labels, float]
 
 
 def counter(name: str, help: str, values: Values, labels: Labels = (), unit: str = "") -> Metric:
-    """Sums that only grow. `name` is without prefix, unit and suffix, `unit` is `seconds`, `bytes` or empty."""
+    """Sums that only grow. `name` has no prefix, unit or suffix; `unit` is `seconds`, `bytes` or empty."""
     metric = CounterMetricFamily(f"{PREFIX}{name}", help, labels=labels, unit=unit)
     for own, value in values.items():
         metric.add_metric(own, value)
@@ -35,7 +35,7 @@ def counter(name: str, help: str, values: Values, labels: Labels = (), unit: str
 
 
 def gauge(name: str, help: str, values: float | Values, labels: Labels = (), unit: str = "") -> Metric:
-    """Values of this moment, named as those of `counter`; one number where there are no labels."""
+    """Present values, with names as for `counter`. Without labels it is one number."""
     metric = GaugeMetricFamily(f"{PREFIX}{name}", help, labels=labels, unit=unit)
     for own, value in (values if isinstance(values, Mapping) else {(): values}).items():
         metric.add_metric(own, value)
@@ -43,7 +43,7 @@ def gauge(name: str, help: str, values: float | Values, labels: Labels = (), uni
 
 
 class Names:
-    """The values of a label: the `known` names, and `room` more that are admitted later; else `other`."""
+    """The values of a label: the `known` names, up to `room` names admitted later, and `other` for the rest."""
 
     def __init__(self, known: Collection[str], *, room: int = 0, other: str = UNKNOWN) -> None:
         self._known = set(known)
@@ -51,22 +51,22 @@ class Names:
         self._other = other
 
     def admit(self, names: Collection[str]) -> None:
-        """Names that are known from now on, as far as there is room."""
+        """Add names to the known ones, as far as there is room."""
         for name in names:
             if len(self._known) < self._most:
                 self._known.add(name)
 
     def label(self, name: str | None) -> str:
-        """The name, if it is known."""
+        """The name if it is known, else `other`."""
         return name if name is not None and name in self._known else self._other
 
 
 class Counter:
-    """A number for each combination of labels that has occurred."""
+    """A sum for each combination of labels so far."""
 
     def __init__(self, name: str, help: str, *labels: str, unit: str = "") -> None:
         self._name, self._help, self._labels, self._unit = name, help, labels, unit
-        # Without labels there is one number, and it is there before anything has happened.
+        # Without labels there is one number, 0 from the start.
         self._values: dict[Labels, float] = {} if labels else {(): 0}
 
     def add(self, *labels: str, by: float = 1) -> None:
@@ -79,18 +79,18 @@ class Counter:
 
 
 class Histogram:
-    """The distribution of durations, in seconds, for each combination of labels that has occurred."""
+    """The distribution of durations, in seconds, for each combination of labels so far."""
 
     def __init__(self, name: str, help: str, *labels: str, bounds: Sequence[float]) -> None:
         self._name, self._help, self._labels, self._bounds = name, help, labels, bounds
-        # How many values are between each two bounds, the last beyond all of them; and their sums.
+        # The number of values between each two bounds, the last beyond all of them; and their sums.
         self._counts: dict[Labels, list[int]] = {}
         self._sums: dict[Labels, float] = {}
         if not labels:
             self._of(())
 
     def observe(self, value: float, *labels: str) -> None:
-        """One more value."""
+        """Add one value."""
         self._of(labels)[bisect_left(self._bounds, value)] += 1
         self._sums[labels] += value
 
@@ -108,7 +108,7 @@ class Histogram:
 
 
 class OpenOnes:
-    """A gauge that counts the open things of each kind; each of the `kinds` has a number, which may be 0."""
+    """A gauge of the open things of each kind, such as streams. Each of the `kinds` has a number, also 0."""
 
     def __init__(self, name: str, help: str, label: str, kinds: Collection[str]) -> None:
         self._name, self._help, self._label, self._kinds = name, help, label, kinds
@@ -119,11 +119,11 @@ class OpenOnes:
         self._open.store(key, kind)
 
     def closed(self, key: Hashable) -> None:
-        """It is open no more. Harmless when repeated."""
+        """One is closed. A repeated call has no effect."""
         self._open.pop(key, None)
 
     def missed(self) -> None:
-        """Entries are missing: what was open may have ended among them."""
+        """Entries are missing, perhaps with the ends of open things."""
         self._open.clear()
 
     def family(self) -> Metric:

@@ -1,4 +1,4 @@
-"""Counts of what is open at this moment, read from the engine itself, so that a gap in the log cannot falsify them."""
+"""Gauges read from the engine itself, such as open sessions. A gap in the log does not falsify them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .families import Values, gauge
 
 
 def read(engine: WatchedEngine) -> Iterator[Metric]:
-    """All of them. To be called where the engine runs."""
+    """Read all of them. Call it in the engine's thread."""
     log, usage, audit = engine.log, engine.usage(), engine.audit.status
     yield gauge("sessions", "Sessions of the legacy era.", usage.sessions)
     calls: Values = {("legacy",): usage.legacy_calls, ("modern",): usage.modern_calls + usage.subscriptions}

@@ -14,15 +14,15 @@ from ..log.bounded import Newest
 from ..log.event_log import Entry
 from ..settings import LOG_LEVELS
 
-# A limit that is reached all the time is told so often, with how often it was in between.
+# Seconds between lines about one limit. Each line has the number of times in between.
 _QUIET_S: Final = 10.0
-# Calls that run at a time by default, several times over.
+# Several times the calls running at a time by default.
 _MOST_RUNNING: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line. `kind` is that of its event; `fields` hold what others said, as they said it. `at` is since 1970.
+    """One line. `kind` is its event's; `fields` have unchanged values of peers. `at` is in seconds since the epoch.
 
     `trace` is the traceback of a defect, as a text of several lines.
     """
@@ -37,7 +37,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The level and the words of a class of facts. `fields` maps a name in the line to the fact's own."""
+    """The level and the words for a class of facts. `fields` maps names in the line to names in the fact."""
 
     level: str
     text: str
@@ -45,7 +45,7 @@ class _Form:
 
 
 def _form(level: str, text: str, fields: str = "") -> _Form:
-    """`fields` are words: `name`, or `name=own` where the fact has another name for it."""
+    """`fields` are words: `name`, or `name=own` if the fact's own name is another."""
     return _Form(level, text, _names(fields))
 
 
@@ -54,7 +54,7 @@ def _names(fields: str) -> dict[str, str]:
 
 
 class Lines:
-    """Makes lines of one engine's entries, from `level` on. `kinds` are those of the facts that it has to see."""
+    """Makes lines of one engine's entries, from `level` on. `kinds` are the classes of facts it needs."""
 
     def __init__(self, level: str) -> None:
         self._calls: Newest[str, events.CallStarted] = Newest(_MOST_RUNNING)
@@ -64,7 +64,7 @@ class Lines:
         self.kinds: frozenset[type] = frozenset({*kinds, events.CallStarted} if events.CallSettled in kinds else kinds)
 
     def of(self, entry: Entry) -> LogLine | None:
-        """The line of an entry; None for one that is not to be told."""
+        """The line of an entry; None if it has no line."""
         call, fact = entry.context.call or "", entry.fact
         if isinstance(fact, events.CallStarted):
             self._calls.store(call, fact)
@@ -81,7 +81,7 @@ class Lines:
         return LOG_LEVELS.index(level) <= self._least
 
     def missed(self, at: float, entries: int) -> LogLine | None:
-        """The line that says that so many entries were not told."""
+        """The line about a number of entries without lines."""
         text = "lines are missing: the event log went on faster than they could be written"
         return LogLine(at, "warning", "log.missed", text, {"entries": entries}) if self._tells("warning") else None
 
@@ -95,7 +95,7 @@ class Lines:
 
 
 def _ids(entry: Entry) -> dict[str, Any]:
-    """The context of an entry, and the id of the request, as far as they are known."""
+    """The context of an entry and the id of the request, without unknown ones."""
     ids = {"request": getattr(entry.fact, "request_id", None), **structs.asdict(entry.context)}
     return {name: id for name, id in ids.items() if id is not None}
 
@@ -131,7 +131,7 @@ _CLIENT: Final = "client=client_name version=client_version"
 _FORMS: Final[Mapping[type, _Form]] = {
     events.LimitReached: _form("warning", "limit reached", "limit most=value"),
     events.AuditState: _form("error", "the audit file cannot be written", "why lost"),
-    # The state follows these words.
+    # Before the state.
     events.ServerState: _form("info", "the server is"),
     events.SessionOpened: _form("info", "session opened", f"{_CLIENT} revision transport"),
     events.SessionClosed: _form("info", "session closed", "why"),
@@ -149,4 +149,4 @@ _FORMS: Final[Mapping[type, _Form]] = {
     events.TaskChanged: _form("debug", "task", "tool status said=message"),
     events.HttpResponse: _form("debug", "request refused", "status problem"),
 }
-"""The events that are lines. The line of a call has the values of two: `_BEGAN` names those of the first."""
+"""The events with lines. The line of a call has values of two events; `_BEGAN` has those of the first."""

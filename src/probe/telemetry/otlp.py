@@ -1,7 +1,7 @@
 """Traces and metrics to a collector, by OTLP over HTTP: the official SDK, set up by its own `OTEL_*` variables.
 
-Providers are this engine's own, never the process's. The SDK's threads do all that waits; what waits for them is
-bounded (`OTEL_BSP_MAX_QUEUE_SIZE`, 2048 spans), and what has no room is counted, never waited for.
+The providers are this engine's own, never the process's. Only the SDK's threads wait. Their queue is bounded
+(`OTEL_BSP_MAX_QUEUE_SIZE`, 2048 spans). A span without room is counted and dropped.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from .spans import Spans
 _QUEUE: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
 _BATCH: Final = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
 _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
-# The SDK's own, for those that are read here as well.
+# The SDK's defaults of the variables read here as well.
 _DEFAULTS: Final = {_QUEUE: 2048, _BATCH: 512, _INTERVAL: 60_000}
-# The samplers that a `TracerProvider` knows; for another it would warn, and take the first.
+# The samplers of `TracerProvider`. For any other it would warn and use the first.
 _SAMPLERS: Final = (
     "parentbased_always_on",
     "parentbased_always_off",
@@ -48,7 +48,7 @@ _SAMPLERS: Final = (
 
 
 class SetupError(ValueError):
-    """An `OTEL_*` variable asks for what there is not; the message names it."""
+    """An `OTEL_*` variable has an unsupported value; the message names the variable."""
 
 
 def _is_http(url: str) -> bool:
@@ -56,12 +56,12 @@ def _is_http(url: str) -> bool:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        # Brackets that are no address, or a port beyond the last.
+        # No address in the brackets, or a port over 65535.
         return False
 
 
 def _is_ratio(text: str) -> bool:
-    # It is read by these samplers alone.
+    # Only these samplers read it.
     if not os.environ.get("OTEL_TRACES_SAMPLER", "").lower().endswith("traceidratio"):
         return True
     try:
@@ -100,7 +100,7 @@ _RULES: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
 
 
 def check() -> None:
-    """Raise `SetupError` for variables that cannot be followed, before anything has started."""
+    """Raise `SetupError` for variables with unsupported values. Call it before the start."""
     for variable, (fits, wanted) in _RULES.items():
         given = os.environ.get(variable)
         if given and not fits(given):
@@ -116,9 +116,9 @@ def _is_off(variable: str) -> bool:
 
 
 class _SpanQueue(SpanExporter):
-    """The way of spans to an exporter, by the SDK's thread. `dropped` had no room, `lost` were not taken.
+    """A queue of spans to an exporter in the SDK's thread. `dropped` had no room, `lost` were refused by the exporter.
 
-    The SDK itself would make room by dropping the oldest, and write a warning for each.
+    The SDK itself would drop the oldest to make room, and write a warning for each.
     """
 
     def __init__(self, exporter: SpanExporter, most: int) -> None:
@@ -128,7 +128,7 @@ class _SpanQueue(SpanExporter):
         self.dropped = self.lost = 0
 
     def end(self, span: Span, at_ns: int) -> None:
-        """Take a span that has ended; called by `Spans`."""
+        """Queue an ended span; called by `Spans`."""
         if not span.get_span_context().trace_flags.sampled:
             return
         if self._put - self._handed >= self._most:
@@ -147,14 +147,14 @@ class _SpanQueue(SpanExporter):
         self._exporter.shutdown()
 
     def families(self) -> Iterator[Metric]:
-        """The counts of spans that were dropped or lost."""
+        """The counts of dropped and lost spans."""
         yield counter("spans_dropped", "Spans that had no room while others waited to be sent.", {(): self.dropped})
         yield counter("spans_lost", "Spans that the collector did not take.", {(): self.lost})
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """The spans of one engine on their way out. `close` ends the SDK's thread."""
+    """The export of one engine's spans. `close` ends the SDK's thread."""
 
     spans: Spans
     queue: _SpanQueue
@@ -162,10 +162,10 @@ class Traces:
 
 
 class OtlpMetrics:
-    """The metrics of one engine on their way out. Fed with every step in order; `start_metrics` makes it.
+    """The export of one engine's metrics. Fed with every step in order; `start_metrics` makes it.
 
-    The conventions' own are recorded with each step. The others are what `publish` was given last, so that the SDK's
-    thread never reads what the engine is changing.
+    Metrics of the conventions are recorded with each step. The others are the last values given to `publish`, so the
+    SDK's thread never reads objects while the engine changes them.
     """
 
     def __init__(self, provider: MeterProvider, requests: Requests, tools: Names) -> None:
@@ -192,7 +192,7 @@ class OtlpMetrics:
                 self._sessions.record(step.entry.mono - peer.opened, about)
 
     def missed(self, entries: int) -> None:
-        """Nothing is kept from one step to the next."""
+        """No effect: there is no state between steps."""
 
     def _over(self, request: ObservedRequest, step: RequestStep) -> None:
         why = conventions.failure(request, step.entry.fact)
@@ -204,11 +204,11 @@ class OtlpMetrics:
         self._operations.record(step.entry.mono - request.mono, attributes)
 
     def late(self, seconds: float) -> None:
-        """A task woke so late."""
+        """Record by how many seconds a task woke late."""
         self._lateness.record(seconds)
 
     def publish(self, families: Iterable[Metric]) -> None:
-        """Set the values that are exported from now on. Histograms have instruments of their own."""
+        """Set the values for the next exports. Histograms have instruments of their own."""
         shown = {family.name: family for family in families if family.type != "histogram"}
         new = [family for name, family in shown.items() if name not in self._published]
         self._published = shown
@@ -231,9 +231,9 @@ def _durations(meter: Meter, name: str, help: str) -> Histogram:
 
 
 def start_traces(run: str, requests: Requests, tools: Names, prompts: Names) -> Traces | None:
-    """Starts the SDK's thread, which ends with `close`; None where the variables want no traces.
+    """Start the SDK's thread; `close` ends it. None if the variables disable traces.
 
-    Raises `ValueError` for other variables of the SDK that it cannot follow.
+    Raises `ValueError` for other variables of the SDK with unsupported values.
     """
     if _is_off("OTEL_TRACES_EXPORTER"):
         return None
@@ -256,6 +256,6 @@ def start_metrics(run: str, requests: Requests, tools: Names) -> OtlpMetrics | N
 
 
 def _resource(run: str) -> Resource:
-    """`OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win."""
+    """`OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence."""
     own = {"service.name": "mcp-probe", "service.version": __version__, "service.instance.id": run}
     return Resource.create({}).merge(Resource(own)).merge(OTELResourceDetector().detect())

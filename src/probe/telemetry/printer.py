@@ -21,15 +21,14 @@ _STANDARD: Final[Mapping[str, int]] = {
 
 
 _SAID_S: Final = 0.1
-"""There are a handful of such lines in a server's life, so each may wait a moment until it is written."""
+"""The longest wait for a line of `say`, in seconds. A server has a handful of such lines."""
 
 
 class Printer:
-    """Turns what is to be told into bytes for `write`, which gets whole lines and must neither raise nor wait.
+    """Turns lines into bytes for `write`. It gets whole lines and must neither raise nor wait.
 
-    `write_all` is for a thread, which can wait until there is room; `flush` waits for what was written, but not longer
-    than the seconds it is given, and `lines` gives the number of lines that were written.
-    `format` and `level` are those of the settings.
+    `write_all` is for a thread and waits until there is room. `flush` waits until all is written, at most the given
+    seconds. `lines` returns the number of lines written. `format` and `level` are those of the settings.
     """
 
     def __init__(
@@ -49,19 +48,19 @@ class Printer:
         self._json = format == "json"
 
     def say(self, text: str) -> None:
-        """Write a line for the person who starts or stops the server, at any level."""
+        """Write a line about the start or the end of the server, at any level."""
         line = LogLine(time.time(), "info", "server", text, {})
         self.write(self.line(line) if self._json else _whole(shown(text)))
-        # The output of a tool comes after it.
+        # It stands before any later output of tools.
         self.flush(_SAID_S)
 
     def line(self, line: LogLine) -> bytes:
-        """A line as it is to be written, with its traceback."""
+        """The text of a line, with its traceback."""
         at, trace = iso(line.at), line.trace.splitlines()
         if not self._json:
             said = [at, line.level.upper(), shown(line.text)]
             first = " ".join([*said, *(f"{name}={value(item)}" for name, item in line.fields.items())])
-            # No line of a traceback can be taken for one of the log's own.
+            # Indented, so that no line of a traceback looks like a line of the log.
             return _whole("\n".join([first, *(f"    {shown(part)}" for part in trace)]))
         head = {"time": at, "level": line.level, "event": line.kind, "message": line.text}
         fields = {name: cut(item) if isinstance(item, str) else item for name, item in line.fields.items()}
@@ -73,7 +72,7 @@ def _whole(text: str) -> bytes:
 
 
 class Records(logging.Handler):
-    """Brings what is logged by way of `logging` to a printer."""
+    """Passes records of `logging` to a printer."""
 
     def __init__(self, printer: Printer) -> None:
         super().__init__()
@@ -84,19 +83,19 @@ class Records(logging.Handler):
         """Write one record; called by `logging`."""
         try:
             trace = self._traces.formatException(record.exc_info) if record.exc_info else ""
-            # The message is not cut: a defect is found by it.
+            # The message is not cut: it helps to find a defect.
             line = LogLine(record.created, record.levelname.lower(), record.name, record.getMessage(), {}, trace)
             self._printer.write(self._printer.line(line))
         except (TypeError, ValueError, LookupError):
-            # The arguments of the logging call do not fit; that must not end the caller.
+            # The arguments of the logging call do not fit its format. The caller must not end by it.
             self.handleError(record)
 
 
 def adopt_logging(printer: Printer) -> None:
-    """Send the records that this process makes by way of `logging` to the printer.
+    """Send this process's records of `logging` to the printer.
 
-    Only the owner of the process may call it. Of libraries come warnings and worse, of this program what the printer's
-    level lets through.
+    Only the owner of the process may call it. The level of the printer holds for this program; for libraries it is at
+    least WARNING.
     """
     own = _STANDARD[printer.level]
     logging.basicConfig(handlers=[Records(printer)], level=max(own, logging.WARNING), force=True)

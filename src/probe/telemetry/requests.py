@@ -2,12 +2,12 @@
 
     begins   a client's request was read                            MessageReceived
     ends     its answer was made, or could not be sent              MessageEmitted, MessageDropped
-             its call was silenced: cancelled, or nobody is there   CallSettled without an answer
+             its call has no answer: cancelled, or the client is gone   CallSettled without an answer
              HTTP refused the batch that it is a part of            HttpResponse with a problem
 
-The cause of an answer is the entry of its request. An answer is emitted behind the end of its call, whose outcome tells
-more than the answer does; so that outcome is kept until then. The calls of tasks outlive their requests and are no part
-of them.
+The cause of an answer is the entry of its request. The answer is emitted after the end of its call. The call's outcome
+has more detail than the answer, such as `timed_out` for an `isError`, and is kept until then. Calls of tasks outlive
+their requests and are no part of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TRACE_MEMBERS: Final = ("traceparent", "tracestate")
 LONGEST_TRACE: Final = 512
 """Characters. W3C Trace Context section 3.3.1.5: "Vendors SHOULD propagate at least 512 characters"."""
 
-# More requests, and calls, than can be in flight by default.
+# More requests, or calls, than can be in flight by default.
 _MOST_OPEN: Final = 10_000
 
 _REVISIONS: Final = frozenset({*LEGACY, *MODERN})
@@ -42,7 +42,7 @@ _PIPES: Final[Mapping[str, str]] = {"w": "websocket", "i": "stdio", "r": "stdio"
 
 @dataclass(slots=True, eq=False)
 class KnownClient:
-    """A session, or a modern client. `revision` is empty where it named one that this server does not speak."""
+    """A session, or a modern client. `revision` is empty if this server does not support it."""
 
     revision: str
     opened: float
@@ -50,7 +50,7 @@ class KnownClient:
 
 @dataclass(slots=True, eq=False)
 class Head:
-    """Of the head of an HTTP request: the client, with its port where that is known, and its trace."""
+    """The client of an HTTP request, with its port if known, and the trace in the head."""
 
     version: str
     client: str
@@ -62,8 +62,8 @@ class ObservedRequest:
     """A request of a client. `method` is as it was written, `transport` is `http`, `websocket` or `stdio`.
 
     Its entry has the number `seq`; `at` and `mono` are its times. The entry itself is not kept: its message may be
-    large, and the log has bounded that. `head` is that of the HTTP request that brought it, None on a connection that
-    carries everything. `outcome` is one of those in docs/telemetry.md once it is over. `span` is for the spans.
+    large, and only the log bounds that. `head` is the head of its HTTP request, None on a WebSocket or standard
+    streams. `outcome` is one of those in docs/telemetry.md once it is over. `span` is for the spans.
     """
 
     seq: int
@@ -80,7 +80,7 @@ class ObservedRequest:
 
     @property
     def era(self) -> str:
-        """`legacy` or `modern`; `unknown` where it was refused before anybody knew."""
+        """`legacy` or `modern`; `unknown` if it was refused before that was known."""
         if self.session is None:
             return "legacy" if self.method == "initialize" else "unknown"
         return "legacy" if events.is_session(self.session) else "modern"
@@ -88,7 +88,7 @@ class ObservedRequest:
 
 @dataclass(slots=True, eq=False)
 class ObservedCall:
-    """A call that runs: of a request, or of the task that a request began. `span` as that of `ObservedRequest`."""
+    """A running call of a request, or of the task begun by it. `span` is as in `ObservedRequest`."""
 
     tool: str | None
     task: str | None
@@ -98,7 +98,7 @@ class ObservedCall:
 
 @dataclass(slots=True)
 class RequestStep:
-    """One entry, and what it means: the request that begins with it, those that are over, the call that it is about."""
+    """One entry with its effects: the request begun by it, the requests ended by it, and its call."""
 
     entry: Entry
     begun: ObservedRequest | None = None
@@ -107,7 +107,7 @@ class RequestStep:
 
 
 class Requests:
-    """Fed with every entry in order, once `views` have taken it. `in_flight` are the requests that are not over."""
+    """Fed with every entry in order, after `views` have taken it. `in_flight` are the open requests."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
@@ -123,7 +123,7 @@ class Requests:
         }
 
     def take(self, entry: Entry) -> RequestStep:
-        """One more entry."""
+        """Take one entry."""
         step = RequestStep(entry, call=self._calls.get(entry.context.call or ""))
         taker = self._takers.get(type(entry.fact))
         if taker is not None:
@@ -131,18 +131,18 @@ class Requests:
         return step
 
     def missed(self) -> None:
-        """Entries are missing: the end of anything that is open may be among them."""
+        """Entries are missing, perhaps with the ends of open requests and calls."""
         self.in_flight.clear()
         self._calls.clear()
 
     def peer(self, session: str | None) -> KnownClient | None:
-        """The session, or the modern client, of a label."""
+        """The session, or the modern client, with this label."""
         known = None if session is None else self._views.sessions.get(session)
         if known is None:
             return None
         declared = known.declared[-1]
         revision = cast("events.SessionOpened | events.ClientSeen", declared.fact).revision
-        # A modern client names what it likes.
+        # A modern client may send any revision.
         return KnownClient(revision if revision in _REVISIONS else "", declared.mono)
 
     def _response(self, step: RequestStep, fact: events.HttpResponse) -> None:
@@ -156,7 +156,7 @@ class Requests:
         return self._views.exchanges.get(entry.context.exchange or 0)
 
     def _head(self, entry: Entry) -> Head | None:
-        """The head of the HTTP request that brought a message."""
+        """The head of the HTTP request with a message."""
         exchange = self._exchange(entry)
         if exchange is None or exchange.head is None:
             return None
@@ -202,14 +202,14 @@ class Requests:
                 self._end(step, request, fact.outcome)
 
     def _end(self, step: RequestStep, request: ObservedRequest, outcome: str) -> None:
-        """Over, with the outcome of its call where there was one."""
+        """End a request, with the outcome of its call if it had one."""
         request.outcome = request.outcome or outcome
         self.in_flight.pop(request.seq, None)
         step.over.append(request)
 
 
 def _trace(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The trace context in the head of a request; two `traceparent` headers say nothing about the parent.
+    """The trace context in the head of a request. Two `traceparent` headers count as none.
 
     W3C Trace Context, tracestate Header Field Values: "When receiving multiple tracestate header fields, they MUST be
     combined into a single header according to RFC7230". And it "MUST NOT" be read without a traceparent.

@@ -1,4 +1,4 @@
-"""Everything of the telemetry that runs, beside one engine and around it.
+"""The tasks of the telemetry beside one engine.
 
     following
       the measure of lateness                        --metrics, --telemetry
@@ -6,7 +6,7 @@
 
 Counters and spans are fed by the engine's observer.
 
-It stands around the engine's services, so that it still has their ends; then it has a bounded time for the rest.
+The block encloses the engine's services, so their last entries are included. Then it has a bounded time for the rest.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .printer import Printer
 if TYPE_CHECKING:
     from .counters import Counters, MetricsText
 
-# The end of the server waits so long for the last entries and lines, and then for a collector.
+# The longest waits at the server's end, in seconds: for the last entries and lines, then for a collector.
 _FINAL_S: Final = 1.0
 _EXPORT_S: Final = 3.0
 
 
 @asynccontextmanager
 async def following(engine: WatchedEngine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
-    """The telemetry that the engine's settings ask for, while the block runs; gives `/metrics` if it is wanted.
+    """Run the telemetry enabled by the engine's settings during the block. Yields `/metrics` if enabled.
 
-    `printer` gets the lines. Raises `TelemetryError` before anything has started. When the block ends, however it does,
-    the rest is read, written and sent within `_FINAL_S` and `_EXPORT_S` seconds.
+    `printer` gets the lines. Raises `TelemetryError` before any part has started. At the end of the block, also by an
+    error, the rest is read, written and sent within `_FINAL_S` and `_EXPORT_S` seconds.
     """
     settings = engine.settings
     counters = _counters(engine) if settings.metrics or settings.telemetry else None
@@ -67,7 +67,7 @@ def _counters(engine: WatchedEngine) -> Counters:
 
 async def _finish(engine: WatchedEngine, lines: _LogLines | None, counters: Counters | None) -> None:
     with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_S):
-        # In this order: lines may have to wait for their reader, counters wait for nothing.
+        # In this order: lines may wait for their reader, counters never wait.
         if counters is not None:
             await engine.observer.reach(engine.log.last)
         if lines is not None:
@@ -78,7 +78,7 @@ async def _finish(engine: WatchedEngine, lines: _LogLines | None, counters: Coun
 
 
 class _LogLines:
-    """Lines of the log, written by a thread: who reads them may be slow, and then the log is what waits."""
+    """Lines of the log, written by a thread. While their reader is slow, the entries wait in the log."""
 
     def __init__(self, engine: WatchedEngine, printer: Printer) -> None:
         self._lines = Lines(printer.level)
@@ -108,5 +108,5 @@ class _LogLines:
         self._waiting.clear()
         # "can't start new thread": an exhausted system loses lines, not its server.
         with suppress(RuntimeError):
-            # A reader that reads nothing would hold the thread for ever; it is left behind.
+            # A reader that has stopped would block the thread for ever, so it is not joined.
             await trio.to_thread.run_sync(self._printer.write_all, text, abandon_on_cancel=True)

@@ -1,11 +1,11 @@
-"""Requests, and what they bring about, as spans of OpenTelemetry.
+"""Requests and their calls, questions and tasks as spans of OpenTelemetry.
 
     tools/call NAME          SERVER    a request, from when it was read until its answer was made
       tool_host NAME         CLIENT    its dispatch to a tool host
       elicitation/create …   CLIENT    a question to the client
-    task NAME                INTERNAL  the work of a task, which outlives its request: a child of that all the same
+    task NAME                INTERNAL  the work of a task, a child of its request's span, though it ends later
 
-Each is made from entries of the log, with their times, after the fact; so making them takes no time of a call.
+Each is made later from entries of the log with their times, so it takes no time of a call.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .conventions import Attributes, RequestTarget
 from .families import UNKNOWN, Names
 from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, RequestStep
 
-# Questions that clients have not answered, over all of them.
+# Unanswered questions to all clients.
 _MOST_QUESTIONS: Final = 2000
 
 
 class Spans:
-    """Fed with every step in order. `requests` is what makes the steps, `tools` and `prompts` are known names.
+    """Fed with every step in order by `requests`. `tools` and `prompts` are known names.
 
-    `end` ends a span that is complete, at a time in nanoseconds since 1970; it decides whether there is room for it.
+    `end` gets each complete span with its end in nanoseconds since 1970. It may drop the span for lack of room.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Spans:
             self._over(request, step)
 
     def missed(self, entries: int) -> None:
-        """The ends of what is open may be among them: a span that is not whole is never sent."""
+        """Drop all open spans, as their ends may be missing. An incomplete span is never sent."""
         self._questions.clear()
         self._dispatches.clear()
 
@@ -95,7 +95,7 @@ class Spans:
             **conventions.connection(request, self._requests.peer(request.session)),
             **conventions.identity(request),
         }
-        # "SHOULD follow the format `{mcp.method.name} {target}`", where the target is one of few.
+        # "SHOULD follow the format `{mcp.method.name} {target}`" with a target of low cardinality.
         name = " ".join([method, *few])
         request.span = self._tracer.start_span(
             name, context, SpanKind.SERVER, attributes, links=links, start_time=_ns(request.at)
@@ -188,10 +188,10 @@ class Spans:
 
 
 def _parent(request: ObservedRequest, asked: RequestTarget) -> tuple[Context, list[Link]]:
-    """The trace that a request goes on with: that of its `_meta`, else that of the HTTP request, else none.
+    """The trace of a request: that of its `_meta`, else that of the HTTP request, else none.
 
     "MCP server instrumentation SHOULD, by default, use context extracted from MCP `params._meta` as a parent […] and
-    SHOULD link current ambient context, if it's present": what HTTP brought is linked where it is not the parent.
+    SHOULD link current ambient context, if it's present": the trace of the HTTP head is linked if it is not the parent.
     """
     own = propagate.extract(asked.trace, context=Context())
     around = propagate.extract(request.head.trace if request.head else {}, context=Context())

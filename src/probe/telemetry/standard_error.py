@@ -1,4 +1,4 @@
-"""Writes to a descriptor from a thread of its own: a reader that stops must stop nothing here."""
+"""Writes to a descriptor in a thread, so that a reader that has stopped does not block this process."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import suppress
 from typing import Final
 
 _MOST_BYTES: Final = 1024 * 1024
-"""The bytes that may wait to be written, thousands of lines. Beyond it `write` drops, and `write_all` waits."""
+"""The bytes queued at most, thousands of lines. Beyond it `write` drops lines and `write_all` waits."""
 
 
 class StandardError:
     """The descriptor of standard error, or another one, which the caller keeps open.
 
-    The thread starts with the first write and ends with the process, as it may be in a write that never ends. Errors of
-    the descriptor are ignored: the program that started this one need not read its lines.
+    The thread starts with the first write and ends with the process, since a write may block for ever. Errors of the
+    descriptor are ignored: the parent process need not read the lines.
     """
 
     def __init__(self, descriptor: int = 2) -> None:
         self.lines = 0
-        """How many lines were to be written so far, without those that were dropped."""
+        """The number of lines queued so far, without dropped ones."""
         self._descriptor = descriptor
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
@@ -30,7 +30,7 @@ class StandardError:
         self._thread: threading.Thread | None = None
 
     def write(self, data: bytes) -> None:
-        """Write whole lines soon. Never waits; where there is no room they are dropped, and the loss is told later."""
+        """Queue whole lines. Never waits. Without room they are dropped, and a later line has their number."""
         with self._changed:
             if self._bytes + len(data) > _MOST_BYTES:
                 self._lost += data.count(b"\n")
@@ -38,13 +38,13 @@ class StandardError:
                 self._put(data)
 
     def write_all(self, data: bytes) -> None:
-        """Write whole lines, and wait for room; for a thread that can wait."""
+        """Queue whole lines after waiting for room; for threads only."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting or self._bytes + len(data) <= _MOST_BYTES)
             self._put(data)
 
     def flush(self, seconds: float) -> None:
-        """Wait until all is written, or so many seconds."""
+        """Wait until all is written, at most these seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self._bytes, seconds)
 
@@ -58,7 +58,7 @@ class StandardError:
         self._changed.notify_all()
         if self._thread is None:
             thread = threading.Thread(target=self._run, name="standard error", daemon=True)
-            # "can't start new thread": an exhausted system is told later.
+            # "can't start new thread": a later write may succeed.
             with suppress(RuntimeError):
                 thread.start()
                 self._thread = thread

@@ -1,6 +1,6 @@
-"""The metrics that are counted in the log: each with its name, its unit and its labels, whose values are bounded.
+"""The metrics counted from the log: each with its name, its unit and its labels with a bounded set of values.
 
-A label is one of this server's own words, a name from a list that the server has made, or `unknown`.
+A value of a label is a word of this server such as `legacy`, a name from a list made by the server, or `unknown`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from ..settings import Limits, described
 from .families import UNKNOWN, Counter, Histogram, Names, OpenOnes
 from .requests import KNOWN_METHODS, RequestStep
 
-# The bounds that the semantic conventions give for the duration of an operation, and one for what is done at once.
+# The bounds of the semantic conventions for the duration of an operation, and one more for immediate ones.
 _CALL_BOUNDS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-# From what nobody notices to what everybody does.
+# Lateness from unnoticed to obvious.
 _LATENESS_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
-# Tools of hosts that have a label of their own, in one life of the server: as many as a full host offers, twice.
+# The tools of hosts with a label of their own until a restart: twice as many as one host may offer.
 _MOST_HOSTED: Final = 200
-# Tasks that are kept by default, several times over.
+# Several times the tasks kept by default.
 _MOST_TASKS: Final = 10_000
 _PURPOSES: Final = ("response", "standalone", "subscription", "resumable")
 _TRANSPORTS: Final = ("websocket", "stdio")
 
 
 class Tally:
-    """Fed with every step in order. `tools` are the names of the server's own; `lateness` is fed by who measures it."""
+    """Fed with every step in order. `tools` are the names of the server's own; the caller feeds `lateness`."""
 
     def __init__(self, tools: Collection[str]) -> None:
         self._methods = Names(KNOWN_METHODS)
@@ -96,13 +96,13 @@ class Tally:
             self._requests.add(request.era, self._methods.label(request.method), request.outcome or UNKNOWN)
 
     def missed(self, entries: int) -> None:
-        """Note that so many entries are missing."""
+        """Count missing entries."""
         self._missed.add(by=entries)
         self._streams.missed()
         self._connections.missed()
 
     def families(self) -> Iterator[Metric]:
-        """All of them, as they are now."""
+        """All metrics at this moment."""
         return (metric.family() for metric in self._all)
 
     def _message(self, direction: str, message: bytes) -> None:
@@ -116,7 +116,7 @@ class Tally:
             self._call_duration.observe(event.duration_ms / 1000, tool)
 
     def _task_changed(self, step: RequestStep, event: events.TaskChanged) -> None:
-        # A new message is told in the same way, and is no change of the status.
+        # A new status message is the same event without a new status.
         task = step.entry.context.task or ""
         if self._task_status.get(task) != event.status:
             self._task_status.store(task, event.status)

@@ -8,8 +8,8 @@
     a client, session or tool host when it comes and goes
     a limit that refused           each time
 
-Lines that speak of what a client has done wrong are *findings*: `client.misuse`, errors because of what was sent
-(`wire.errors.CLIENT_CODES`), and HTTP statuses that refuse. A refusal by a limit is none.
+Lines about mistakes of a client are *findings*: `client.misuse`, errors caused by its messages
+(`wire.errors.CLIENT_CODES`), and HTTP statuses of refusals such as 400. A refusal by a limit is none.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from ...wire.errors import CLIENT_CODES, Refusal
 
 Tone: TypeAlias = Literal["fine", "quiet", "warn", "bad"]
 
-# Exchanges whose errors wait for a head, or that a filter line looks at; the oldest is forgotten.
+# The most exchanges with errors waiting for a head, or with the state of a filter line. The oldest is dropped.
 _MOST: Final = 20_000
-# Statuses that a limit of the server or its end has caused.
+# Statuses caused by a limit of the server or by its end.
 _LIMITS: Final = frozenset(
     refusal.status for refusal in (Refusal.REQUEST_TIMEOUT, Refusal.BODY_TOO_LARGE, Refusal.EVENTS_GONE)
 ) | {429}
@@ -46,7 +46,7 @@ _LIMITS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: when (seconds since the epoch), who, what was asked, and how it went. Nothing in it ends a line."""
+    """One line: the time (seconds since the epoch), the client, the request and its outcome. It has no line breaks."""
 
     at: float
     who: str
@@ -60,13 +60,13 @@ _Lines: TypeAlias = Sequence[Line]
 
 
 class Exchanges:
-    """Makes the lines of the entries of one log. `views` gives views that have taken each entry before.
+    """Makes the lines for the entries of one log. `views` returns views that have taken each entry before.
 
-    With `client`, only what concerns that one: the label of a session or of a modern client (`s1`, `m1`), the name that
-    the client gives itself, or the one that it was given by `?client=`. With `findings`, only findings. With the
-    `words` of a filter line, only exchanges that pass it, as far as they have come when they have their line.
+    With `client`, only lines about that client: the label of a session or of a modern client (`s1`, `m1`), the name in
+    its `clientInfo`, or the one of `?client=`. With `findings`, only findings. With the `words` of a filter line, only
+    exchanges that pass it by the time of their line.
 
-    The views may be ahead: a line depends on what has a smaller number than its entry.
+    The views may be ahead: a line depends only on entries with smaller numbers than its own.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Exchanges:
         self._conditions = Conditions(words, self._exchanges) if words else None
         self._found: Newest[int, set[int]] = Newest(_MOST)
         self._findings = findings
-        # Lines of errors that wait for the head of the response which has them as its body.
+        # Lines of errors, until the head of the HTTP response with them is sent.
         self._waiting: Newest[int, list[Line]] = Newest(_MOST)
         takers: Mapping[type, Callable[[Entry, Any], Line | _Lines | None]] = {
             events.HttpResponse: self._responded,
@@ -107,7 +107,7 @@ class Exchanges:
         self._takers = takers
 
     def take(self, entry: Entry) -> Iterator[Line]:
-        """The lines of an entry: none, one, or several where a response has several errors."""
+        """The lines of an entry: none, one, or several for a response with several errors."""
         take = self._takers.get(type(entry.fact))
         lines = None if take is None else take(entry, entry.fact)
         passes = self._conditions is None or self._passes(entry, self._conditions)
@@ -132,7 +132,7 @@ class Exchanges:
         return None if message is None else message.entry
 
     def _name(self, session: str | None) -> str:
-        """The name that a client gives itself; empty where it has none."""
+        """The name in the client's `clientInfo`; empty without one."""
         known = self._views().sessions.get(session or "")
         return "" if known is None else known.client_name
 
@@ -199,7 +199,7 @@ class Exchanges:
         how = how if asked is None else _with_facts(how, asked, entry)
         http = self._http(entry)
         what = _what(asked) if asked is not None else "message" if http is None else _asked(http)
-        # The error of a failed task is its tool's, whatever its code.
+        # The error of a failed task is its tool's, even with a code of `CLIENT_CODES`.
         wrong = _is_refusal(fact) and not (asked is not None and asked.method == "tasks/result")
         line = self._line(entry, what, how, tone, finding=wrong)
         if http is None or fact.rpc != "error" or _is_before(http.response, entry):
@@ -263,7 +263,7 @@ def _reason(message: bytes) -> str:
 
 
 def _outcome(message: bytes) -> tuple[str, Tone]:
-    """The server's answer in words. A log may come from a later program, so nothing is taken for granted."""
+    """The server's answer in words. A log may come from a later version, so any member may be missing."""
     whole = members(from_json(message))
     if error := members(whole.get("error")):
         return f"error {error.get('code')}: {error.get('message')}", "bad"
@@ -282,7 +282,7 @@ def _first_text(content: Any) -> str:
 
 
 def _answer(message: bytes) -> tuple[str, Tone]:
-    """A client's answer in words; it may be anything."""
+    """A client's answer in words, of any JSON."""
     whole = members(from_json(message))
     if error := members(whole.get("error")):
         return f"error {error.get('code')}: {error.get('message')}", "warn"

@@ -1,4 +1,4 @@
-"""Reads the feed of a running server over HTTP, and goes on where it was when the connection is lost."""
+"""Reads the feed of a running server over HTTP. After a lost connection it resumes at the next entry."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ _AGAIN_S: Final = 1.0
 
 
 class FeedError(Exception):
-    """The feed cannot be read, and asking again will not help; the message is one line for a person."""
+    """The feed cannot be read, and a retry will not help. The message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Entries that the feed does not give: `first` to `last`, or None for those of another run."""
+    """Entries missing from the feed: `first` to `last`, or None for those of another run."""
 
     first: int | None
     last: int | None
 
 
 def origin(url: str) -> SplitResult:
-    """Find the address of a server, given it or that of its `/mcp` or dashboard. Raises `FeedError`."""
+    """Return a server's origin from its URL, with or without a path such as `/mcp` or `/dashboard`.
+
+    Raises `FeedError`.
+    """
     split = urlsplit(url)
     try:
         port = split.port
@@ -43,9 +46,9 @@ def origin(url: str) -> SplitResult:
 
 
 def follow(url: str, tail: int, lost: Callable[[str], None]) -> Iterator[Entry | Missing]:
-    """Entries from the newest `tail` on, without end. `lost` is told why a connection is gone; then it comes again.
+    """Yields entries from the newest `tail` on, without end. `lost` gets the reason of each lost connection.
 
-    Raises `FeedError` when the first connection fails, or when what answers is no feed of this version.
+    Raises `FeedError` if the first connection fails, or if the answer is not a feed of this version.
     """
     server = origin(url)
     place: str | None = None
@@ -79,7 +82,7 @@ def _events(server: SplitResult, tail: int, place: str | None) -> Iterator[tuple
     try:
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": place} if place else {})}
         connection.request("GET", f"/dashboard/events?{urlencode({'tail': tail})}", headers=headers)
-        # The socket is the response's own where the connection ends with it, so both are closed.
+        # If the connection ends with the response, the response owns the socket, so both are closed.
         with connection.getresponse() as response:
             if response.status == 503:
                 raise HTTPException(f"HTTP 503: {response.read(200).decode(errors='replace').strip()}")

@@ -1,4 +1,4 @@
-"""Lines on a terminal, in colours and cut to its width; whole and without colours where there is none."""
+"""Lines on a terminal, in colours and cut to its width; whole and without colours in a file or a pipe."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ...core.escaping import encodable
 from .exchanges import Line, Tone
 
 _STYLES: Final[dict[Tone, str]] = {"fine": "green", "quiet": "dim", "warn": "yellow", "bad": "bold red"}
-# so wide that usual names and requests stand below each other
+# Columns, wide enough to align usual names and requests.
 _WHO, _WHAT = 20, 30
-# What stands in place of a time that has no date, such as NaN.
+# For a time without a date, such as NaN.
 _NO_TIME: Final = "--:--:--.---"
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Called where `BrokenPipeError` is handled. rich would end the process, which may be a server."""
+        """Called in rich's handler of `BrokenPipeError`. rich would end the process, perhaps a server."""
         raise  # noqa: PLE0704 - as this stands
 
 
 class Screen:
-    r"""Writes to `file`; what its encoding does not have is escaped, such as `\u65e5`.
+    r"""Writes to `file`. Characters outside its encoding are escaped, such as `\u65e5`.
 
-    `NO_COLOR` and `FORCE_COLOR` are followed, as https://no-color.org has it.
+    Obeys `NO_COLOR` (https://no-color.org) and `FORCE_COLOR`.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -37,7 +37,7 @@ class Screen:
         self._console = _Console(file=file, highlight=False, markup=False, emoji=False)
 
     def show(self, line: Line) -> None:
-        """Write one line, which is one line whatever is in it. Raises `OSError` when nobody reads any more."""
+        """Write one line, also with line breaks in its values. Raises `OSError` if the reader has closed."""
         who, what, how = (encodable(part, self._encoding) for part in (line.who, line.what, line.how))
         text = Text.assemble(
             (_time(line.at), "dim"),
@@ -49,7 +49,7 @@ class Screen:
             (how, _STYLES[line.tone]),
         )
         text.rstrip()
-        # A finding is read to its end, which names the clause.
+        # A finding is not cut: its end names the clause.
         cropped = self._console.is_terminal and not line.finding
         self._console.print(text, no_wrap=cropped, overflow=self._cut if cropped else "ignore", soft_wrap=not cropped)
 

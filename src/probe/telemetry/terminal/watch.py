@@ -16,13 +16,13 @@ from .exchanges import Exchanges, Line
 if TYPE_CHECKING:
     from .screen import Screen
 
-# The end of the server waits so long until its last lines are written.
+# The longest wait for the last lines at the server's end, in seconds.
 _FINAL_S: Final = 1.0
 
 
 @asynccontextmanager
 async def watching(engine: WatchedEngine, screen: Screen) -> AsyncIterator[None]:
-    """Show what happens while the block runs, and the rest within a second afterwards."""
+    """Show a line for each exchange during the block, and the rest within a second afterwards."""
     shown = _ScreenLines(engine, screen)
     try:
         async with trio.open_nursery() as nursery:
@@ -37,7 +37,7 @@ async def watching(engine: WatchedEngine, screen: Screen) -> AsyncIterator[None]
 
 
 class _ScreenLines:
-    """Lines wait for a thread that writes them: who reads standard output may be slow, and then the log waits."""
+    """Lines written by a thread. While the reader of standard output is slow, the entries wait in the log."""
 
     def __init__(self, engine: WatchedEngine, screen: Screen) -> None:
         self._screen = screen
@@ -59,17 +59,17 @@ class _ScreenLines:
         lines, self._waiting = self._waiting, []
         # "can't start new thread": an exhausted system loses lines, not its server.
         with suppress(RuntimeError):
-            # A reader that reads nothing would hold the thread for ever; it is left behind.
+            # A reader that has stopped would block the thread for ever, so it is not joined.
             await trio.to_thread.run_sync(self._show, lines, abandon_on_cancel=True)
 
     def _show(self, lines: list[Line]) -> None:
-        # The reader of the lines may have gone, as `head` does, and the file may be closed.
+        # The reader may have closed, such as `head`, and the file may be closed.
         with suppress(OSError, ValueError):
             for line in lines:
                 self._screen.show(line)
 
 
 def missing(at: float, first: int | None, last: int | None) -> Line:
-    """The line that says that entries are not told."""
+    """The line about entries without lines."""
     which = "an earlier run" if first is None else f"{first} to {last}"
     return Line(at, "", "missing", f"entries of {which}" if first is None else f"entries {which}", "warn", finding=True)
