@@ -1,13 +1,13 @@
-"""The only place that knows everything: it builds the server, opens the root nursery, and ends it in order.
+"""Builds the server from all its parts, opens the root nursery, and ends it in order.
 
-telemetry     around the rest, where it is wanted: it still hears how that ends
+telemetry     around the rest, if enabled, so that it includes the end
 root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
-  opened      an engine for each file that somebody has dropped on the dashboard
-  listener    sockets and connections; with `stdio` only for the pages, if they are wanted
-  client      `stdio` only: standard input and output; when the client has gone, everything ends
-  signals     SIGINT, SIGTERM and SIGHUP: the first drains, the second makes the drain wait for no work
-last resort   around the root: work that does not let itself be cancelled does not keep the process
+  opened      an engine for each file dropped on the dashboard
+  listener    sockets and connections; with `stdio` only for the pages, if enabled
+  client      `stdio` only: standard input and output; its end ends everything
+  signals     SIGINT, SIGTERM and SIGHUP: the first drains, the second ends the drain without waiting for work
+last resort   around the root: the process ends even if work shields itself from cancellation
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from .starting import StartError, first
 if TYPE_CHECKING:
     from ..telemetry.terminal.screen import Screen
 
-# When the client of standard streams has gone, its work may clean up as long as at a drain, and what it was answered is
-# written for two seconds.
+# Seconds after the client of standard streams has gone: as many for cleaning up as at a drain, and two for writing the
+# last answers.
 _GONE_S = 7.0
 
 
-# A file is shown whole to one person, so its records and its pages may be larger than those of a server.
+# One person sees the whole file, so its records and pages may be larger than a server's.
 _SHOWING = {"host": "127.0.0.1", "judge": True, "call_records": 100_000}
 
 _Result = TypeVar("_Result")
@@ -119,7 +119,7 @@ def show(opened: OpenedFile, *, port: int, open_pages: bool = False) -> int:
 
 def _printer(settings: Settings) -> Printer:
     if sys.__stderr__ is None:
-        # It was closed from the start; by now the descriptor is that of something else.
+        # Standard error was closed from the start, so another file may have its descriptor by now.
         printer = Printer(settings.log_format, settings.log_level, bytes)
     else:
         err = StandardError()
@@ -139,8 +139,8 @@ def _run(service: Callable[[], Awaitable[None]], printer: Printer) -> int:
 
 
 def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Run what serves; returns what it returns. Raises `StartError` for whatever keeps it from starting."""
-    # An exception group that is caught in part leaves the function without a value.
+    """Run an async function; returns its result. Raises `StartError` for any error at the start."""
+    # If only a part of an exception group is caught, the function has no return value.
     results: list[_Result] = []
     failure: BaseException | None = None
 
@@ -158,7 +158,7 @@ def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
         StreamsClosedError,
         TelemetryError,
     ) as group:
-        # Python 3.11.2 puts what is raised here into a group of its own, so it is raised below.
+        # Python 3.11.2 wraps an error raised here in a group, so it is raised below.
         failure = first(group)
     if failure is not None:
         raise StartError(_reason(failure))
@@ -171,14 +171,14 @@ def _reason(error: BaseException) -> str:
 
 def _tune_garbage_collection() -> None:
     # The engine makes no reference cycles per call, but trio and hypercorn make many short-lived objects; with the
-    # default thresholds the collector takes a third of a busy server's time. All that is there for longer is looked at
-    # so seldom that it costs nothing: a pass over it stops the server for a second. The young are looked at in portions
-    # of some 10,000 objects, and once more with those of five portions, because thousands of streams are opened by
-    # hundreds of objects each: a portion of a million stops the server for most of a second, too.
+    # default thresholds the collector takes a third of a busy server's time. A pass over the oldest generation stops
+    # the server for a second, so it is very rare. The youngest is collected at 10,000 objects, the middle one with
+    # every fifth pass: thousands of streams have hundreds of objects each, and a pass over a million stops the server
+    # for most of a second, too.
     gc.freeze()
     if sys.version_info >= (3, 14):
-        # From 3.14 on each pass over the young takes a part of the old with it, one in ten times the second number, and
-        # the third number has no meaning.
+        # From 3.14 on each pass over the young includes a part of the old, one in ten times the second number. The
+        # third number has no effect.
         gc.set_threshold(10_000, 100)
     else:
         gc.set_threshold(10_000, 5, 2_000)
@@ -193,7 +193,7 @@ async def serve(
     screen: Screen | None = None,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run one server until cancelled or told to stop by a signal.
+    """Run one server until it is cancelled or a signal ends it.
 
     `announce` gets the start-up and drain lines, `printer` those of the event log; `open_pages` opens a browser,
     `screen` gets a line for each exchange. Starts with its URLs. Owns its sockets. Raises `listener.ListenError`,
@@ -218,7 +218,7 @@ async def serve(
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that runs: its engine, its endpoints, and the URLs without a path under which it is reached."""
+    """A running server: its engine, its endpoints, and its origins such as `http://127.0.0.1:8000`."""
 
     engine: Engine
     paths: Paths
@@ -237,15 +237,15 @@ async def running(
     printer: Printer | None = None,
     opened: OpenedFile | None = None,
 ) -> AsyncIterator[RunningServer]:
-    """A server for as long as the block; what runs when it is left is cancelled. Owns its sockets.
+    """Run a server during the block; its tasks are cancelled at the end. Owns its sockets.
 
-    With an `opened` file it shows that, and serves no protocol. Raises `listener.ListenError`, `UnknownSelectionError`,
-    `TelemetryError` and `AuditFileError`.
+    With an `opened` file it shows the file and does not serve MCP. Raises `listener.ListenError`,
+    `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
     """
     engine = _engine(settings, opened)
     async with following(engine, printer) as page:
         metrics = None if page is None else Metrics(page.content_type, page.text)
-        # Before any socket is open: it is what can refuse its settings.
+        # Before any socket is open, since it may refuse the settings.
         paths = Paths(engine, metrics=metrics, show=_pages_of if opened is None else None)
         async with (
             _listening_sockets(settings) as sockets,
@@ -268,13 +268,13 @@ async def serve_file(
     open_pages: bool = False,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Show a file until cancelled or told to stop by a signal. Starts with its URLs. Owns its sockets.
+    """Show a file until it is cancelled or a signal ends it. Starts with its URLs. Owns its sockets.
 
     Raises `listener.ListenError`.
     """
     async with running(settings, announce=announce, opened=opened) as server:
         with trio.open_signal_receiver(*ending_signals()) as signals:
-            # Before anybody looks, since a page would have to wait for it in one piece.
+            # Before the first request: its page would wait for the whole reading.
             await server.engine.observer.reach(server.engine.log.last)
             announce(f"{opened.name}: {len(server.engine.log)} entries; Ctrl-C ends this")
             announce(f"Dashboard: {server.urls[0]}/dashboard")
@@ -296,13 +296,13 @@ async def serve_stdio(
     announce: Callable[[str], None] = lambda line: None,
     printer: Printer | None = None,
 ) -> None:
-    """Serve one client on the standard streams until it has gone, cancelled, or told to stop by a signal.
+    """Serve one client on the standard streams until it has gone, it is cancelled, or a signal ends it.
 
-    Pages are served on the port of `settings.host` that the options name; nothing else of HTTP is served there. Raises
-    what `serve` raises, `StreamsClosedError` and `LogFileError`; each of them before anything is read.
+    Pages are served at `settings.host` and the port of the options, without MCP over HTTP. Raises the errors of
+    `serve`, `StreamsClosedError` and `LogFileError`, all of them before reading any input.
     """
     dashboard = options.dashboard
-    # Without pages there is no reader of a verdict.
+    # Without pages the verdicts have no reader.
     settings = replace(settings, judge=False) if dashboard is None else replace(settings, port=dashboard)
     engine = _engine(settings)
     forwarded = _forwarded(engine, options, announce)
@@ -330,7 +330,7 @@ async def serve_stdio(
                 await root.start(_serve_client, engine, peer, facts, root.cancel_scope, leaving)
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
-                # The client's task ends everything when it has written what the drain has left it.
+                # The client's task ends everything after writing the rest.
                 await stopped(signals, engine, trio.sleep_forever, announce, facts.signalled, facts.input_looked_at)
                 facts.note_once("exit", 0)
                 leaving.set()
@@ -340,10 +340,10 @@ async def serve_stdio(
 def _forwarded(
     engine: Engine, options: StdioOptions, announce: Callable[[str], None]
 ) -> AbstractAsyncContextManager[None]:
-    """The log of an engine is forwarded for as long as the block, where that is asked for. Raises `StartError`."""
+    """Forward the log of an engine during the block, if the options have an address. Raises `StartError`."""
     if options.forward is None:
         return nullcontext()
-    # A tenth of a second of imports that most servers do not need.
+    # Imports of a tenth of a second, unused by most servers.
     from ..server.forwarding.forwarder import Collector, CollectorError, forwarding
 
     try:
@@ -355,31 +355,31 @@ def _forwarded(
 
 @asynccontextmanager
 async def _listening_sockets(settings: Settings | None) -> AsyncIterator[list[socket.socket]]:
-    """The sockets of some settings, none without any; closed also where the server ends before it serves them."""
+    """The sockets of some settings, none without any. Closed even if the server ends before it serves them."""
     with ExitStack() as opened:
         yield [opened.enter_context(found) for found in (listener.open_sockets(settings) if settings else ())]
 
 
 def _watched(engine: Engine, screen: Screen | None) -> AbstractAsyncContextManager[None]:
-    """A line on the screen for each exchange for as long as the block, where there is a screen."""
+    """Show a line for each exchange during the block, if there is a screen."""
     if screen is None:
         return nullcontext()
-    # A hundredth of the imports, that only this option needs.
+    # A hundredth of the imports, unused without this option.
     from ..telemetry.terminal.watch import watching
 
     return watching(engine, screen)
 
 
 def _local(url: str) -> str:
-    """A URL that this machine can be asked at; a server on every address listens on one that is nobody's name."""
+    """A URL for clients on this machine: `0.0.0.0` and `[::]` become the loopback address."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
-    # A hundredth of the imports, that only this option needs.
+    # A hundredth of the imports, unused without this option.
     import webbrowser
 
-    # In a thread, as a browser for terminals has it until it ends.
+    # In a thread, since a terminal browser blocks it until the browser ends.
     if not await trio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
         announce(f"no browser could be started here; open {url}")
 
@@ -396,7 +396,7 @@ def _hosts(settings: Settings, url: str) -> str:
 def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
     made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
     if settings.judge:
-        # A tenth of a second of imports that a server without a judge does not need.
+        # Imports of a tenth of a second, unused without a judge.
         from ..judge.live import live_judge
 
         made = partial(made, new_judge=live_judge)
@@ -406,7 +406,7 @@ def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
 
 
 def _pages_of(opened: OpenedFile) -> FilePages:
-    """The pages of a file that is shown beside a server."""
+    """The pages of a file shown beside a server."""
     engine = _engine(build(_SHOWING), opened)
     paths = Paths(engine)
     return FilePages(engine, paths, paths.wait_idle)
@@ -429,14 +429,14 @@ async def _serve_client(
             waiting.start_soon(_clean_up, gone, leaving)
             await serve_pipe(engine, wire, peer, on_end=gone.set)
             waiting.cancel_scope.cancel()
-    # Legacy calls and tasks run elsewhere. They are cancelled with the rest, and may not let themselves be.
+    # Legacy calls and tasks run elsewhere. They are cancelled with the rest, and may shield themselves.
     facts.note_once("exit", 0)
     leaving.set()
     root.cancel()
 
 
 async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
-    """End the program without a signal once the client that started it has gone."""
+    """End the program without a signal after its client has gone."""
     await gone.wait()
     await trio.sleep(_GONE_S)
     leaving.set()

@@ -1,9 +1,9 @@
 """How a server ends: by which signals, in which steps, and within what time, whatever its work and its peers do.
 
 1. The first signal drains: new work is refused, and running work may finish within `grace_s`.
-2. A second signal has the drain wait for no work.
-3. Each response has its last bytes then; peers have `FLUSH_S` to read them.
-4. Everything is cancelled. Work that does not let itself be cancelled keeps the process for `JOIN_S`.
+2. After a second signal the drain does not wait for work.
+3. Then each response has its last bytes, and peers have `FLUSH_S` seconds to read them.
+4. Everything is cancelled. Work shielded from cancellation delays the end by `JOIN_S` seconds at most.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ import trio
 
 from ..settings import Settings
 
-# After the drain every response has its last bytes; this is how long slow peers may take to read them.
+# Seconds for slow peers to read the last bytes of their responses after the drain.
 FLUSH_S = 2.0
 # The same after a second signal.
 _HURRIED_FLUSH_S = 1.0
-# Once all is cancelled, nothing that this server does takes longer: connections end within one second, the audit's last
-# rows within three.
+# Seconds after all is cancelled. Connections end within one second, the audit's last rows within three.
 JOIN_S = 5.0
-# The last lines have so long to be written.
+# Seconds for writing the last lines.
 SAID_S = 0.5
 
 
@@ -34,27 +33,26 @@ class Drainable(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """`grace_s` is the time in seconds that running work has to finish."""
+        """`grace_s` is the time in seconds for running work to finish."""
 
     @property
     def drained(self) -> trio.Event:
-        """It is set when `drain` has done its part."""
+        """Set at the end of `drain`."""
 
     async def drain(self) -> None:
         """Refuse new work, let running work finish within the grace period, cancel the rest, and end every stream."""
 
     def hurry(self) -> None:
-        """Have `drain` wait for no work."""
+        """Make `drain` end without waiting for work."""
 
     async def finish_audit(self) -> None:
-        """Write what the audit still has to write."""
+        """Write the rest of the audit."""
 
 
 def ending_signals() -> Sequence[signal.Signals]:
     """The signals that end this server.
 
-    SIGHUP comes when the terminal or the SSH connection goes. A program that was started
-    with `nohup` ignores it, and stays.
+    SIGHUP comes at the end of the terminal or the SSH connection. Under `nohup` it is ignored.
     """
     always = (signal.SIGINT, signal.SIGTERM)
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)
@@ -68,9 +66,9 @@ async def stopped(
     heard: Callable[[int], None] = lambda number: None,
     looked: Callable[[], Awaitable[object]] = trio.lowlevel.checkpoint,
 ) -> None:
-    """Returns when the server may end: it has drained after the first signal, or hardly waited after a second.
+    """Returns when the server may end: after the drain of the first signal, or soon after a second.
 
-    `heard` is told of each of the two. The drain begins when `looked` returns, which is soon.
+    `heard` is called for each of the two. The drain begins when `looked` returns; it must return soon.
     """
     number = await anext(signals)
     heard(number)
@@ -99,10 +97,10 @@ async def _hurried(
 async def last_resort(
     engine: Drainable, announce: Callable[[str], None], flush: Callable[[float], object]
 ) -> AsyncIterator[trio.Event]:
-    """Once the event is set, the block has `JOIN_S` seconds to end: then the process ends without it.
+    """After the event is set, the block has `JOIN_S` seconds to end. Then this ends the process.
 
-    trio joins every task, and a tool may shield itself from its cancellation for as long as it likes.
-    `flush` writes the last lines, within the seconds that it is given.
+    trio joins every task, and a tool may shield itself from cancellation for ever. `flush` writes the last lines within
+    the given seconds.
     """
     leaving, watching = trio.Event(), trio.CancelScope(shield=True)
     async with trio.open_nursery() as around:
@@ -126,5 +124,5 @@ async def _leave_late(
         announce("stopping: work that was cancelled goes on and is left behind")
         await engine.finish_audit()
         flush(SAID_S)
-        # Not `sys.exit`, which is an exception, and so waits for the same work.
+        # Not `sys.exit`: it raises an exception and waits for the same work.
         os._exit(0)

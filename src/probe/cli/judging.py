@@ -47,14 +47,14 @@ from .starting import first
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")
-# The usual mistake when a client has sent nothing.
+# The usual mistake if a client has not sent any message.
 _NO_URL: Final = "did it get the URL? It is the last argument of the command, or stands in place of {url}"
 _NO_SERVER: Final = "did it start the server? Its command line is the end of the command; {config} is a file with it"
 _KILLED: Final = (
     "the server was killed, by its client most likely, and its log lacks the last moment: a client closes the input of "
     "its server, and waits for the end"
 )
-# Lines are read well up to this width, also on a wider terminal.
+# Wider lines are hard to read, even on a wider terminal.
 _WIDEST: Final = 110
 
 
@@ -82,7 +82,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """How servers run: `run` runs trio for what owns one, and raises `StartError` for what keeps it from starting."""
+    """Runs servers: `run` runs trio for the owner of one, and raises `StartError` for errors at the start."""
 
     run: Callable[[Callable[[], Awaitable[Judged]]], Judged]
     running: Running
@@ -90,14 +90,14 @@ class Servers:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """An error that keeps a judge from judging becomes click's kind of error, which is one line and status 2."""
+    """Turns an error of the judge itself, such as an unreadable log, into click's: one line and status 2."""
     error: BaseException | None = None
     try:
         yield
     except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
         error = first(group)
     if isinstance(error, BrokenPipeError):
-        raise error  # click ends the program without a word
+        raise error  # click ends the program without a message
     if isinstance(error, OSError) and error.filename is not None:
         raise click.ClickException(f"{error.filename}: {error.strerror}")
     if error is not None:
@@ -148,13 +148,13 @@ def _check(options: JudgeOptions) -> None:
 
 
 def _check_outputs(options: JudgeOptions) -> None:
-    """Raise `OSError` for a file that cannot be written, before a client runs for nothing."""
+    """Raise `OSError` if an output file cannot be written, before the client runs in vain."""
     for path in (options.json, options.junit, options.html, options.badge, None if options.stdio else options.save):
         if path is not None and path != _STANDARD_OUTPUT:
             was_there = path.exists()
             with path.open("ab"):
                 pass
-            # An empty file would look like a report where there is none.
+            # An empty file would look like a report.
             if not was_there:
                 path.unlink()
 
@@ -183,12 +183,12 @@ def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str], 
 
 
 def _judge_own_logs(files: Sequence[Path]) -> Judged:
-    """Judge what a client's own servers have left; it is read in a moment."""
+    """Judge the logs of the client's own servers. They are read in a moment."""
     return judge_files(new_judge(), files)
 
 
 def _judge_files(files: Sequence[Path]) -> Judged:
-    """Judge saved logs; a person at a terminal sees how far the reading is."""
+    """Judge saved logs, with a progress bar on a terminal."""
     size = sum(path.stat().st_size for path in files)
     with click.progressbar(
         length=size, label="mcp-probe: reading", file=sys.stderr, hidden=not sys.stderr.isatty()
@@ -228,14 +228,14 @@ def _write(options: JudgeOptions, judged: Judged) -> None:
 
 
 def _page(judged: Judged) -> bytes:
-    # jinja2 is a thirtieth of the imports, and only --html needs it.
+    # jinja2 takes a thirtieth of the imports, and only --html needs it.
     from ..judge.reports.card import card
 
     return card(judged.report, judged.lookup).encode()
 
 
 def _failed_to_start(judged: Judged) -> str | None:
-    """The line about a client that ended before it sent a request, which is no fault of the protocol."""
+    """The line about a client that ended before its first request, else None. That is no mistake in the protocol."""
     ended = judged.ended
     if ended is None or ended.timed_out or ended.told or (ended.status, ended.signal) == (0, None) or _has_sent(judged):
         return None
@@ -248,7 +248,7 @@ def _has_sent(judged: Judged) -> bool:
 
 
 def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
-    """Say what it comes to, on standard error; returns the status."""
+    """Write the reasons of the status to standard error; returns the status."""
     status, reasons = result.status, list(result.reasons)
     ended = judged.ended
     if ended is not None and (ended.status, ended.timed_out) != (0, False):
@@ -260,7 +260,7 @@ def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
             status, reasons = NOTHING_SAID, ["a client that a signal has ended may have had more to do"]
         reasons.insert(0, how)
     if _failed_to_start(judged):
-        # Its first line says it all: that no request came, and that the URL may be missing, would lead elsewhere.
+        # The first line is enough. Hints such as a missing URL would mislead.
         return status
     if options.stdio:
         reasons += [f"{_KILLED} (run {log.run})" for log in judged.report.logs if log.cut_off]
@@ -276,7 +276,7 @@ def _width() -> int:
 
 
 def _coloured(line: str) -> str:
-    """Colour for the word of the verdict; click leaves it out where there is no terminal."""
+    """Colour the word of the verdict. click leaves colours out if there is no terminal."""
     word, space, rest = line.partition(" ")
     colour = {"FAIL": "red", "WARN": "yellow", "UNCLEAR": "blue", "PASS": "green"}.get(word)
     return line if colour is None else click.style(word, fg=colour, bold=True) + space + rest

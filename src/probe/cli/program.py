@@ -1,4 +1,4 @@
-"""The program `mcp-probe`: its commands, and one line on stderr for whatever is wrong with its arguments."""
+"""The program `mcp-probe`: its commands, and one line on stderr for wrong arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from .. import __version__
 from ..core.escaping import shown
 
-# what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
+# "Wrong usage" for shells and service managers. Also for a port in use, since a restart will not help.
 _REFUSED = 2
 _INTERRUPTED = 130
 
@@ -21,9 +21,9 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `mcp-probe` with these arguments (those of the process without them); returns the exit code.
 
-    0 for a server that was told to stop, 2 after one `error: …` line for everything that kept it from starting, 1
-    where the reader of standard output has gone (`| head`). `help COMMAND` is `COMMAND --help`. What the encoding of
-    standard output does not have is escaped from here on.
+    0 for a server ended by a signal, 2 after one `error: …` line about an error at the start, 1 if the reader of
+    standard output has closed (`| head`). `help COMMAND` is `COMMAND --help`. From here on, characters outside the
+    encoding of standard output are escaped.
     """
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of clients, and the program's own "→", must not end it on cp1252 or Latin-1.
@@ -50,7 +50,7 @@ def _one_line(error: click.ClickException) -> str:
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The commands by their names. The module of a command is loaded when somebody asks for the command."""
+    """The commands by their names. A lookup imports the module of the command."""
 
     # In the order of the help.
     _MODULES: Final = {
@@ -78,7 +78,7 @@ class _Commands(Mapping[str, click.Command]):
 
 
 class _InThisOrder(click.Group):
-    """Its help lists the commands in the order in which it was given them."""
+    """Lists the commands in the order of `COMMANDS` in its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.commands]

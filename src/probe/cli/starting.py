@@ -1,4 +1,4 @@
-"""The start of a server: the error that keeps it from starting, and the way its modules are loaded."""
+"""The start of a server: its error, and the loading of its modules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class StartError(Exception):
-    """The server cannot start; the message is the one line for the user."""
+    """The server cannot start. The message is one line for the user."""
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def loading() -> Iterator[None]:
 
 
 def first(error: BaseException) -> BaseException:
-    """The first exception of a group that is none itself."""
+    """The first exception in nested groups; an exception without a group is returned as it is."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""`mcp-probe gateway`: its arguments, the probe that it may start, signals, and what is written where."""
+"""`mcp-probe gateway`: its arguments, the probe of `--listen`, signals, and output files."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ...settings import Settings
 
 _UNREACHABLE = 2
-# Several times what a run takes on a machine with nothing else to do.
+# Seconds: several times the duration of a run on an idle machine.
 _LIMIT_S = {"quick": 180.0, "full": 600.0, "idle": 900.0}
 _FORMATS = ("table", "json", "junit", "markdown", "html")
-# Above what the most demanding phase sends, and in memory only for as long as the run.
+# Above the rate of the most demanding phase. The memory is used only during the run.
 _LISTEN_LIMITS = {"requests_per_second": 100_000.0, "request_burst": 100_000, "event_log_bytes": 256 * 1024 * 1024}
 
 
@@ -142,7 +142,7 @@ def command(
     Exit: 0 nothing is broken, 1 something is, 2 it cannot be checked, 3 nothing is broken, but something is unclear or
     was not done.
     """
-    # Half a second of imports that other commands do not need.
+    # Imports of half a second, unused by other commands.
     from ...gateway.checks import CHECKS, judge
     from ...gateway.faults import catalogue
     from ...gateway.report import FORMATS, Allowed, AllowedError, exit_code, read_allowed
@@ -181,7 +181,7 @@ def _write(path: str | None, text: str) -> None:
 
 
 def _chosen(only: Sequence[str], skip: Sequence[str]) -> set[int]:
-    """The numbers of the checks that are wanted."""
+    """The numbers of the chosen checks."""
     from ...gateway.faults import catalogue
 
     names = {fault.name: number for number, fault in catalogue().items()}
@@ -340,7 +340,7 @@ def _steps(profile: str, chosen: set[int]) -> list[Step]:
 
     wanted = {name for check in CHECKS if check.number in chosen for name in check.steps}
     if any(step.phase == "stopping" and step.name in wanted for step in of_profile(profile)):  # type: ignore[arg-type]  # likewise
-        # Its messages tell how far the clocks of both ends are apart.
+        # Its messages give the offset between the clocks of both ends.
         wanted.add("progress.modern")
     return [step for step in of_profile(profile) if step.name in wanted or step.phase == "reach"]  # type: ignore[arg-type]  # click has checked it
 
@@ -361,7 +361,7 @@ async def _with_breaker(around: Any, given: _Given, options: Options) -> Options
 
 @asynccontextmanager
 async def _until_signal() -> AsyncIterator[Any]:
-    """A scope that the first of both signals cancels."""
+    """A scope cancelled by the first SIGINT or SIGTERM."""
     import trio
 
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:

@@ -15,8 +15,7 @@ from .options import every_setting, refusals, with_settings
 
 _PATH: Any = click.Path(path_type=Path)
 _FILE: Any = click.Path(path_type=Path, exists=True, dir_okay=False)
-# Settings of a run with a client, unless a person gives others: a free port, pings, a log large enough for rules, and
-# no second judge beside that of the run.
+# Default settings of a run with a client: a free port, pings, a log large enough for rules, and no second judge.
 _OWN = {
     "port": 0,
     "ping_interval_s": 5.0,
@@ -69,7 +68,7 @@ def command(context: click.Context, /, **given: Any) -> int:
     {url}, {config} (the path of a JSON file with mcpServers) and {prompt} (a text for a client with a model) in its
     arguments are replaced. The status is 0 without a failure, 1 with one, and 2 where nothing can be said.
     """  # noqa: D301 - click knows a paragraph that it must not wrap by \b
-    # a second of imports that `--version` and `settings` do not need
+    # imports of a second, unused by `--version` and `settings`
     with loading():
         from .. import app, judging
 

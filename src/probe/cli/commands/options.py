@@ -1,4 +1,4 @@
-"""Settings as options of a command, and what keeps a command from running as click's kind of error."""
+"""Settings as options of a command, and errors at the start as click's errors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ...settings import ENV_PREFIX, Described, Limits, Settings, described
 from ...settings.validation import SettingError
 from ..starting import StartError
 
-# how much alike two names are, from 0 to 1, where one is a misspelling of the other: two letters that changed places
+# the least similarity, from 0 to 1, of a misspelt name: enough for two swapped letters
 _LIKE = 0.75
 
 
 def every_setting() -> Iterable[Described]:
-    """All settings of a server that can be set, its limits last."""
+    """All settings of a server with an option, its limits last."""
     return (spec for spec in chain(described(Settings), described(Limits)) if not spec.fixed)
 
 
 def whole_number(low: int | None, high: int | None) -> click.ParamType[Any]:
     """An integer within bounds; None is no bound."""
-    # click calls this "integer range", and the other "float range", which reads badly in "'x' is not a valid …"
+    # click's names, "integer range" and "float range", read badly in "'x' is not a valid …"
     whole = click.IntRange(low, high)
     whole.name = "integer"
     return whole
@@ -49,7 +49,7 @@ def _parameter_type(spec: Described) -> click.ParamType[Any] | type:
 
 
 class _Setting(click.Option):
-    """Its help leaves the variable out, which follows from the flag; messages about a wrong value have it."""
+    """An option without its variable in the help, as the flag implies it. Messages about a wrong value have it."""
 
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
         extra = super().get_help_extra(ctx)
@@ -93,10 +93,10 @@ def _turns_off(spec: Described, *, hidden: bool) -> Callable[[Callable[..., Any]
 
 
 def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """A decorator: each setting is an option, and comes to the function as a keyword argument of its name.
+    """A decorator: each setting is an option, passed to the function as a keyword argument of its name.
 
-    `--help` shows those with a line for it, so that it fits a screen; of these only the `shown` ones, where some do
-    nothing for the command.
+    `--help` shows only settings with a line for it, so that it fits a screen. If `shown` is given, it shows only these
+    of them.
     """
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
@@ -122,9 +122,9 @@ These are the usual settings. `mcp-probe settings` lists all of them, and
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """An error that keeps a server from starting becomes click's kind of error.
+    """Turns an error at the start of a server into click's kind of error.
 
-    A setting that an error begins with is named by its flag there: `--toolhost-secret must be at least …`.
+    If the message begins with a setting, its flag replaces it: `--toolhost-secret must be at least …`.
     """
     try:
         yield
@@ -135,13 +135,13 @@ def refusals() -> Iterator[None]:
 
 
 def warn_of_misspelt(context: click.Context, log_format: str) -> None:
-    """Say on standard error, as `log_format` wants it, which variables no command reads but look like one that is read.
+    """Warn on standard error, in the form of `log_format`, of variables not read by any command but similar to one.
 
-    Others are left alone: Kubernetes sets MCP_PROBE_SERVICE_HOST and more for a service of the name mcp-probe.
+    Other variables give no warning: Kubernetes sets MCP_PROBE_SERVICE_HOST and more for a service called mcp-probe.
     """
     own = _read_by([context.command])
     others = [name for name in _ours(os.environ) if name not in own]
-    # The other commands are loaded only where one of them may read such a variable.
+    # The other commands are loaded only if one of them may read such a variable.
     group = context.find_root().command
     known = _read_by(group.commands.values()) if others and isinstance(group, click.Group) else own
     for name in others:
@@ -155,7 +155,7 @@ def _ours(variables: Iterable[str]) -> list[str]:
 
 
 def _read_by(commands: Iterable[click.Command]) -> set[str]:
-    """The variables that commands read, without the prefix."""
+    """The variables read by commands, without the prefix."""
     read = [str(option.envvar) for command in commands for option in command.params if option.envvar]
     return set(_ours(read))
 

@@ -24,7 +24,7 @@ def _checked_label(_context: click.Context, _option: click.Parameter, name: str 
 
 
 def _told_who_starts_it() -> None:
-    """A person who typed this command would wait for something to happen, as the server waits for a client."""
+    """Explain the command on a terminal: the server waits for a client, and the user would wait for output."""
     if sys.stdin is not None and sys.stdin.isatty():
         hint = "A client starts this command and speaks to it here; Ctrl-C ends it. For the dashboard: mcp-probe serve"
         click.echo(hint, err=True)

@@ -9,12 +9,12 @@ from typing import Final
 import click
 
 _LAST: Final = 100
-# More than a log keeps by default. What is asked for may stand anywhere in it.
+# More than a log keeps by default, since a match may be anywhere in it.
 _WHOLE_LOG: Final = 1_000_000
 
 
 def complete_line(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
-    """Whole lines that the last word of a filter line may become, for the shell."""
+    """Completions for the shell: whole filter lines with a completed last word."""
     from ...views.search.completing import complete
 
     return [f"{begun[: each.start]}{each.insert.rstrip()}" for each in complete(begun, len(begun), {})]
@@ -68,7 +68,7 @@ def command(url: str, client: str | None, line: str, last: int | None, *, findin
     try:
         for item in follow(url, last, lambda why: click.echo(f"{shown(why)}; trying again", err=True)):
             if isinstance(item, Missing):
-                # Another run has numbers of its own.
+                # Another run begins with 1 again.
                 views = Views() if item.first is None else views
                 views.missed()
                 screen.show(missing(time.time(), item.first, item.last))
@@ -79,6 +79,6 @@ def command(url: str, client: str | None, line: str, last: int | None, *, findin
     except FeedError as error:
         raise click.ClickException(str(error)) from None
     except (KeyboardInterrupt, BrokenPipeError):
-        # The reader of the lines has seen enough.
+        # The reader has closed, such as `head`.
         sys.stdout = None
     return 0

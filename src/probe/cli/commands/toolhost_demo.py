@@ -10,7 +10,7 @@ from ...settings import Settings, described
 
 
 def _secret(function: Callable[..., int]) -> Callable[..., int]:
-    """The server's own setting, so that one variable in a shell serves both; here it has no default."""
+    """The server's setting, so that both share one variable. Here it has no default."""
     spec = next(spec for spec in described(Settings) if spec.name == "toolhost_secret")
     option = click.option(
         spec.flag, "secret", required=True, envvar=spec.variable, show_envvar=True, help="As the server has it."
