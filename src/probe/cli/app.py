@@ -406,7 +406,6 @@ def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
 
 
 def _pages_of(opened: OpenedFile) -> FilePages:
-    """The pages of a file shown beside a server."""
     engine = _engine(build(_SHOWING), opened)
     paths = Paths(engine)
     return FilePages(engine, paths, paths.wait_idle)

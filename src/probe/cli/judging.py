@@ -126,7 +126,7 @@ def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], ser
 
 
 def _check(options: JudgeOptions) -> None:
-    """Raise `click.UsageError` for options that do not fit together."""
+    """Raise `click.UsageError` for wrong options, or options that contradict each other."""
     if bool(options.client) == bool(options.logs):
         raise click.UsageError("give the command of a client behind --, or saved logs with --log")
     if options.logs and (options.stdio or options.seconds is not None or options.save is not None):

@@ -66,7 +66,7 @@ def line(item: Item | End) -> bytes:
 
 
 def dump(of: Header, items: Iterable[Item], end: End | None) -> Iterator[bytes]:
-    """Write the lines of a log. Without an `end` it reads as one that was cut off."""
+    """Yields the lines of a log. Without an `end` it reads as one that was cut off."""
     yield header(of)
     yield from map(line, items)
     if end is not None:

@@ -156,7 +156,6 @@ class Requests:
         return self._views.exchanges.get(entry.context.exchange or 0)
 
     def _head(self, entry: Entry) -> Head | None:
-        """The head of the HTTP request with a message."""
         exchange = self._exchange(entry)
         if exchange is None or exchange.head is None:
             return None

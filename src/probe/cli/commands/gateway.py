@@ -181,7 +181,6 @@ def _write(path: str | None, text: str) -> None:
 
 
 def _chosen(only: Sequence[str], skip: Sequence[str]) -> set[int]:
-    """The numbers of the chosen checks."""
     from ...gateway.faults import catalogue
 
     names = {fault.name: number for number, fault in catalogue().items()}

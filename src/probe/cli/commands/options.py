@@ -155,7 +155,6 @@ def _ours(variables: Iterable[str]) -> list[str]:
 
 
 def _read_by(commands: Iterable[click.Command]) -> set[str]:
-    """The variables read by commands, without the prefix."""
     read = [str(option.envvar) for command in commands for option in command.params if option.envvar]
     return set(_ours(read))
 

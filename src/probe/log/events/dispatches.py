@@ -61,7 +61,7 @@ class DispatchSettled(Struct, frozen=True):
 
 
 class DispatchCancelled(Struct, frozen=True):
-    """A tool host shall stop a dispatch (`tool.cancel`). `by` is what ended the call."""
+    """The server asked a tool host to stop a dispatch (`tool.cancel`). `by` is what ended the call."""
 
     kind: ClassVar[str] = "dispatch.cancelled"
     host: str

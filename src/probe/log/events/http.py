@@ -84,7 +84,7 @@ class SocketRefused(Struct, frozen=True):
     """The listener refused input on a connection, with `status` or, without one, by closing the connection.
 
     The input is no valid HTTP, or it came behind a request that is not answered. Cause: the `socket.opened`. `why` is
-    the mistake; with HTTP/2 it is the error code, such as `PROTOCOL_ERROR` (RFC 9113, section 7).
+    the mistake; with HTTP/2 it has the error code, such as `HTTP/2 PROTOCOL_ERROR` (RFC 9113, section 7).
     """
 
     kind: ClassVar[str] = "socket.refused"

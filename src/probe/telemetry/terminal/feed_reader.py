@@ -31,10 +31,7 @@ class Missing:
 
 
 def origin(url: str) -> SplitResult:
-    """Return a server's origin from its URL, with or without a path such as `/mcp` or `/dashboard`.
-
-    Raises `FeedError`.
-    """
+    """Parse the URL of a server, with or without a path such as `/mcp` or `/dashboard`. Raises `FeedError`."""
     split = urlsplit(url)
     try:
         port = split.port
