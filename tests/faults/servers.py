@@ -20,7 +20,7 @@ from ..support.probe import Probe, running
 @asynccontextmanager
 async def served(send_buffer: int = 0, **values: Any) -> AsyncIterator[tuple[Probe, int]]:
     """The probe, and its port. A small send buffer makes a peer that does not read felt early."""
-    settings = build({"port": 0, **values})
+    settings = build({"port": 0, "judge": False, **values})
     sockets = listener.open_sockets(settings)
     if send_buffer:
         # what is accepted inherits it
