@@ -1,9 +1,9 @@
-"""`/dashboard`: the built pages of dashboard/, served from memory. Read-only, and nothing here knows the protocol.
+"""`/dashboard`: the built pages of dashboard/, served from memory. Read-only and independent of the protocol.
 
-A gateway may mount the server below a path that it takes off before it passes a request on. So no address in the pages
-is absolute: `index.html`, which stands for every view, names its assets by the way from the view to them, which is the
-same with the gateway's path and without. Neither the gateway nor the operator has to say what that path is, and a
-`<base>` would need to know it.
+A gateway may mount the server below a path such as `/probe`, and remove it before it forwards a request. So the pages
+have no absolute addresses. `index.html` serves every view and refers to its assets relative to the view, such as
+`../assets/NAME.js`; this is the same with and without the gateway's path. The path need not be configured, as a
+`<base>` would require.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _BASE = "/dashboard"
 _INDEX = "index.html"
 # Vite writes every file but index.html here, with a digest of its content in its name
 _ASSETS = "assets/"
-# Vite names them so in index.html, by `base` in vite.config.ts
+# The form of their addresses in index.html, by `base` in vite.config.ts
 _RELATIVE = b'"./' + _ASSETS.encode()
-# Views have three parts at most; each more costs a few bytes of every answer.
+# Views have at most three parts; each further part costs a few bytes of every answer.
 _DEEPEST = 16
 _PLAIN = (b"content-type", b"text/plain; charset=utf-8")
 _POLICY = (
@@ -42,7 +42,7 @@ _SECURITY: Headers = (
     (b"content-security-policy", _POLICY),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
-    # The buttons that copy need the clipboard; nothing here needs anything else that a browser asks people about.
+    # Copy buttons write to the clipboard. The pages need no other permission.
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-read=()"),
 )
 
@@ -59,7 +59,7 @@ _Site: TypeAlias = Mapping[str, _File]
 
 
 class Dashboard:
-    """The ASGI application of the pages. It reads the files of `site` once, when the first of them is asked for."""
+    """The ASGI application of the pages. It reads the files of `site` once, at the first request."""
 
     def __init__(self, site: Path = SITE) -> None:
         self._path = site
@@ -98,9 +98,9 @@ class Dashboard:
 
 
 def _view(site: _Site, raw_path: bytes) -> _File | None:
-    """The page of a view, which its script shows; None where the path is too deep for one, or nothing was built."""
+    """The page of a view; its script shows the view. None for a path too deep, or without a build."""
     index = site.get(_INDEX)
-    # The browser resolves it the same way: %2F is no slash there.
+    # As in the browser, %2F is no slash.
     below = raw_path.partition(b"?")[0].count(b"/") - _BASE.count("/")
     if index is None or below > _DEEPEST:
         return None
@@ -109,14 +109,14 @@ def _view(site: _Site, raw_path: bytes) -> _File | None:
 
 
 def _read(site: Path) -> _Site:
-    """Every file of the site by its name in URLs; empty when it was not built."""
+    """Every file of the site by its name in URLs; empty without a build."""
     names = [path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()]
     return {name: _file(name, (site / name).read_bytes()) for name in names}
 
 
 def _file(name: str, body: bytes) -> _File:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    # the system's table of types may be any; a script of another type would not run with nosniff
+    # not from the system's table of types: with nosniff a browser runs only scripts of the right type
     kind = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}.get(Path(name).suffix, kind)
     charset = "; charset=utf-8" if kind.startswith("text/") else ""
     kept = b"public, max-age=31536000, immutable" if name.startswith(_ASSETS) else b"no-cache"

@@ -1,4 +1,4 @@
-"""`/interaction/ID`: the page that URL mode elicitation sends a person to. One button; nothing is typed or kept."""
+"""`/interaction/ID`: the page of a URL mode elicitation. It has one button; no text is typed or kept."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _STYLE = "body { font: 1.1rem/1.5 system-ui; max-width: 36rem; margin: 4rem auto
 _FORM = '<form method="post"><button>Confirm</button></form>'
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 _HEADERS = {
-    # A page that others could frame could be clicked by mistake. The style's digest lets in this one and no other.
+    # In a foreign frame the button could be clicked by mistake. The digest allows only this style.
     "content-security-policy": (
         f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
     "cache-control": "no-store",
-    # Its address is what lets somebody confirm. Not `no-referrer`, with which browsers say `Origin: null` when the form
-    # is sent (Fetch standard, "append a request Origin header"): then the button could not be told from a stranger's.
+    # The address is a secret: it must not leak to other sites. With `no-referrer` browsers would send the form with
+    # `Origin: null` (Fetch standard, "append a request Origin header"), as a foreign page does.
     "referrer-policy": "same-origin",
 }
 

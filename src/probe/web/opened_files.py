@@ -1,11 +1,11 @@
-"""`/opened`: session files that are dropped on the dashboard, each shown by pages of its own: `/opened/N/dashboard`.
+"""`/opened`: session files dropped on the dashboard, each shown by pages of its own: `/opened/N/dashboard`.
 
-    POST /opened?name=NAME    the file; the answer says its number, or in one line why it is not shown
-    /opened/N/...             what `mcp-probe open` serves of it at `/...`
+    POST /opened?name=NAME    the file; the answer has its number, or a refusal in one line
+    /opened/N/...             the page of it that `mcp-probe open` serves at `/...`
 
-A file is read in memory and has an engine whose log is that of the file, so the pages and their API are the same, and
-nothing that happens there changes the log of this server. Only a browser on this machine may send one, and only while
-nothing says that others reach the server (`reached.is_private`).
+A file is read in memory and has an engine with the file's log, so the pages and their API are the same, and their use
+does not change the log of this server. Only a browser on this machine may send a file, and only without signs that
+other machines reach the server (`reached.is_private`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from .api import media
 
 PATH: Final = "/opened"
 
-# One file and another to compare it with; the next one closes the one that was opened first.
+# One file and another to compare it with; a third closes the one opened first.
 _MOST_FILES: Final = 2
-# Twice what a log of this server takes by default. In memory a file takes some times that, so two leave it alive.
+# Twice the default size of a log. In memory a file takes several times as much; two still fit.
 _MOST_BYTES: Final = 128 * 1024 * 1024
 # A person waits for it, on the same machine.
 _BODY_S: Final = 60.0
-# The readers of a file that is closed may take so long to read that their stream has ended.
+# Seconds for the readers of a closed file to read the end of their stream.
 _FLUSH_S: Final = 2.0
 _LONGEST_NAME: Final = 200
 _WHY_NOT: Final = "This server takes no files: it may be reached by others. `mcp-probe open FILE` shows one"
@@ -61,7 +61,7 @@ _BELOW: Final = re.compile(rf"({PATH}/([1-9][0-9]{{0,8}}))(/.*)", re.DOTALL)
 
 
 class FileEngine(WatchedEngine, Protocol):
-    """An engine whose log is that of a file."""
+    """An engine with the log of a file."""
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Run until cancelled."""
@@ -72,7 +72,7 @@ class FileEngine(WatchedEngine, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FilePages:
-    """The pages of one file: its engine, which nobody serves yet, and their application."""
+    """The pages of one file: its engine, not served yet, and their application."""
 
     engine: FileEngine
     app: App
@@ -81,7 +81,7 @@ class FilePages:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """A file that is to be shown, until `closing`; `ready` once it is."""
+    """A file to be shown until `closing`; `ready` is set once it is shown."""
 
     number: int
     pages: FilePages
@@ -90,9 +90,9 @@ class _Shown:
 
 
 class OpenedFiles:
-    """The files that are shown beside one engine. `show` makes the pages of one; `serve` owns their engines.
+    """The files shown beside one engine. `show` makes the pages of one; `serve` owns their engines.
 
-    Beyond `_MOST_FILES` the one that was opened first is closed. All are closed when the engine has drained.
+    Beyond `_MOST_FILES` the one opened first is closed. All are closed when the engine has drained.
     """
 
     def __init__(self, engine: ServedEngine, show: Callable[[OpenedFile], FilePages]) -> None:
@@ -100,13 +100,13 @@ class OpenedFiles:
         self._show = show
         self._numbers = count(1)
         self._files: dict[int, _Shown] = {}
-        # One at a time is read, as it is in memory twice. Others are refused, not kept waiting: a sender may stall.
+        # One file is read at a time, as it is in memory twice. Others are refused and do not wait: a sender may stall.
         self._reading = trio.Lock()
         self._to_serve, self._served = trio.open_memory_channel[_Shown](0)
         self._left = trio.lowlevel.ParkingLot()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Show what is opened until cancelled."""
+        """Serve the opened files until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._close_at_the_end)
             task_status.started()
@@ -133,7 +133,7 @@ class OpenedFiles:
             return
 
     async def _pass_on(self, head: HttpHead, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the pages of a file answer, which see the request without what stands before. Raises `RefusedError`."""
+        """Let the pages of a file answer, without `/opened/N` in the path. Raises `RefusedError`."""
         found = _BELOW.fullmatch(scope["path"])
         shown = None if found is None else self._files.get(int(found[2]))
         raw_path: bytes = scope["raw_path"]
@@ -141,7 +141,7 @@ class OpenedFiles:
             inner = {**scope, "path": found[3], "raw_path": raw_path[len(found[1]) :]}
             await shown.pages.app(inner, receive, send)
         elif head.all("sec-fetch-mode") == "navigate" and (above := raw_path.count(b"/") - 1) < _DEEPEST:
-            # Somebody loads a page again, for example after a restart. A gateway may have a path before: so relative.
+            # A person reloads a page, for example after a restart. Relative, as a gateway may add a path before it.
             await respond(send, 302, [_NOT_STORED, (b"location", b"../" * above + b"dashboard")])
         else:
             raise RefusedError(404, "This file is not open any more")
@@ -185,7 +185,7 @@ class OpenedFiles:
         refused = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
-            # Its thread looks for the cancellation itself: abandoned, it would go on, and beside it the next one.
+            # The thread checks for cancellation itself: an abandoned one would go on beside the next.
             try:
                 return await trio.to_thread.run_sync(_read, name, content)
             except RefusedError as error:
@@ -200,13 +200,13 @@ class OpenedFiles:
         engine = shown.pages.engine
         async with trio.open_nursery() as nursery:
             await nursery.start(engine.serve)
-            # Before anybody looks, since a page would have to wait for it in one piece.
+            # Before the first page, which would have to wait for it in one piece.
             await engine.observer.reach(engine.log.last)
             for other in sorted(self._files)[: 1 - _MOST_FILES]:
                 self._files[other].closing.set()
             self._files[shown.number] = shown
             if self._engine.drained.is_set():
-                # It was still being sent or read then, so `_close_at_the_end` has not met it.
+                # It was still sent or read then, so `_close_at_the_end` has not closed it.
                 shown.closing.set()
             shown.ready.set()
             task_status.started()
@@ -232,8 +232,8 @@ async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
 
 
 def _read(name: str, content: bytes) -> OpenedFile:
-    """Raises `RefusedError`, and `trio.Cancelled` when nobody waits for it any more."""
-    # A tenth of a second of imports that most servers do not need.
+    """Raises `RefusedError`, and `trio.Cancelled` when its sender has gone."""
+    # Imports of 0.1 s that most servers do not need.
     from .exports.opening import OpeningError, read_file
 
     try:
@@ -243,7 +243,7 @@ def _read(name: str, content: bytes) -> OpenedFile:
 
 
 def _is_too_large(announced: str) -> bool:
-    """Whether a Content-Length is beyond the limit; of one with twenty digits the number is not even read."""
+    """Whether a Content-Length is beyond the limit. The number in one of twenty digits is not parsed."""
     return announced.isdecimal() and (len(announced) >= 20 or int(announced) > _MOST_BYTES)
 
 
@@ -253,13 +253,13 @@ def _too_large(name: str) -> RefusedError:
 
 
 def _name(scope: Scope) -> str:
-    """The name of a file as its sender says it: for people alone."""
+    """The file's name from its sender: only shown."""
     given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("name", "")
     return given.rpartition("/")[2][:_LONGEST_NAME] or "the file"
 
 
 def _is_from_own_page(head: HttpHead, scope: Scope) -> bool:
-    """Whether a page of this server sent it: one of another port of this machine is another program's."""
+    """Whether a page of this server sent it: a page of another port is another program's."""
     try:
         return head.get("origin") == f"{scope['scheme']}://{head.get('host')}"
     except Rejection:

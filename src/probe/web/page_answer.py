@@ -14,17 +14,17 @@ from ..server.endpoints.asgi import App, Receive, Scope, Send
 from ..wire.errors import Rejection
 
 RESERVED: Final = SMALL_BYTES
-"""The bytes that an answer holds at least, from its request to its end.
+"""The least bytes that an answer holds, from its request to its end.
 
-They stand for what it takes to make a page, and an answer in pieces has most of them below this size: so it is refused
-at its beginning, and not cut off later.
+They count for the making of a page. Most pieces of an answer are smaller: so an answer is refused at its beginning, and
+not cut off later.
 """
 
 
 class PageAnswer:
     """The answer of one page: it holds the bytes of its largest part, and `RESERVED` at least.
 
-    A head that says the length of the body is sent with the body, so that a large body can still be refused.
+    A head with a Content-Length is sent with the body, so that a large body can still be refused.
     """
 
     def __init__(self, unsent: Unsent, holder: str | None, recorder: Recorder, send: Send) -> None:
@@ -39,10 +39,10 @@ class PageAnswer:
         self._scope = trio.CancelScope()
 
     async def serve(self, app: App, scope: Scope, receive: Receive) -> None:
-        """Have an application answer; its `send` waits and raises as that of the server does.
+        """Let an application answer; its `send` waits and raises as that of the server does.
 
-        Raises `Rejection` when too much else waits to be taken, and nothing was sent. An answer in pieces of which a
-        later one finds no room is cut off there.
+        Raises `Rejection` before any byte is sent if other answers hold too much. An answer in pieces is cut off at a
+        later piece without room.
         """
         try:
             self._hold(RESERVED)

@@ -44,7 +44,7 @@ from .page_answer import PageAnswer
 
 _PROTOCOL = ("/mcp", "/ws")
 _WITH_SECRET = ("/toolhost", "/forward")
-# An observer is not observed: else a page that shows the log would add to it with each look.
+# Not recorded: otherwise a page that shows the log would add entries to it.
 _OBSERVERS = ("/dashboard/", "/api/", "/opened/", "/health/", "/ready/", "/metrics/")
 _NO_CONNECTION = {"number": 0}
 _RETRY_S = 5
@@ -55,14 +55,13 @@ _NOWHERE = "This server shows a file and speaks no MCP; here are only pages abou
 class Paths:
     """The ASGI application of one engine.
 
-    `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `forwarding` that of processes
-    that forward their logs, `feed` what its dashboards read, and `readers` are those of all lasting answers. With
-    `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`, which is not there without. With
-    `show`, which makes the pages of a file, files are `opened` beside, whose service is the caller's to run. `beyond`
-    is the application for connections that have no place. The listener tells `sockets` of its connections.
+    `mcp` and `websocket` are its protocol endpoints, `toolhost` is for tool hosts, `forwarding` for processes that
+    forward their logs, `feed` for dashboards; `readers` are those of all lasting answers. With `pages_only`, and for a
+    file, no protocol is served. `metrics` serves `/metrics`; None for no such path. `show` makes the pages of a file;
+    with it, files are `opened`, and the caller runs `opened.serve`. `beyond` is the application for connections beyond
+    the limit. The listener reports its connections to `sockets`.
 
-    Requests beside the endpoints, such as those of browsers and of whoever looks around, are in the event log with
-    their heads.
+    Requests beside the endpoints, such as those of browsers and scanners, are in the event log with their heads.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Paths:
         return self._admit(self._serve, scope, receive, send)
 
     def beyond(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request on a connection beyond `max_connections`: health and pages; the protocols are busy."""
+        """Serve one request on a connection beyond `max_connections`: health and pages; MCP is refused as busy."""
         return self._admit(self._serve_pages, scope, receive, send)
 
     async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:
@@ -134,13 +133,13 @@ class Paths:
         by = "the server gave it up"
         try:
             await self._respond(scope, receive, exchange.passing)
-            # An application that returns without a response found nobody left to respond to.
+            # An application returns without a response if the client has disconnected.
             by = "client"
         finally:
             exchange.close(by)
 
     def _is_beside(self, scope: Scope) -> bool:
-        """Whether no endpoint records the request, which is not that of an observer."""
+        """Whether it is beside the endpoints, and not an observer's."""
         path = scope["path"]
         recorded = ("/ws", *_WITH_SECRET) if scope["type"] == "websocket" else ("/mcp",)
         return path not in recorded or (self._pages_only and path in _PROTOCOL)
@@ -202,8 +201,7 @@ class Paths:
         return self._pages
 
     def _load_pages(self) -> App:
-        # Quart is most of this program's import time and no part of the protocol, so the first page asked for pays for
-        # it.
+        # Quart is most of this program's import time and no part of the protocol, so the first page loads it.
         from .api.app import create
         from .api.server import Beside
 

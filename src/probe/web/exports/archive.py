@@ -2,10 +2,10 @@
 
     log.ndjson      the event log, or a part of it, as `probe.log.ndjson` writes it
     audit.json      {"calls": […]}: the records of its tool calls, as `/api/calls` gives them
-    report.json     what the judge of the server says of its clients; not there where the server did not judge
+    report.json     the judge's report on the clients; missing if the server did not judge
     manifest.json   the members of `Manifest`
 
-The manifest comes last, since it says what was really written.
+The manifest comes last: it describes the written entries.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MANIFEST: Final = "manifest.json"
 FORMAT: Final = "mcpprobe"
 VERSION: Final = 1
 
-# Twice as fast as the default, and a tenth larger: the event loop packs between calls.
+# Twice as fast as the default and a tenth larger: the event loop compresses between calls.
 _LEVEL: Final = 3
 
 
@@ -38,9 +38,9 @@ _LEVEL: Final = 3
 class Manifest:
     """The manifest of a session file.
 
-    `program` is the version of the server that saved it at `saved_at`, `run` the life of the server that the log is of,
-    which began at `started_at`; both are seconds since the epoch. `client` and `call` are what was asked for; both are
-    null where nothing was left out. `contains` is what the log has, and `report` says whether there is a report.
+    `program` is the version of the server that saved it at `saved_at`. `run` is the run of the server in the log, begun
+    at `started_at`. Both times are seconds since the epoch. `client` and `call` are the query's; both are null for a
+    whole log. `contains` is the overview of the log, and `report` is true if there is a report.
     """
 
     format: Literal["mcpprobe"]
@@ -56,7 +56,7 @@ class Manifest:
 
 
 class _Packed(io.RawIOBase):
-    """Where the zip is written to: bytes that wait to be taken. It cannot seek, so nothing is gone back to."""
+    """The output of the zip: bytes that wait to be taken. It cannot seek, so the zip is written forwards."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -75,10 +75,10 @@ class _Packed(io.RawIOBase):
 
 
 class Archive:
-    """One file in the making: entries and gaps in order, `end_log`, rows of calls, `finish`.
+    """One file while it is made: `add` entries and gaps in order, `end_log`, `add_call` for each row, `finish`.
 
-    `take` gives what was packed since it was asked last; nothing waits for the end. `saved_at` is seconds since the
-    epoch. The caller closes it, whether it is finished or not.
+    `take` returns the bytes packed since the last `take`, so that few are in memory. `saved_at` is seconds since the
+    epoch. The caller closes it, finished or not.
     """
 
     def __init__(self, extract: Extract, header: Header, saved_at: float) -> None:
@@ -87,7 +87,7 @@ class Archive:
         self._saved_at = saved_at
         self._out = _Packed()
         self._zip = zipfile.ZipFile(self._out, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL)
-        # A log has no size that is known before, and may be larger than 2 GiB.
+        # The size of a log is not known before, and may be above 2 GiB.
         self._member = self._zip.open(LOG, "w", force_zip64=True)
         self._member.write(ndjson.header(header))
         self._comma = b""
@@ -96,15 +96,15 @@ class Archive:
 
     @property
     def calls(self) -> set[str]:
-        """The ids of the tool calls that have begun in it."""
+        """The ids of the tool calls begun in it."""
         return self._tally.calls
 
     def take(self) -> bytes:
-        """The bytes that were packed since the last time; empty where they are not enough for a block yet."""
+        """The bytes packed since the last `take`; empty until a block is full."""
         return self._out.take()
 
     def add(self, item: Entry | Gap, line: bytes | None = None) -> None:
-        """One more entry, whose JSON is `line` where somebody has it already, or entries that are lost."""
+        """Add an entry, with its JSON in `line` if made already, or a gap of lost entries."""
         self._member.write(ndjson.line(item) if line is None else line + b"\n")
         if isinstance(item, Gap):
             self._tally.miss(item)
@@ -114,21 +114,21 @@ class Archive:
             self._last = item.seq
 
     def end_log(self, end: End | None) -> None:
-        """The log is over, and has an `end` unless it was cut off; rows of the audit follow."""
+        """End the log, with an `end` unless it was cut off; rows of the audit follow."""
         if end is not None:
-            # Entries that came while this was written, and have gone again, are in a gap beyond it.
+            # A gap may reach beyond the end: entries may come and leave during the export.
             self._member.write(ndjson.line(End(max(end.last, self._last), end.why)))
         self._member.close()
         self._member = self._zip.open(AUDIT, "w", force_zip64=True)
         self._member.write(b'{"calls":[')
 
     def add_call(self, row: bytes) -> None:
-        """One more row of the audit, in JSON."""
+        """Add a row of the audit, in JSON."""
         self._member.write(self._comma + row)
         self._comma = b","
 
     def finish(self, report: bytes | None) -> None:
-        """Write what is left: the report, and the manifest."""
+        """Write the report and the manifest."""
         self._member.write(b"]}\n")
         self._member.close()
         if report is not None:
@@ -150,7 +150,7 @@ class Archive:
         self.close()
 
     def close(self) -> None:
-        """End it, finished or not."""
+        """Close the zip, finished or not."""
         self._member.close()
         self._zip.close()
 

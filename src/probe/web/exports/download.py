@@ -1,4 +1,4 @@
-"""Fetches an export from a running server into a file, which is there whole or not at all."""
+"""Fetches an export from a running server into a file: a whole file, or none."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ...log.entry_reading import LATEST
 from ...telemetry.terminal.feed_reader import FeedError, origin
 from .extract import Extract
 
-# A server that is busy packs slowly, and never says nothing for so long.
+# Even a busy server sends a piece within this time.
 _SILENCE_S: Final = 60.0
 _PIECE: Final = 64 * 1024
-# Packed. A server keeps 64 MiB by default, which is a tenth of that in a zip.
+# Packed. A server keeps 64 MiB of log by default; a zip of it is a tenth as large.
 _MOST_BYTES: Final = 1024 * 1024 * 1024
 _MOST_SAID: Final = 1024 * 1024
-# The members of an overview that are shown; nothing is exported where there are no entries.
+# The shown members of an overview. Without entries there is no export.
 _SHOWN: Final = {"entries": int, "calls": int, "first_at": float, "last_at": float, "hidden": dict, "gaps": list}
 
 
 class DownloadError(Exception):
-    """There is no file; the message is one line that says why."""
+    """No file was written; the message is one line with the reason."""
 
 
 def overview(url: str, extract: Extract) -> dict[str, Any]:
-    """The contents that an export would have: `contains` of `/api/export`. Raises `DownloadError`."""
+    """The overview of an export: `contains` of `/api/export`. Raises `DownloadError`."""
     with _answer(url, "/api/export", extract) as answer:
         value = _json(answer)
     contains = value.get("contains")
@@ -58,7 +58,7 @@ def download(url: str, suffix: str, extract: Extract, path: Path) -> int:
             if size > _MOST_BYTES:
                 raise DownloadError(f"{url} gives more than {_MOST_BYTES >> 20} MiB")
             write(piece)
-        # The library takes it for the end when the connection breaks, where the length was told.
+        # With a Content-Length, the library takes a broken connection for the end.
         if answer.length:
             raise DownloadError(f"no export comes from {url}: it broke off")
         return size
@@ -75,7 +75,7 @@ def _answer(url: str, path: str, extract: Extract) -> Iterator[HTTPResponse]:
     connection = kind(str(server.hostname), server.port, timeout=_SILENCE_S)
     try:
         connection.request("GET", f"{path}?{urlencode(asked)}")
-        # The socket is the response's own where the connection ends with it, so both are closed.
+        # If the connection ends with the response, the response owns the socket: so both are closed.
         with connection.getresponse() as answer:
             if answer.status != 200:
                 raise DownloadError(_refusal(url, answer))
@@ -107,7 +107,7 @@ def _json(answer: HTTPResponse) -> dict[str, Any]:
 
 @contextmanager
 def _whole_or_nothing(path: Path) -> Iterator[Callable[[bytes], None]]:
-    """Gives a function that writes to the file. Raises `DownloadError` where the file cannot be written."""
+    """Yields a function that writes to the file. Raises `DownloadError` if the file cannot be written."""
     with _named(path):
         descriptor, unfinished = tempfile.mkstemp(prefix=".mcp-probe-", dir=path.parent)
     try:
@@ -122,7 +122,7 @@ def _whole_or_nothing(path: Path) -> Iterator[Callable[[bytes], None]]:
         finally:
             with _named(path):
                 file.close()
-        # `mkstemp` makes files for their owner alone; this one is for all who may read other new files of the owner.
+        # `mkstemp` makes files only readable by their owner; this one gets the permissions of other new files.
         mask = os.umask(0)
         os.umask(mask)
         with _named(path):

@@ -1,10 +1,10 @@
-"""Finds the entries of a log that are about one client.
+"""Finds the entries of a log about one client.
 
-    1  every entry whose context has the client: the label that it was given, or the label of its session
-    2  the other entries of its exchanges that name no client: the head of a request comes before anybody is known
-    3  those of its connections that name neither an exchange nor a client
-    4  the introductions of the clients of its sessions: programs of one kind share a modern client's label
-    5  those about the server as a whole, which say when it began and ended
+    1  every entry with the client in its context: its given label, or the label of its session
+    2  the other entries of its exchanges without a client, such as the head of a request
+    3  entries of its connections without an exchange and without a client
+    4  the declarations of the clients of its sessions: programs of one kind share a modern client's label
+    5  the start and the end of the server
 
 The entries about one call are its evidence (`views.evidence`).
 """
@@ -22,10 +22,10 @@ _INTRODUCTIONS = (SessionOpened, ClientSeen)
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """The part of a log that is wanted: the entries about a client, those about a call, or all of it.
+    """The wanted part of a log: the entries about a client, those about a call, or all.
 
-    `client` is a name that was given by `?client=`, or the label of a session or of a modern client. `call` is the id
-    of a call, without its run. Only one of the two is set.
+    `client` is a name given by `?client=`, or the label of a session or of a modern client. `call` is the id of a call,
+    without its run. At most one of the two is set.
     """
 
     client: str | None = None
@@ -33,12 +33,12 @@ class Extract:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether it is the whole log."""
         return self.client is None and self.call is None
 
 
 class ClientEntries:
-    """Finds the entries about a client: `look` at each entry of the log first, then ask of each whether it is one."""
+    """Finds the entries about a client: call `look` for each entry of the log first, then `has` for each."""
 
     def __init__(self, client: str) -> None:
         self._client = client
@@ -47,7 +47,7 @@ class ClientEntries:
         self._sessions: set[str] = set()
 
     def look(self, entry: Entry) -> None:
-        """Learn from an entry which exchanges and connections are the client's."""
+        """Note the client's exchange and connection in an entry."""
         context = entry.context
         if self._names(context):
             if context.exchange is not None:

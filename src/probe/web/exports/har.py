@@ -1,9 +1,8 @@
-"""HTTP requests with their responses as a HAR file (HTTP Archive 1.2), for the tools of people who work with HTTP.
+"""HTTP requests with their responses as a HAR file (HTTP Archive 1.2), for HTTP tools such as a browser's.
 
-The log has messages, not bytes: a body is written again from the messages that were received, or that a socket took.
-The log does not have cookies, the sizes of heads, and of the headers of a response those that tell a client nothing;
-they are left out as HAR says it, with -1 or an empty list. The messages of a WebSocket are `_webSocketMessages` of its
-request, as browsers write them. Standard streams are no HTTP and have no place in it.
+The log has messages, not bytes: a body is made from the received messages, or from those that a socket took. The log
+lacks cookies, the sizes of heads, and some headers of responses: HAR marks them with -1 or an empty list. The messages
+of a WebSocket are `_webSocketMessages` of its request, as in browsers. Standard streams are no HTTP and are left out.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from ...wire.jsonrpc import Json, encode
 _Lane: TypeAlias = tuple[str | None, str] | int | None
 _Sent: TypeAlias = tuple[Entry, str | None]
 Lookup: TypeAlias = Callable[[int], Entry | None]
-"""The entry of a number; None where the log does not have it any more."""
+"""Finds an entry by its number; None where the log does not have it any more."""
 
 _NOT_KNOWN: Final = -1
 _EVENT_STREAM: Final = "text/event-stream"
-# Of a stream that lasted for hours only the beginning has room: an entry is made in one piece, between calls.
+# A long stream is cut after this size: an entry is made in one piece, between calls.
 _MOST_BODY: Final = 1024 * 1024
-# A message costs so much beside its bytes.
+# The cost of a message beside its bytes.
 _MESSAGE_OVERHEAD: Final = 32
-# A path and a query may have these characters as they are (RFC 3986, sections 3.3 and 3.4).
+# A path and a query may have these characters unescaped (RFC 3986, sections 3.3 and 3.4).
 _IN_PATH: Final = "/:@!$&'()*+,;=~-._%"
 _IN_QUERY: Final = _IN_PATH + "?"
 
@@ -56,12 +55,12 @@ def begin() -> bytes:
 
 
 END: Final = b"]}}\n"
-"""The end of the file, behind its last entry."""
+"""The end of the file, after its last entry."""
 
 
 @dataclass(slots=True)
 class _HarExchange:
-    """Where the entries of one HTTP request are."""
+    """The numbers of the entries of one HTTP request."""
 
     request: int
     pipe: str | None = None
@@ -69,7 +68,7 @@ class _HarExchange:
 
 
 class HarExchanges:
-    """Finds the HTTP requests among entries, which are given in their order; keeps only where they are."""
+    """Finds the HTTP requests among entries, taken in order; keeps only their numbers."""
 
     def __init__(self) -> None:
         self._exchanges: dict[int, _HarExchange] = {}
@@ -78,7 +77,7 @@ class HarExchanges:
         self._counted: Counter[int | None] = Counter()
 
     def take(self, entry: Entry) -> None:
-        """One more entry."""
+        """Take the next entry."""
         context, fact = entry.context, entry.fact
         if isinstance(fact, MessageEmitted):
             self._emitted.setdefault(_lane(context), {})[self._position(context, fact)] = entry.seq
@@ -93,15 +92,15 @@ class HarExchanges:
             known.places.append(entry.seq)
 
     def _position(self, context: Context, fact: MessageEmitted) -> int:
-        """The position of a message; in an answer in one piece messages have none, and are counted."""
+        """The position of a message; in an answer in one piece, which has no positions, its count."""
         if fact.position is not None:
             return fact.position
         self._counted[context.exchange] += 1
         return self._counted[context.exchange]
 
     def entries(self, lookup: Lookup) -> Iterator[bytes]:
-        """An entry of the archive in JSON for each request whose head the log still has, in their order."""
-        # A file may claim that a socket took any range of positions; only those that were emitted are looked at.
+        """An entry of the archive in JSON for each request with its head still in the log, in order."""
+        # A file may claim any range of delivered positions; only emitted ones count.
         positions = {lane: sorted(emitted) for lane, emitted in self._emitted.items()}
         for known in self._exchanges.values():
             head = lookup(known.request)
@@ -114,7 +113,7 @@ class HarExchanges:
     def _messages(
         self, entries: Sequence[Entry], positions: Mapping[_Lane, Sequence[int]], lookup: Lookup
     ) -> Iterator[_Sent]:
-        """The messages that the sockets of an exchange took, in order, each with the id of its event."""
+        """The messages delivered in an exchange, in order, each with the id of its event."""
         for entry in entries:
             if isinstance(entry.fact, MessagesDelivered):
                 lane = _lane(entry.context)
@@ -130,7 +129,7 @@ class HarExchanges:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """Messages that have room in an archive, and whether there were more."""
+    """The messages with room in an archive, and whether there were more."""
 
     messages: list[_Sent]
     cut: bool
@@ -148,7 +147,7 @@ def _room(messages: Iterable[_Sent]) -> _Taken:
 
 
 def _lane(context: Context) -> _Lane:
-    """Where messages have positions: a stream with its session; an answer in one piece has its exchange instead."""
+    """The key for positions of messages: stream and session; for an answer in one piece its exchange."""
     return context.exchange if context.stream is None else (context.session, context.stream)
 
 

@@ -1,6 +1,6 @@
-"""Reads a session file or a saved log, which anybody may have written.
+"""Reads a session file or a saved log. The file is untrusted.
 
-Nothing of it is unpacked to a disk, and no name in it is used as a path; what is read into memory is bounded.
+No member is unpacked to a disk, and no name in it is used as a path; the bytes read into memory are bounded.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ...log.ndjson import NdjsonError, SavedLog
 from ...log.opened import OpenedFile
 from . import archive
 
-# Bytes of an unpacked log: eight times as many as a server keeps by default. In memory it takes twice that.
+# Bytes of an unpacked log: eight times the default of a server. In memory it takes twice that.
 _MOST_BYTES: Final = 512 * 1024 * 1024
-# Far larger than a message may be.
+# Far above the limit of a message.
 _LONGEST_LINE: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 1_000_000
-# No program writes one. A hundred million of them pack into 100 kB, and take minutes to read.
+# No program writes blank lines. A hundred million pack into 100 kB and take minutes to read.
 _MOST_BLANK_LINES: Final = 1000
 # Some milliseconds of reading.
 _LINES_PER_LOOK: Final = 256
@@ -36,12 +36,12 @@ _MOST_MANIFEST: Final = 1024 * 1024
 _MEMBERS: Final = frozenset({archive.LOG, archive.AUDIT, archive.REPORT, archive.MANIFEST})
 
 _ZIP: Final = b"PK\x03\x04"
-# The record at the end of a zip (APPNOTE.TXT 4.3.16), and that of one which has a larger record elsewhere (4.3.15).
+# The record at the end of a zip (APPNOTE.TXT 4.3.16), and the locator of a larger zip64 record (4.3.15).
 _END: Final = struct.Struct("<4s4H2LH")
 _END_SIGNATURE: Final = b"PK\x05\x06"
 _LOCATOR_SIGNATURE: Final = b"PK\x06\x07"
 _LOCATOR_BYTES: Final = 20
-# The list of our members takes some hundred bytes; what claims more is not read at all.
+# The list of our members takes some hundred bytes; a file with a longer one is refused unread.
 _MOST_LIST: Final = 4096
 # The errors that the library raises for damaged and hostile zips.
 _DEFECTS: Final = (
@@ -51,7 +51,7 @@ _DEFECTS: Final = (
 
 
 class OpeningError(Exception):
-    """The file cannot be opened; the message is one line that says why."""
+    """The file cannot be opened; the message is one line with the reason."""
 
 
 def _go_on() -> None:
@@ -70,9 +70,9 @@ def open_file(path: Path) -> OpenedFile:
 
 
 def read_file(name: str, file: IO[bytes], most_bytes: int, look: Callable[[], None] = _go_on) -> OpenedFile:
-    """Read a file of this name that can be sought in, whose log has at most so many bytes.
+    """Read a seekable file of this name, with at most `most_bytes` of log.
 
-    `look` is called every few milliseconds; what it raises ends the reading. Raises `OpeningError`.
+    `look` is called every few milliseconds; an error that it raises ends the reading. Raises `OpeningError`.
     """
     packed = file.read(len(_ZIP)) == _ZIP
     file.seek(0)
@@ -100,7 +100,7 @@ def _from_zip(name: str, file: IO[bytes], read: Callable[[IO[bytes]], SavedLog])
 
 
 def _check_list(file: IO[bytes]) -> None:
-    """The library reads the whole list of members before it says how many there are, so that is bounded here."""
+    """Refuse a long list of members: the library would read all of it at once."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END.size - _LOCATOR_BYTES))
     tail = file.read()
@@ -123,7 +123,7 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
         if needed not in names:
             raise OpeningError(f"it is a zip, but no session file: {needed} is missing")
     for member in members:
-        # Others need more memory than the bounds here say: a dictionary may have 4 GiB.
+        # Other methods may need more memory than bounded here: a dictionary may have 4 GiB.
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise OpeningError(f"{member.filename} is packed in a way that no session file is")
 
@@ -143,7 +143,7 @@ def _object(members: zipfile.ZipFile, name: str, most: int) -> dict[str, Any]:
 
 
 def _report(value: dict[str, Any]) -> dict[str, Any]:
-    """A report as far as its readers rely on it."""
+    """Check the members of a report that its readers use."""
     subjects = value.get("subjects")
     known = value.get("format") == as_json.FORMAT and value.get("version") == as_json.VERSION
     if not known or not isinstance(subjects, list) or not all(map(_is_subject, subjects)):

@@ -1,4 +1,4 @@
-"""The contents of an export in numbers: shown before it is made, and written into it."""
+"""The contents of an export in numbers: shown before the export, and written into it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from typing import Final
 from ...log.event_log import Entry, Gap
 from ...log.events import CallStarted, HttpRequest, MessageEmitted, MessageReceived
 
-# Clients and names of hidden values that are listed; those beyond are only counted.
+# Listed clients and names of hidden values; further ones are only counted.
 _MOST_NAMED: Final = 100
 OTHERS: Final = "…"
-"""Stands for all names beyond those that are listed."""
+"""Stands for all further names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The contents of a part of a log. Times are seconds since the epoch, null where there are no entries.
+    """The contents of a part of a log. Times are seconds since the epoch, null without entries.
 
-    `kinds` counts entries by their kind. `clients` are the labels of sessions and modern clients, and the names that
-    clients were given. `calls` counts tool calls. `hidden` counts values that the server did not keep, by the name of
-    the header, of the query parameter (`?name`) or of the member; `…` are further names. `gaps` are entries that belong
-    here and are lost.
+    `kinds` counts entries by their kind. `clients` are the labels of sessions and modern clients, and the names given
+    to clients. `calls` counts tool calls. `hidden` counts values left out of the log, by the name of the header, of the
+    query parameter (`?name`) or of the member; `…` counts further names. `gaps` are lost entries of this part.
     """
 
     entries: int
@@ -39,7 +38,7 @@ class Overview:
 
 
 class OverviewTally:
-    """Makes an overview of entries that it is given in their order."""
+    """Makes an overview of entries, taken in order."""
 
     def __init__(self) -> None:
         self._first: Entry | None = None
@@ -51,7 +50,7 @@ class OverviewTally:
         self.calls: set[str] = set()
 
     def take(self, entry: Entry) -> None:
-        """One more entry."""
+        """Take the next entry."""
         self._first = self._first or entry
         self._last = entry
         fact, context = entry.fact, entry.context
@@ -67,7 +66,7 @@ class OverviewTally:
             self._count_hidden(path.rpartition("/")[2] for path, _ in fact.hidden)
 
     def miss(self, gap: Gap) -> None:
-        """Entries are lost."""
+        """Take a gap of lost entries."""
         if self._gaps and self._gaps[-1].last + 1 == gap.first:
             gap = Gap(self._gaps.pop().first, gap.last)
         self._gaps.append(gap)
@@ -78,7 +77,7 @@ class OverviewTally:
             self._hidden[name if known else OTHERS] += 1
 
     def overview(self) -> Overview:
-        """The overview of the entries that were taken so far."""
+        """The overview of the entries taken so far."""
         first, last = self._first, self._last
         return Overview(
             entries=self._kinds.total(),

@@ -1,6 +1,6 @@
-"""A session as one HTML page for a bug report: what is in it, the report of the judge, and the wire, line by line.
+"""A session as one HTML page for a bug report: the overview, the judge's report, and the wire, line by line.
 
-The page needs nothing else and has no script; each exchange opens to its messages.
+The page loads no other file and has no script; each exchange opens to its messages.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .extract import Extract
 from .overview import Overview
 
 _NAME: Final = "session.html"
-# A page for people: more would open in no browser in a reasonable time. The session file has everything.
+# A browser would open more exchanges too slowly. The session file has all of them.
 _MOST_EXCHANGES: Final = 2000
 _MOST_ENTRIES: Final = 100
 _MOST_CHARACTERS: Final = 8 * 1024 * 1024
-# An entry takes so many characters beside its message.
+# Characters of an entry beside its message.
 _OVERHEAD: Final = 200
-# Facts that a reader of the wire learns from their neighbours.
+# Left out: their neighbours on the wire show the same.
 _UNTOLD: Final = (MessagesDelivered, StreamControl)
 
 Lookup = Callable[[int], Entry | None]
@@ -40,9 +40,10 @@ Lookup = Callable[[int], Entry | None]
 
 @dataclass(frozen=True, slots=True)
 class ShownExchange:
-    """An exchange on the page: the time it began, its lines, and `what` in their place; then its entries.
+    """An exchange on the page: its time, its lines, or `what` in their place; then its entries.
 
-    Each entry is made when it is asked for, so that others can run in between. `more` counts entries that have no room.
+    Each entry is made when the caller asks for it, so that others can run in between. `more` counts entries without
+    room.
     """
 
     at: str
@@ -54,7 +55,7 @@ class ShownExchange:
 
 @dataclass(slots=True)
 class _Places:
-    """Where the entries of an exchange are, and the lines that they make."""
+    """The numbers of an exchange's entries, and the count of their lines."""
 
     places: list[int] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
@@ -62,9 +63,9 @@ class _Places:
 
 
 class WireLog:
-    """Finds the exchanges among entries, which are given in their order; of entries it keeps only where they are.
+    """Finds the exchanges among entries, taken in order; keeps only the numbers of entries.
 
-    `views` gives views that have taken all of these entries.
+    `views` returns views that have taken all of these entries.
     """
 
     def __init__(self, views: Callable[[], Views]) -> None:
@@ -74,12 +75,11 @@ class WireLog:
         self._room = _MOST_CHARACTERS
 
     def take(self, entry: Entry) -> None:
-        """One more entry."""
+        """Take the next entry."""
         number = entry.context.exchange
         lines = list(self._lines.take(entry))
         if number is None:
-            # An entry outside a request, as that of a tool host which connects, stands by itself; no exchange has its
-            # number.
+            # An entry without an exchange, such as `host.connected`, stands by itself; no exchange has its number.
             number = -entry.seq
             if not lines:
                 return
@@ -98,7 +98,7 @@ class WireLog:
             known.places.append(entry.seq)
 
     def shown(self, lookup: Lookup) -> Iterator[ShownExchange]:
-        """The exchanges with their entries, as far as the log still has them and the page has room."""
+        """The exchanges with their entries, if still in the log, up to the page's limit."""
         self._room = _MOST_CHARACTERS
         for number, known in self._exchanges.items():
             found = [entry for entry in map(lookup, known.places) if entry is not None]
@@ -118,7 +118,7 @@ class WireLog:
             yield {**shown, "after": f"+{(entry.mono - begin.mono) * 1000:.1f} ms"}
 
     def rest(self) -> str:
-        """The sentence behind the exchanges, once all were shown; empty where nothing was left out."""
+        """The sentence after the exchanges, once all were shown; empty if none was left out."""
         count = len(self._left_out)
         return f"{count} further exchanges have no room here; a session file has them." if count else ""
 
@@ -127,7 +127,7 @@ class WireLog:
 class ShownSession:
     """The contents of a page: the part of a log, its overview, and the report of the judge.
 
-    Without a report, `no_report` is the sentence that says why there is none.
+    Without a report, `no_report` is a sentence with the reason.
     """
 
     extract: Extract

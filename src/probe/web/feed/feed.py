@@ -1,9 +1,9 @@
 """`GET /dashboard/events`: the live feed, as server-sent events (docs/observation.md).
 
 One loop for each reader: wait for something new, sleep until the next tick, send all of it in one piece. All readers
-wake at the same ticks, so they ask for the same pieces, which are made once. A reader that does not read holds one
-chunk and its place in the log, nothing else; the listener disconnects it. A reader that reads gets the log up
-to the entry `stopped`, and then its end.
+wake at the same ticks, so they ask for the same pieces, and each piece is made once. A client that does not read holds
+only one chunk and its place in the log, until the listener disconnects it. A client that reads gets the log up to the
+entry `stopped`, and then the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .feed_query import Wishes, place, read
 from .position import FeedCursor, Missed
 from .readers import Readers, write
 
-# Bytes that are sent at once. These keep a socket busy; more would only wait in the buffer of a connection.
+# Bytes sent at once: enough for a busy socket. More would only wait in the buffer of a connection.
 _CHUNK_BYTES = 64 * 1024
 
 _HEADERS: Headers = (*EVENT_HEADERS, (b"vary", b"accept-encoding"))
@@ -52,12 +52,12 @@ class Feed:
 
     @property
     def readers(self) -> list[FeedReader]:
-        """The readers that are there now, the one that came first first."""
+        """The present readers, the earliest first."""
         states = [reader.state for reader in self._readers.open if isinstance(reader, _Reader)]
         return sorted(states, key=lambda state: state.since)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, until its reader goes or the server has stopped."""
+        """Serve one request, until its client disconnects or the server has stopped."""
         await self._readers.serve(scope, receive, send, self._open)
 
     def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
@@ -68,9 +68,9 @@ class Feed:
 
 
 class _Ticks:
-    """The moments at which readers are sent what is new, the same for all, and where the log ends at each of them.
+    """The common moments of sending to all readers, with the end of the log at each of them.
 
-    Each reader wakes a little later than the one before; with an end of its own it would ask for a piece of its own.
+    Each reader wakes a little later than the one before. With an end of its own it would ask for a piece of its own.
     """
 
     def __init__(self, engine: WatchedEngine) -> None:
@@ -79,13 +79,13 @@ class _Ticks:
         self._every_s = engine.settings.feed_tick_s
         self._number = -1.0
         self._end = 0
-        # trio runs all that is ready before it looks at the sockets again. One reader for each such turn, so that calls
-        # wait for the piece of one reader, not for those of all.
+        # trio runs all ready tasks before it polls the sockets again. So only one reader is ready at a time: calls wait
+        # for the piece of one reader, not for those of all.
         self._turnstile = trio.Semaphore(1)
 
     @property
     def end(self) -> int:
-        """The last entry that is sent at this tick; the tables are as far."""
+        """The last entry to send at this tick; the tables have taken it."""
         number = trio.current_time() // self._every_s
         if number != self._number:
             self._number, self._end = number, self._log.last
@@ -93,7 +93,7 @@ class _Ticks:
         return self._end
 
     async def next(self) -> None:
-        """Sleep until the next one, and for this reader's turn."""
+        """Sleep until the next tick, and until this reader's turn."""
         now = trio.current_time()
         at = (now // self._every_s + 1) * self._every_s
         # 0.8 // 0.1 is 7, but 8 * 0.1 is 0.8 again.
@@ -104,14 +104,14 @@ class _Ticks:
 
 @dataclass(slots=True)
 class _Table:
-    """The entry up to which a reader has the rows of one table; below 0 it has none yet."""
+    """The entry up to which a reader has the rows of one table; below 0 without rows yet."""
 
     name: TableName
     version: int = -1
 
 
 class _Reader:
-    """One reader: its place in the log and in the tables it asked for, and how its response is written."""
+    """One reader: its place in the log and in its tables, and the writer of its response."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class _Reader:
         self._send = send
         self._since = engine.clock.both()[0]
         self._tables = [_Table(name) for name in self._wishes.tables]
-        # Kept, so that all readers see the tables as of the same tick, and not as of the moment in which each asks.
+        # Kept, so that all readers see the tables as of the same tick.
         self._rows = engine.observer.tables
         self._keep_alive_s = settings.keep_alive_s
         self._sent_at = trio.current_time()
@@ -142,7 +142,7 @@ class _Reader:
 
     @property
     def headers(self) -> Headers:
-        """The headers of its response: packed, where it asked for that."""
+        """The headers of its response, with gzip if it asked for that."""
         return _PACKED_HEADERS if self._wishes.packed else _HEADERS
 
     @property
@@ -151,7 +151,7 @@ class _Reader:
         return FeedReader(self._since, self._cursor.position, self._log.last - self._cursor.position)
 
     async def run(self) -> None:
-        """Write up to the entry `stopped`, or until cancelled, which is how the reader's going ends it."""
+        """Write up to the entry `stopped`, or until cancelled: a disconnect cancels it."""
         await start(self._send, 200, self.headers)
         await self._begin()
         await self._send_new()
@@ -159,7 +159,7 @@ class _Reader:
             if trio.current_time() >= self._sent_at + self._keep_alive_s:
                 self._say(sse.comment("keep-alive", id=self._pieces.id(self._cursor.position)))
                 await self._flush()
-            # The end of a server that shows a file is not in the log.
+            # The log of a file does not have the end of this server.
             if self._log.last <= self._cursor.position and not self._unsent_rows() and not self._has_all:
                 with trio.move_on_at(self._sent_at + self._keep_alive_s):
                     await self._log.wait_beyond(self._cursor.position)
@@ -178,7 +178,7 @@ class _Reader:
         await self._wanted.reach(self._log.last)
         known = None if asked is None else place(asked, self._engine.run, self._log.last)
         self._cursor = self._cursor_at(await self._tail() if known is None else known)
-        # The first rows are as far as the `last` that is told here.
+        # The first rows are as of the `last` in this event.
         self._observer.catch_up()
         first, last = self._log.first, self._log.last
         hello = FeedHello(
@@ -194,7 +194,7 @@ class _Reader:
         return FeedCursor(position, trio.current_time(), per_second=rate, burst=burst)
 
     async def _tail(self) -> int:
-        """Find the place from which as many entries follow as were asked for, unless finding them costs too much."""
+        """Find the place before the wanted number of entries; an earlier stop if the search costs too much."""
         wishes, at = self._wishes, self._log.last
         if self._wanted.passes_all:
             return self._log.tail(wishes.tail)
@@ -203,11 +203,11 @@ class _Reader:
             at, found, cost = tail_start(self._log, self._wanted, at, left)
             left, may = left - found, may - cost
             await trio.lowlevel.checkpoint()
-        # Entries that went while this looked were never promised.
+        # Entries may have left the log meanwhile; they were never promised.
         return max(at, self._log.first - 1)
 
     async def _send_new(self) -> None:
-        """All that is new and may be read now, in as few chunks as may be."""
+        """Send all new and allowed entries and rows, in few chunks."""
         while await self._take_entries():
             await self._flush()
         for table in self._tables:
@@ -215,7 +215,7 @@ class _Reader:
         await self._flush()
 
     async def _take_entries(self) -> bool:
-        """Fill the chunk; whether it is full, and not yet all is in it."""
+        """Fill the chunk. Returns True if it is full before all entries are in it."""
         await self._wanted.reach(self._ticks.end)
         if self._marks is not None:
             await self._marks.exchanges.reach(self._ticks.end)
@@ -236,11 +236,11 @@ class _Reader:
         self._append(self._pieces.gap(missed, self._cursor.position))
 
     def _say(self, text: bytes) -> None:
-        """Put what is for this reader alone into the chunk."""
+        """Put a text for this reader alone into the chunk."""
         self._append(FeedFrame(text))
 
     async def _take_rows(self, table: _Table) -> None:
-        """The next rows of a table: a piece of what changed, or all of it where it has none."""
+        """The next rows of a table: a piece of the changed ones; all for a reader without rows."""
         if table.version < 0:
             ids = self._rows.all(table.name)
             ids = ids[-NEWEST_CALLS:] if table.name == "calls" else ids
@@ -267,8 +267,8 @@ class _Reader:
     def _unsent_rows(self) -> bool:
         if not self._tables:
             return False
-        # A reader may be ahead of the tick, with entries that the tables have not taken: if they take them while it
-        # sleeps, nothing wakes it.
+        # A reader may have entries beyond the tick. The tables may take them while it sleeps, and that does not wake
+        # it.
         last = self._observer.tables.last
         return any(table.version < last for table in self._tables)
 
@@ -279,7 +279,7 @@ class _Reader:
             self._sent_at = trio.current_time()
 
     async def _body(self) -> bytes:
-        """The chunk as it is sent. A reader that does not read holds these bytes and nothing that they are made of."""
+        """The encoded chunk. While it waits, the reader holds only these bytes, not their pieces."""
         text = b"".join(self._chunk)
         self._chunk, self._chunk_bytes = [], 0
         if self._packer is None:

@@ -1,4 +1,4 @@
-"""The answers of the feed beside entries and rows, as types. Those of the pages would be loaded with each start."""
+"""The answers of the feed beside entries and rows, as types. Apart from those of the pages, for a faster start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class FeedReader:
-    """A reader of the feed: since when, the entry it has reached, and how many it is behind the newest."""
+    """A reader of the feed: its begin, the entry it has reached, and the number of entries it is behind."""
 
     since: float
     position: int
@@ -17,7 +17,7 @@ class FeedReader:
 
 @dataclass(frozen=True, slots=True)
 class FeedHello:
-    """First on every connection of the feed. `resumed`: it goes on right behind the id that was given."""
+    """First on every connection of the feed. `resumed`: it continues directly after the given id."""
 
     run: str
     version: str
@@ -29,7 +29,7 @@ class FeedHello:
 
 @dataclass(frozen=True, slots=True)
 class FeedGap:
-    """Entries that this reader of the feed does not get; null where nothing is known of what came between."""
+    """Entries that this reader of the feed does not get; null if their numbers are unknown."""
 
     reason: Literal["evicted", "skipped", "restarted"]
     first: int | None

@@ -1,4 +1,4 @@
-"""The text of server-sent events for readers of the feed, made once for all readers with the same query."""
+"""The text of server-sent events of the feed, made once for all readers with the same query."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from .feed_answers import FeedGap
 from .position import PIECE, Missed, Span
 
 PIECE_BYTES = 64 * 1024
-"""A piece ends with the entry or row that reaches this: far less than a millisecond of copying."""
+"""A piece ends with the entry or row that reaches this size: far less than a millisecond of copying."""
 
 NEWEST_CALLS = 50
-"""The number of calls in a feed, the latest: at full speed there are a thousand a second; the audit has them all."""
+"""The newest calls in a feed. At full speed there are a thousand a second; the audit has all."""
 
-# Half a second's worth for readers who come to the same place one after the other, under different filters.
+# Frames of half a second, for readers with different filters at the same place.
 _KEPT_BYTES = 4 * 1024 * 1024
 _KEPT = 512
 
 _ROWS = 200
 
-# The cost of an entry that is left out without being encoded, in entries: about a microsecond beside some twenty.
+# The cost of an entry not encoded, in encoded entries: about 1 µs against 20 µs.
 _LOOKED_AT = 0.05
 
 
 @dataclass(slots=True, eq=False)
 class FeedFrame:
-    """A text of events, up to which entry or version of a table it brings its reader, and what that costs it."""
+    """A text of events, the entry or version of a table that its reader then has, and its cost."""
 
     text: bytes
     reached: int = 0
@@ -44,7 +44,7 @@ class FeedFrame:
 
 
 class _Latest:
-    """The latest frames that were made, by what they were made of."""
+    """The latest frames by their inputs."""
 
     def __init__(self) -> None:
         self.kept: OrderedDict[Hashable, FeedFrame] = OrderedDict()
@@ -54,7 +54,7 @@ class _Latest:
         return self.kept.get(key)
 
     def keep(self, key: Hashable, made: FeedFrame) -> None:
-        """Keep a new frame; the oldest make room. One that is larger than all of that is not kept."""
+        """Keep a new frame; the oldest make room. A frame above the whole limit is not kept."""
         self.kept[key] = made
         self.bytes += len(made.text)
         while self.bytes > _KEPT_BYTES or len(self.kept) > _KEPT:
@@ -62,7 +62,7 @@ class _Latest:
 
 
 class Pieces:
-    """Made of the log and the tables of one engine, within a millisecond each. The latest are kept."""
+    """Makes frames from the log and the tables of one engine, each within a millisecond; keeps the latest."""
 
     def __init__(self, run: str, log: EventLog, tables: Tables, views: EntryViews) -> None:
         self._run = run
@@ -73,7 +73,7 @@ class Pieces:
         self._made = False
 
     async def let_others_run(self) -> None:
-        """To be awaited after each piece; it takes a turn only if one was made, since what is kept costs nothing."""
+        """To be awaited after each piece. A checkpoint only after a newly made one, as a kept one is cheap."""
         if self._made:
             self._made = False
             await trio.lowlevel.checkpoint()
@@ -83,7 +83,7 @@ class Pieces:
         return f"{self._run}-{seq}"
 
     def gap(self, missed: Missed, position: int) -> FeedFrame:
-        """The event that says what a reader does not get, which has come to this place."""
+        """The event `gap` for a reader at this place."""
         key = (missed, position)
         return self._kept.get(key) or self._keep(key, self._gap(missed, position))
 
@@ -94,11 +94,11 @@ class Pieces:
     def entries(
         self, span: Span, wanted: EventFilter | LineFilter, *, view: bool = False, marks: LineMarks | None = None
     ) -> FeedFrame:
-        """The entries of a span that pass a filter, or of the beginning of the span.
+        """The passing entries of a span, or of its beginning.
 
-        With `view` each has its view, and the rows of the exchanges that change with them stand before them: a reader
-        that was cut off between two entries has the rows of those before, and gets the others with the rest. `marks`
-        say what of all this passes a line.
+        With `view` each has its view, and the rows of changed exchanges come before the entries. A reader cut off
+        between two entries has the rows of the earlier ones, and gets the others with the rest. `marks` decide what
+        passes a line.
         """
         key = (span, wanted, view, marks)
         return self._kept.get(key) or self._keep(key, self._entries(span, wanted, {} if view else None, marks))
@@ -108,7 +108,7 @@ class Pieces:
     ) -> FeedFrame:
         self._made = True
         page = self._log.since(span.after, span.last - span.after)
-        # Of a file numbers may be left out behind the span.
+        # In a file, numbers may be missing after the span.
         parts, size, cost, reached = list[bytes](), 0, 0.0, max(span.last, page.next)
         for entry in page.entries:
             if touched is not None and wanted.concerns(entry):
@@ -131,7 +131,7 @@ class Pieces:
         return FeedFrame(b"".join(parts), reached, cost + len(rows))
 
     def rows(self, table: TableName, version: int) -> FeedFrame:
-        """The rows of a table that changed after a version, the earliest change first, or the first of them."""
+        """The rows of a table changed after a version, the earliest change first; or the first of these."""
         key = (table, version, self._tables.last)
         return self._kept.get(key) or self._keep(key, self._rows(table, version))
 
@@ -143,12 +143,12 @@ class Pieces:
         if count == len(changed):
             return FeedFrame(text, self._tables.last)
         reached = changed[count - 1][1]
-        # The rows that one entry has changed come in one piece, as a reader has an entry or has it not.
+        # All rows changed by one entry come in one piece: a reader has an entry whole or not at all.
         same = list(self._tables.rows(table, [id for id, newest in changed[count:] if newest == reached]))
         return FeedFrame(text + (_rows_event(table, same) if same else b""), reached)
 
     def named(self, table: TableName, ids: Sequence[str]) -> tuple[bytes, int]:
-        """The rows of some ids, or of the first of them, and of how many; nothing where none of those is kept."""
+        """The rows of some ids, or of the first of them, and the number of these ids; empty if none is kept."""
         self._made = True
         rows, size, count = list[bytes](), 0, 0
         for id in ids[:_ROWS]:
@@ -172,7 +172,7 @@ def _rows_event(table: str, rows: Sequence[bytes]) -> bytes:
 
 
 def tail_start(log: EventLog, wanted: EventFilter | LineFilter, before: int, count: int) -> tuple[int, int, float]:
-    """Look for entries that pass, backwards from `before`, over one piece: where that ends, how many, what it cost."""
+    """Look for passing entries backwards from `before`, one piece: returns its end, their number and the cost."""
     entries = log.until(before, PIECE)
     after = entries[0].seq - 1 if entries else log.first - 1
     found, cost, size = 0, 0.0, 0

@@ -22,11 +22,11 @@ _TAIL = 100
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """`since` is the event id behind which to go on, None for the newest `tail` entries that pass.
+    """The query of one reader. It continues after the event id `since`; None for the newest `tail` passing entries.
 
-    Entries pass that are `wanted` and pass the `words` of the filter line. `packed`: the reader takes gzip.
-    `view`: each entry comes with its `view`, and before them the rows of their exchanges. `passes`: both say whether
-    they pass these words of another line, which leaves nothing out.
+    An entry passes if it is `wanted` and passes the `words` of the filter line. `packed`: the reader takes gzip.
+    `view`: each entry has its `view`, and the rows of their exchanges come before. `passes` are words of another line:
+    views and rows get marks for it, and none is left out.
     """
 
     wanted: EventFilter
@@ -40,7 +40,7 @@ class Wishes:
 
 
 def read(head: HttpHead, query: str) -> Wishes:
-    """The wishes of a request. Raises `QueryError` for what there is not."""
+    """The query of a request. Raises `QueryError` for unknown names and values."""
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, str] = {}
     for name, value in pairs:
@@ -49,7 +49,7 @@ def read(head: HttpHead, query: str) -> Wishes:
         if name in OWN:
             own[name] = value
     wanted = parse([pair for pair in pairs if pair[0] not in OWN], beside=OWN)
-    # The query of an EventSource stays as it is when it connects again; the header says where it had come to.
+    # An EventSource reconnects with the same query; the header has its newest event id.
     since = head.get("last-event-id") or own.get("since")
     packed = _takes_gzip(head.all("accept-encoding"))
     words = read_line(own.get("filter", ""))
@@ -87,7 +87,7 @@ def _takes_gzip(accept: str) -> bool:
 
 
 def place(id: str, run: str, last: int) -> int | None:
-    """The entry that an event id names; None for an id that this run cannot have given to a reader."""
+    """The number of the entry in an event id; None for an id that this run cannot have given out."""
     named, _, number = id.rpartition("-")
     seq = whole_number(number)
     return seq if named == run and seq is not None and seq <= last else None

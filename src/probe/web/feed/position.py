@@ -1,8 +1,8 @@
 """The position of one reader of the live feed, and its next entries: pure, the clock is an argument.
 
     behind what is kept          -> Missed("evicted")     always
-    ahead of what it may read    -> nothing, until it may again
-    the same, far behind         -> Missed("skipped")     only a reader that had caught up: who resumes wants it all
+    ahead of what it may read    -> None, until it may again
+    the same, far behind         -> Missed("skipped")     only a reader that had caught up; a resumed one gets all
     else                         -> a span of entries
 
 Every number is in exactly one span or one `Missed`, in order.
@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 PIECE = 64
-"""Entries of a span at most: some 0.5 ms of work. Spans end at multiples of it, so that readers that are at different
-places come to ask for the same spans, which then are encoded once for all of them."""
+"""Entries of a span at most: some 0.5 ms of work. Spans end at multiples of it, so readers at different places soon ask
+for the same spans, and each span is encoded once."""
 
 Reason: TypeAlias = Literal["evicted", "skipped", "restarted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Entries that the reader does not get. `restarted`: those of another run, of which nothing is known."""
+    """Entries that the reader does not get. `restarted`: those of another run, with unknown numbers."""
 
     reason: Reason
     first: int | None
@@ -40,9 +40,8 @@ class Span:
 class FeedCursor:
     """A reader that has everything up to `position`.
 
-    It may read `per_second` entries in the long run and `burst` at once. Falls a reader that had caught up more than
-    `burst` behind while it may not read, it goes on at the last multiple of `burst`: all readers there find one
-    another again.
+    It may read `per_second` entries in the long run and `burst` at once. If a reader that had caught up falls more than
+    `burst` behind, it continues at the last multiple of `burst`, where all such readers share the same spans again.
     """
 
     def __init__(self, position: int, now: float, *, per_second: float, burst: int) -> None:
@@ -54,9 +53,9 @@ class FeedCursor:
         self._counted_at = now
 
     def next(self, first: int, last: int, now: float) -> Missed | Span | None:
-        """The next span or loss of a log that keeps `first` to `last`; None where there is nothing at this time.
+        """The next span or loss of a log that keeps `first` to `last`; None if there is none at this time.
 
-        A `Missed` counts as told. Of a span, `took` says how far it was read.
+        A `Missed` counts as sent. Call `took` for the part of a span that was sent.
         """
         self._may = min(self._burst, self._may + (now - self._counted_at) * self._per_second)
         self._counted_at = now
@@ -72,7 +71,7 @@ class FeedCursor:
         return None
 
     def took(self, reached: int, cost: float) -> None:
-        """The reader has a span up to `reached`, which counts as `cost` entries; what is too much is made up for."""
+        """The reader has a span up to `reached` at a cost of `cost` entries; an excess delays its next ones."""
         self.position = reached
         self._may -= cost
 

@@ -1,7 +1,7 @@
-"""Endpoints whose answer lasts, such as event streams for dashboards: everything that they have in common.
+"""The common part of endpoints with lasting answers, such as event streams for dashboards.
 
-Each has a function that makes a reader of a request. `Readers` refuses with a problem, counts those that read, over all
-streams, and ends each when its client goes, or when it has what the server had to say.
+Each endpoint has a function that makes a reader for a request. `Readers` refuses requests with a problem, counts the
+readers of all streams, and ends each when its client disconnects or has the last entry of the server.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class FeedSubscriber(Protocol):
         """The headers of its response, whose status is 200."""
 
     async def run(self) -> None:
-        """Write the response up to the entry `stopped`, or until cancelled, which is how the reader's going ends it.
+        """Write the response up to the entry `stopped`, or until cancelled: a disconnect cancels it.
 
-        Its last chunk is not this one's to send.
+        The caller sends the last, empty chunk.
         """
 
 
 Opens: TypeAlias = Callable[[HttpHead, str, Send], FeedSubscriber]
-"""Makes the reader that a head and a query ask for. Raises `QueryError`, and `Rejection` for a header."""
+"""Makes the reader for a head and a query. Raises `QueryError`, and `Rejection` for a header."""
 
 
 class Readers:
     """The readers of one engine; `open` are at most `max_feed_readers`, of all streams together.
 
-    `wait_idle` tells when there is none any more.
+    `wait_idle` returns when there is none any more.
     """
 
     def __init__(self, services: Services) -> None:
@@ -52,7 +52,7 @@ class Readers:
         self._left = trio.lowlevel.ParkingLot()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, opens: Opens) -> None:
-        """Serve one request, until its reader goes or the server has stopped."""
+        """Serve one request, until its client disconnects or the server has stopped."""
         head = http_head(scope)
         try:
             holder = client_key((scope.get("client") or ("", 0))[0])
@@ -68,7 +68,7 @@ class Readers:
                 await self._follow(reader, receive, send)
 
     async def wait_idle(self) -> None:
-        """Wait until nobody reads."""
+        """Wait until there is no reader."""
         while self.open:
             await self._left.park()
 
@@ -114,5 +114,5 @@ async def write(send: Send, text: bytes, *, more: bool = True) -> None:
     try:
         await send({"type": "http.response.body", "body": text, "more_body": more})
     except OSError:
-        # The reader has gone. The task that watches for that is told so too, and cancels this one.
+        # The client has disconnected. The watching task gets that too, and cancels this one.
         await trio.sleep_forever()
