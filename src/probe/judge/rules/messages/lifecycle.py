@@ -17,6 +17,7 @@ from ...trace.opportunities import END, MESSAGE, NOTIFICATION, PIPE_END, REQUEST
 from ...trace.rules import form, rule
 from ...trace.trace import Trace
 from ...values import shown
+from .meta import is_object, is_text
 
 _INITIALIZED: Final = "notifications/initialized"
 _SESSION_HEADER: Final = "mcp-session-id"
@@ -85,16 +86,6 @@ def _names_session(message: Message) -> bool:
     if exchange is None or exchange.head is None:
         return False
     return _SESSION_HEADER in exchange.headers or exchange.request.session_in_query
-
-
-def is_text(value: Any) -> bool:
-    """True for a string."""
-    return isinstance(value, str)
-
-
-def is_object(value: Any) -> bool:
-    """True for a JSON object."""
-    return isinstance(value, dict)
 
 
 def is_name(value: Any) -> bool:

@@ -26,11 +26,8 @@ from pydantic_core import from_json, to_json
 from .... import wire
 from ....log.redaction import REDACTED
 from ....wire.jsonrpc import clip
-from ....wire.revisions import LEGACY
+from ....wire.revisions import LEGACY, MODERN
 from .right_forms import right_form
-
-EXT_TASKS: Final = "ext-tasks"
-"""In the place of a revision: the schema of the tasks extension of 2026-07-28."""
 
 _Validator: TypeAlias = jsonschema_rs.Draft7Validator | jsonschema_rs.Draft202012Validator
 
@@ -100,7 +97,7 @@ def misfits(
     return [found for error in errors if (found := _found(document, error, at, pointers)) is not None]
 
 
-@lru_cache(maxsize=len(LEGACY) + 2)
+@lru_cache(maxsize=len(LEGACY) + len(MODERN))
 def client_methods(revision: str) -> Mapping[str, str]:
     """The requests and notifications that a client can send, and their definitions."""
     definitions = _definitions(revision)[1]
@@ -160,7 +157,7 @@ def _validator(revision: str, definition: str) -> _Validator:
     return jsonschema_rs.Draft7Validator(schema, mask=_VALUE, validate_formats=False)
 
 
-@lru_cache(maxsize=len(LEGACY) + 2)
+@lru_cache(maxsize=len(LEGACY) + len(MODERN))
 def _definitions(revision: str) -> tuple[str, dict[str, Any]]:
     """The name of the member that has the definitions, and these, mended."""
     document = from_json((files(wire) / "schemas" / f"{revision}.json").read_bytes())
