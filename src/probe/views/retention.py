@@ -20,12 +20,16 @@ class Retention(Struct, frozen=True, kw_only=True):
 
     `calls`: listed tool calls, the newest. A call that makes room while running is followed to its end: as many again,
     and the last 100 that have ended since, as their answers may yet be delivered. `other_calls`: waiting requests other
-    than tool calls, such as `tasks/result`. `exchanges`, `messages`, `streams`, `connections`, `sessions`, `tasks`,
-    `clients`: the newest. No server has more of them in flight, so later entries refer to these only. The content of
-    messages goes first, beyond `content_bytes`. `rows`: rows of a table, as many as a page can show; the bound of
-    refusals, and of streams that are over. `dispatches`: calls at tool hosts, many times the default limit of running
-    ones: more remain only after missed entries. `evidence`: entries of all tool calls together, about ten megabytes.
-    The call that settled first gives up its own.
+    than tool calls, such as `tasks/result`.
+
+    `exchanges`, `messages`, `streams`, `connections`, `sessions`, `tasks`, `clients`: the newest. Later entries refer
+    to these only: more are never in flight. The content of messages goes first, beyond `content_bytes`.
+
+    `rows`: rows of a table, as many as a page can show; the bound of refusals, and of streams that are over.
+    `dispatches`: calls at tool hosts, many times the default limit of running ones: more remain only after missed
+    entries.
+
+    `evidence`: entries of all tool calls together, about ten megabytes. The call that settled first gives up its own.
 
     Of one owner:
 

@@ -9,8 +9,8 @@ a stream is read:
     stream.resumed      the response, or the pipe, reads it from now on
     message.delivered   of a stream without a reader: a pipe reads it, or a response that carries several
 
-A reading is over with its response (`http.closed`) or its pipe; it is over earlier, with the
-reason in `Reading.over`, if the stream is lost, a pipe has had all of it, or the waiting request was cancelled.
+A reading is over with its response (`http.closed`) or its pipe. It is over earlier, with the reason in `Reading.over`,
+if the stream is lost, a pipe has had all of it, or the waiting request was cancelled.
 """
 
 from __future__ import annotations

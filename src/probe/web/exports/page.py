@@ -55,7 +55,7 @@ class ShownExchange:
 
 @dataclass(slots=True)
 class _Places:
-    """The numbers of an exchange's entries, and the count of their lines."""
+    """The numbers of an exchange's entries, and their lines; `more` counts entries without room."""
 
     places: list[int] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)

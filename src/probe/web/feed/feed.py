@@ -194,7 +194,7 @@ class _Reader:
         return FeedCursor(position, trio.current_time(), per_second=rate, burst=burst)
 
     async def _tail(self) -> int:
-        """Find the place before the wanted number of entries; an earlier stop if the search costs too much."""
+        """Find the place with `tail` passing entries after it; stops with fewer if the search costs too much."""
         wishes, at = self._wishes, self._log.last
         if self._wanted.passes_all:
             return self._log.tail(wishes.tail)

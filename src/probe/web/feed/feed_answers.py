@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class FeedReader:
-    """A reader of the feed: its begin, the entry it has reached, and the number of entries it is behind."""
+    """A reader of the feed: the time of its start, the entry it has reached, and the number of entries it is behind."""
 
     since: float
     position: int

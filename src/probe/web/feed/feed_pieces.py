@@ -73,7 +73,7 @@ class Pieces:
         self._made = False
 
     async def let_others_run(self) -> None:
-        """To be awaited after each piece. A checkpoint only after a newly made one, as a kept one is cheap."""
+        """To be awaited after each piece. It is a checkpoint only after a newly made one: a kept one is cheap."""
         if self._made:
             self._made = False
             await trio.lowlevel.checkpoint()
