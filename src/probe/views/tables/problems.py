@@ -5,6 +5,8 @@
     lost      a message that no socket took
     limit     a limit, a deadline or a failure of this server
     other     a tool host's, or an allowed error answer of a client
+
+For example, an error with the text `Simulated …` is `asked`, and the error for an unknown method is a `mistake`.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def _of_message(event: events.MessageReceived | events.MessageEmitted) -> Proble
 
 def _of_settled(event: events.CallSettled) -> Problem:
     known = _OUTCOMES.get(event.outcome)
-    # A cut result is no JSON, so its error cannot be read.
+    # A cut result is JSON without the error.
     result = from_json(event.result) if known is None else None
     return known or _of_error(result.get("error") if isinstance(result, dict) else None)
 
