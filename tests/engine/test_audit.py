@@ -23,7 +23,7 @@ from probe.engine.audit.db import AuditDb
 from probe.engine.audit.file import AuditFile
 from probe.engine.audit.kept_calls import AuditUnreadableError, CursorError
 from probe.engine.audit.writer import _ANEW as ANEW
-from probe.views.call_filter import parse
+from probe.views.search.call_filter import parse
 
 from ..support.audit import MANY, asked, auditing, rows_in
 from ..support.probe import Probe

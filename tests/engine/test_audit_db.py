@@ -19,7 +19,7 @@ from probe.engine.audit.file import AuditFile
 from probe.engine.audit.older import entry_as_now
 from probe.engine.audit.schema import APPLICATION_ID, MIGRATIONS
 from probe.log.context import Context
-from probe.views.call_filter import parse
+from probe.views.search.call_filter import parse
 from probe.wire.jsonrpc import encode
 
 from ..support.shown import EVERY_CALL, as_value

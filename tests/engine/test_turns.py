@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probe.engine.audit.call_store import search
-from probe.views.call_filter import CallFilter
+from probe.views.search.call_filter import CallFilter
 
 from ..support.passes import counted_passes
 from ..views.calls import record

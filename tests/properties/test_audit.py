@@ -24,8 +24,8 @@ from probe.engine.audit.unwritten import Unwritten
 from probe.engine.observer import Observer
 from probe.log.event_log import EventLog
 from probe.settings import Limits
-from probe.views.call_filter import OUTCOMES, CallFilter, parse
 from probe.views.records import CallRecord
+from probe.views.search.call_filter import OUTCOMES, CallFilter, parse
 from probe.web.api import call_table
 from probe.wire.jsonrpc import encode
 

@@ -16,7 +16,7 @@ import trio
 from probe.engine.engine import Engine
 from probe.settings import build
 from probe.tools.catalogue import TOOLSETS
-from probe.views.call_filter import parse
+from probe.views.search.call_filter import parse
 from probe.web.paths import Paths
 
 from .probe import Probe

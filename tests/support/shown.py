@@ -6,8 +6,8 @@ import json
 from itertools import islice
 from typing import Any, Protocol
 
-from probe.views.call_filter import CallFilter
 from probe.views.records import CallRecord, Records
+from probe.views.search.call_filter import CallFilter
 
 EVERY_CALL = CallFilter()
 

@@ -16,8 +16,8 @@ import trio
 
 from ...log.event_log import EventLog
 from ...log.query import whole_number
-from ...views.call_filter import CallFilter
 from ...views.records import CallRecord
+from ...views.search.call_filter import CallFilter
 from ..observer import Observer
 from ..turns import Turns
 from . import reading as audit_reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...views.call_filter import CallFilter
+from ...views.search.call_filter import CallFilter
 
 
 class CursorError(ValueError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ...views.call_filter import CallFilter, Condition
+from ...views.search.call_filter import CallFilter, Condition
 from .older import entry_as_now, row_as_now
 from .schema import FORMAT, RUN_SHIFT
 

@@ -15,10 +15,10 @@ from ...engine.protocols import WatchedEngine
 from ...engine.turns import Turns
 from ...log.entry_reading import as_written, entry_of
 from ...log.event_log import Entry
-from ...views import call_filter
-from ...views.call_filter import CallFilter
 from ...views.entry_view import EntryViews, Touched
 from ...views.fold import Views
+from ...views.search import call_filter
+from ...views.search.call_filter import CallFilter
 from . import call_table, listing, media, responses
 from .problems import not_found, problem
 from .queries import Query, read

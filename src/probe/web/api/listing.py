@@ -10,8 +10,8 @@ from ...judge.reports.as_json import JudgeReport, RuleList
 from ...log.event_filter import EVENTS as KINDS
 from ...log.event_filter import NAMES as EVENT_FILTERS
 from ...log.event_log import Entry
-from ...views.call_filter import ERAS, OUTCOMES, RUNNING, TRANSPORTS
-from ...views.call_filter import NAMES as CALL_FILTERS
+from ...views.search.call_filter import ERAS, OUTCOMES, RUNNING, TRANSPORTS
+from ...views.search.call_filter import NAMES as CALL_FILTERS
 from ...views.tables.tables import TABLES
 from ...wire.jsonrpc import Json
 from . import answers

@@ -20,10 +20,10 @@ from ...log.context import Context
 from ...log.event_log import Entry
 from ...log.events import Event
 from ...server.endpoints import problem_details
-from ...views.call_filter import OUTCOMES
 from ...views.entry_view import EntryView
 from ...views.exchange_row import ExchangeRow
 from ...views.records import CallRecord
+from ...views.search.call_filter import OUTCOMES
 from ...views.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 from ...wire.gateway_report import GatewayReport
 from ...wire.jsonrpc import Json

@@ -9,10 +9,10 @@ import pytest
 
 from probe.log.query import QueryError
 from probe.log.stored import bounded
-from probe.views.call_filter import NAMES, OUTCOMES, CallFilter, parse, same
 from probe.views.records import CallRecord
+from probe.views.search.call_filter import NAMES, OUTCOMES, CallFilter, parse, same
 
-from ..support.shown import EVERY_CALL
+from ...support.shown import EVERY_CALL
 from .calls import RUN, record
 
 

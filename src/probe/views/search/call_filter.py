@@ -16,11 +16,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from pydantic_core import from_json
 
-from ..log.event_filter import contains
-from ..log.query import QueryError, twice, unknown, whole_number
-from ..wire.jsonrpc import clip
-from .records import CallRecord
-from .tables.rows import Era, Transport
+from ...log.event_filter import contains
+from ...log.query import QueryError, twice, unknown, whole_number
+from ...wire.jsonrpc import clip
+from ..records import CallRecord
+from ..tables.rows import Era, Transport
 
 OUTCOMES = (
     *("completed", "tool_error", "protocol_error", "cancelled", "timed_out", "disconnected", "input_required"),
