@@ -13,7 +13,7 @@ from probe.views.records import CallRecord
 from probe.views.search.call_filter import NAMES, OUTCOMES, CallFilter, parse, same
 
 from ...support.shown import EVERY_CALL
-from .calls import RUN, record
+from ..calls import RUN, record
 
 
 def passes(item: CallRecord, *pairs: tuple[str, str]) -> bool:
