@@ -140,8 +140,8 @@ def test_over_stdio_only_the_protocol_is_on_standard_output(collector: Collector
         (["--telemetry"], {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf"),
         (["--telemetry"], {"OTEL_PROPAGATORS": "tracecontext,unheard_of"}, "Propagator unheard_of not found"),
         (["--telemetry"], {"OTEL_EXPORTER_OTLP_ENDPOINT": "::::"}, "OTEL_EXPORTER_OTLP_ENDPOINT must be an http"),
-        (["--log-level", "loud"], {}, "log_level must be one of off, error, warning, info, debug, got 'loud'"),
-        (["--log-format", "xml"], {}, "log_format must be one of console, json, got 'xml'"),
+        (["--log-level", "loud"], {}, "--log-level must be one of off, error, warning, info, debug, got 'loud'"),
+        (["--log-format", "xml"], {}, "--log-format must be one of console, json, got 'xml'"),
     ],
 )
 def test_what_keeps_it_from_starting_is_one_line(
@@ -163,5 +163,5 @@ def test_without_its_packages_it_is_one_line_too() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        "error: telemetry needs packages that are not installed: pip install 'mcp-probe-server[telemetry]'\n",
+        "error: --telemetry needs packages that are not installed: pip install 'mcp-probe-server[telemetry]'\n",
     )
