@@ -66,14 +66,14 @@ OK = emitted({"id": 7, "result": {}})
         ([OK, ended()], "completed"),
         (
             [progress(1, 1), progress(2, 2), events.MessagesDelivered(1, 1), OK, ended()],
-            "completed: 1 of 2 progress notifications delivered",
+            "completed: 1 of 2 progress notifications received",
         ),
         (
             [progress(1, 1), emitted({"method": "notifications/message"}, 2), OK, ended(coalesced=4)],
-            "completed: 0 of 2 messages delivered, 4 merged into later ones",
+            "completed: 0 of 2 messages received, 4 merged into later ones",
         ),
         ([ended(answered=False)], "completed: no answer was sent"),
-        ([OK, ended(), events.HttpClosed("client", 0)], "completed: the answer was not delivered"),
+        ([OK, ended(), events.HttpClosed("client", 0)], "completed: the answer was not received"),
         ([ended("tool_error", ERROR)], "tool error: Invalid arguments: steps"),
         (
             [ended("protocol_error", {"error": {"code": -32602, "message": "Unknown tool: x"}})],

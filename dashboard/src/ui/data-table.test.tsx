@@ -104,3 +104,81 @@ test("it is accessible in light and dark", async () => {
   await row("t3").click();
   await inBothThemes(() => expectAccessible());
 });
+
+interface Word {
+  name: string;
+  size: number | null;
+}
+
+const WORDS: readonly Word[] = [
+  { name: "b2", size: 3 },
+  { name: "b10", size: null },
+  { name: "a", size: 7 },
+];
+
+const WORD_COLUMNS: readonly Column<Word>[] = [
+  { key: "name", head: "Name", width: { fit: [2, 30] }, sortBy: ({ name }) => name, cell: ({ name }) => name },
+  { key: "size", head: "Size", width: { grow: 1, least: 4 }, sortBy: ({ size }) => size, cell: ({ size }) => size },
+  { key: "wide", head: "Wide", width: "8rem", from: 50, cell: () => "w" },
+];
+
+function Words({ rows = WORDS, width = 900 }: { rows?: readonly Word[]; width?: number }) {
+  return (
+    <div style={{ display: "flex", flexDirection: "column", height: 300, width }}>
+      <DataTable label="Words" remember="words" columns={WORD_COLUMNS} rows={rows} rowKey={({ name }) => name} />
+    </div>
+  );
+}
+
+const names = () => [...document.querySelectorAll("[role=row] [role=gridcell]:first-child")].map(({ textContent }) => textContent);
+const widthOf = (head: string) => Math.round(page.getByRole("columnheader", { name: head }).element().getBoundingClientRect().width);
+const forget = () => localStorage.removeItem("table words");
+
+test("heads sort up, down and not at all: numbers in names count, what has no value is last, and the browser remembers it", async () => {
+  forget();
+  const { unmount } = await render(<Words />);
+  await expect.poll(names).toEqual(["b2", "b10", "a"]);
+  const name = page.getByRole("button", { name: "Name" });
+  await name.click();
+  await expect.poll(names).toEqual(["a", "b2", "b10"]);
+  await expect.element(page.getByRole("columnheader", { name: "Name" })).toHaveAttribute("aria-sort", "ascending");
+  await name.click();
+  await expect.poll(names).toEqual(["b10", "b2", "a"]);
+  await name.click();
+  await expect.poll(names).toEqual(["b2", "b10", "a"]);
+  await page.getByRole("button", { name: "Size" }).click();
+  await page.getByRole("button", { name: "Size" }).click();
+  await expect.poll(names).toEqual(["a", "b2", "b10"]);
+  await unmount();
+  await render(<Words />);
+  await expect.poll(names).toEqual(["a", "b2", "b10"]);
+  forget();
+});
+
+test("a column that fits its content grows with what comes; with Alt and an arrow any has the width that a person wants, until a double click on its edge", async () => {
+  forget();
+  const { rerender, unmount } = await render(<Words />);
+  await expect.poll(names).toHaveLength(3);
+  const before = widthOf("Name");
+  await rerender(<Words rows={[...WORDS, { name: "a name that is much longer than the others", size: 1 }]} />);
+  await expect.poll(() => widthOf("Name")).toBeGreaterThan(before + 100);
+  const fitted = widthOf("Name");
+  page.getByRole("button", { name: "Name" }).element().focus();
+  await userEvent.keyboard("{Alt>}{ArrowLeft}{ArrowLeft}{/Alt}");
+  await expect.poll(() => widthOf("Name")).toBe(fitted - 32);
+  await unmount();
+  await render(<Words />);
+  await expect.poll(() => widthOf("Name")).toBe(fitted - 32);
+  page.getByRole("columnheader", { name: "Name" }).element().querySelector(":scope > [aria-hidden]")?.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+  await expect.poll(() => widthOf("Name")).toBeLessThan(fitted - 100);
+  forget();
+});
+
+test("a column for which there is no room is not there, and what cannot be remembered is begun anew", async () => {
+  localStorage.setItem("table words", "{no JSON");
+  const { rerender } = await render(<Words width={600} />);
+  await expect.poll(() => page.getByRole("columnheader").length).toBe(2);
+  await rerender(<Words width={900} />);
+  await expect.poll(() => page.getByRole("columnheader").length).toBe(3);
+  forget();
+});

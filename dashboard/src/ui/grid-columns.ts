@@ -125,7 +125,8 @@ export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readon
     let grown = false;
     for (const cell of element.querySelectorAll<HTMLElement>("[data-fit]")) {
       const key = cell.dataset["fit"] ?? "";
-      if (cell.scrollWidth <= (fits.current.get(key) ?? 0)) continue;
+      // a cell that a person made wide is as wide as that, whatever its content
+      if (sizes[key] !== undefined || cell.scrollWidth <= (fits.current.get(key) ?? 0)) continue;
       fits.current.set(key, cell.scrollWidth);
       grown = true;
     }

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { Fact, Facts } from "~/ui/key-values";
+import { causeOf } from "~/words/states";
 import styles from "./cancellation.module.css";
 
 interface CancellationProps {
@@ -18,7 +19,7 @@ export function Cancellation({ by, reason, latency, after, children }: Cancellat
   return (
     <Facts>
       <Fact name="By">
-        <strong className={styles["by"]}>{by}</strong>
+        <strong className={styles["by"]}>{causeOf(by)}</strong>
       </Fact>
       <Fact name="Reason">{reason ?? "none given"}</Fact>
       <Fact name="Latency">{latency === null ? "unknown" : `${latency} ms until the work had stopped`}</Fact>

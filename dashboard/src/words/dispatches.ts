@@ -3,7 +3,7 @@ import type { DispatchExpired, DispatchExtended, DispatchSent, DispatchSettled, 
 import { formatDuration, formatSeconds } from "~/ui/time-format";
 import { cameFrom } from "./client-name";
 import { counted } from "./counted";
-import { stateOf } from "./states";
+import { causeOf, stateOf } from "./states";
 
 /** A time that somebody set: whole seconds are said as such. */
 export function formatLimit(ms: number): string {
@@ -24,7 +24,7 @@ export function describeDispatch(entry: Entry): string | null {
     case "dispatch.settled":
       return settled(entry);
     case "dispatch.cancelled":
-      return `host ${entry.host} is told to stop ${entry.dispatch}: ${entry.by}${quoted(entry.reason)}`;
+      return `host ${entry.host} is told to stop ${entry.dispatch}: ${causeOf(entry.by)}${quoted(entry.reason)}`;
     case "dispatch.stopped":
       return `${stopped(entry)}${entry.late === 0 ? "" : `; ${counted(entry.late, "late message")} dropped`}`;
     case "dispatch.late":
@@ -90,7 +90,7 @@ function describeHost(entry: Entry): string | null {
     case "host.closed":
       return [
         `${entry.host ?? "a host without a name"} (${entry.connection})`,
-        `by ${entry.by}`,
+        `by ${causeOf(entry.by)}`,
         ...(entry.code === null ? [] : [`code ${entry.code}`]),
         ...(entry.failed === 0 ? [] : [`${counted(entry.failed, "call")} failed with it`]),
         ...(entry.late === 0 ? [] : [`${counted(entry.late, "late message")} dropped in all`]),

@@ -22,7 +22,7 @@ test("ids keep their type", () => {
 test("a cancellation says who, how long it took, how far it got, and what was sent afterwards", () => {
   const settled = { outcome: "cancelled", answered: false, duration_ms: 400, cancelled_by: "notification", scope_exit_ms: 2.067, steps_done: 4, steps_total: 10, sent_after_cancel: 1 };
   expect(told("call.settled", settled)).toBe(
-    "cancelled · by notification · after 4/10 steps · stopped in 2.1 ms · 1 message sent afterwards · 400 ms · not answered",
+    "cancelled · by the client · after 4/10 steps · stopped in 2.1 ms · 1 message sent afterwards · 400 ms · not answered",
   );
   expect(told("call.cancelled", { by: "disconnect", reason: null, effect: false })).toBe("by disconnect · without effect: it was over already");
 });

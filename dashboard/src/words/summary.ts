@@ -7,7 +7,7 @@ import { counted } from "./counted";
 import { describeDispatch } from "./dispatches";
 import { type Summary, list, ofMessage, progress, quoted, stateMark } from "./message-summary";
 import { shareText } from "./share";
-import { stateOf } from "./states";
+import { causeOf, stateOf } from "./states";
 
 /** What an entry says beside its kind or method, in one line. `method` is that of the request where the entry is an answer. */
 export function summaryOf(fact: Api.Entry, method: string | null): Summary {
@@ -93,7 +93,7 @@ function ofConnection(fact: Api.Entry): Summary | null {
     case "stdio.changed":
       return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, `${counted(fact.stderr_lines, "line")} on standard error`) };
     case "request.repeated":
-      return { mark: { text: "maybe sent twice", tone: "warn" }, text: list(fact.method, `id ${scalarText(fact.id)}`, `the same bytes as #${fact.first}`, fact.first_exchange !== null && `of exchange ${fact.first_exchange}`, `${fact.after_ms} ms later`) };
+      return { mark: { text: "maybe sent twice", tone: "warn" }, text: list(fact.method, `id ${scalarText(fact.id)}`, `the same bytes as #${fact.first}`, fact.first_exchange !== null && `of request ${fact.first_exchange}`, `${fact.after_ms} ms later`) };
     case "forwarding.begun":
       return { mark: { text: "forwarded", tone: "info" }, text: list(`process ${fact.pid} at ${fact.address}`, `run ${fact.run}`, `mcp-probe ${fact.program}`, fact.taken > 0 && `goes on after entry ${fact.taken} of its log`) };
     case "forwarding.missed":
@@ -114,7 +114,7 @@ function ofCall(fact: Api.Entry): Summary | null {
     case "call.progressed":
       return { text: `${progress(fact.progress, fact.total, fact.message)} · without a token` };
     case "call.cancelled":
-      return { text: list(`by ${fact.by}`, quoted(fact.reason), !fact.effect && "without effect: it was over already") };
+      return { text: list(`by ${causeOf(fact.by)}`, quoted(fact.reason), !fact.effect && "without effect: it was over already") };
     case "call.settled":
       return { mark: stateMark(fact.outcome), text: settled(fact) };
     default:
@@ -124,7 +124,7 @@ function ofCall(fact: Api.Entry): Summary | null {
 
 function settled(fact: Api.CallSettled): string {
   return list(
-    fact.cancelled_by !== null && `by ${fact.cancelled_by}`,
+    fact.cancelled_by !== null && `by ${causeOf(fact.cancelled_by)}`,
     fact.steps_done !== null && `after ${shareText(fact.steps_done, fact.steps_total)} steps`,
     fact.scope_exit_ms !== null && `stopped in ${formatDuration(fact.scope_exit_ms)}`,
     fact.sent_after_cancel > 0 && `${counted(fact.sent_after_cancel, "message")} sent afterwards`,

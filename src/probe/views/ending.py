@@ -308,7 +308,7 @@ def _undelivered(parts: Parts, record: CallRecord) -> str:
         return "no answer was sent"
     answer = parts.answers[0] if parts.answers else None
     lost = parts.exchange.closed is not None and answer is not None and answer.delivered is None
-    return "the answer was not delivered" if lost else ""
+    return "the answer was not received" if lost else ""
 
 
 def _messages(record: CallRecord, reports: int) -> str:
@@ -318,7 +318,7 @@ def _messages(record: CallRecord, reports: int) -> str:
         return "its progress was not sent, as the client gave no token" if unheard else ""
     what = "progress notification" if record.emitted == reports else "message"
     merged = f", {record.coalesced} merged into later ones" if record.coalesced else ""
-    return f"{record.delivered} of {_counted(record.emitted, what)} delivered{merged}"
+    return f"{record.delivered} of {_counted(record.emitted, what)} received{merged}"
 
 
 def _misuse(fact: events.ClientMisuse) -> Ending:

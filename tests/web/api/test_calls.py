@@ -219,5 +219,5 @@ async def test_with_view_the_evidence_of_a_call_says_what_its_entries_are_part_o
     sent = [event for event in events if event["kind"] == "message.emitted"]
     assert all(event["view"]["delivered"] for event in sent)
     (row,) = [row for row in answer["evidence"]["exchanges"] if row["call"] == "c1"]
-    assert row["ending"]["text"] == "2 of 2 progress notifications delivered"
+    assert row["ending"]["text"] == "2 of 2 progress notifications received"
     assert "exchanges" not in plain["evidence"]

@@ -9,6 +9,7 @@ import { ProgressBar } from "~/widgets/progress-bar";
 import { TypedValue } from "~/widgets/typed-value";
 import { CallMarks } from "~/widgets/use-call-findings";
 import { clientOf } from "~/words/client-name";
+import { causeOf } from "~/words/states";
 import { type Line, isDivider, oneLine, stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 
@@ -72,7 +73,7 @@ function CancelledBy({ call }: { call: CallRow }) {
   return (
     <>
       <span className={styles["strong"]} title={call.cancel_reason ?? "no reason given"}>
-        {call.cancelled_by}
+        {causeOf(call.cancelled_by)}
       </span>
       {call.cancel_latency_ms !== null && <span title="until the work had stopped">, {formatDuration(call.cancel_latency_ms)}</span>}
     </>

@@ -11,6 +11,7 @@ import { EraBadge, StatusBadge } from "~/widgets/badges";
 import { Cancellation } from "~/widgets/cancellation";
 import { ProgressBar } from "~/widgets/progress-bar";
 import { TypedValue } from "~/widgets/typed-value";
+import { causeOf } from "~/words/states";
 import { stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 import { Deadlines } from "./deadlines";
@@ -55,14 +56,14 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
         <Fact name="Session">
           {session === null ? "none" : current ? <Link href={`/clients/${encodeURIComponent(session)}`}>{session}</Link> : session}
         </Fact>
-        <Fact name="Era">
+        <Fact name="Protocol">
           <EraBadge era={call.era} revision={call.revision} /> {call.revision} <span className={styles["quiet"]}>over {call.transport}</span>
         </Fact>
         <Fact name="Request id">
           <TypedValue value={call.request_id} />
         </Fact>
         <Fact name="Progress token">{call.progress_token === null ? "none given" : <TypedValue value={call.progress_token} />}</Fact>
-        <Fact name="Exchange">{traced({ filter: `exchange:${call.exchange}` }, call.exchange)}</Fact>
+        <Fact name="Request">{traced({ filter: `exchange:${call.exchange}` }, call.exchange)}</Fact>
         <Fact name="Started">
           <Time at={call.started_at} look="both" />
         </Fact>
@@ -93,7 +94,7 @@ function Came({ call }: { call: CallRow }) {
           {running ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />}
         </Fact>
         <Fact name="Answered">{call.answered ? "yes" : running ? "not yet" : "no: no response was sent"}</Fact>
-        <Fact name="Answer delivered">{call.answer_delivered ? "yes: a socket took all of it" : running ? "not yet" : "no"}</Fact>
+        <Fact name="Answer received">{call.answer_delivered ? "yes: a socket took all of it" : running ? "not yet" : "no"}</Fact>
       </Facts>
     </Panel>
   );
@@ -117,17 +118,17 @@ function Cancelled({ call, entries }: { call: CallRow; entries: readonly Entry[]
 /** The row names who cancelled only when the work has stopped. */
 function notCancelled(call: CallRow, entries: readonly Entry[]): string {
   const asked = entries.findLast((entry) => entry.kind === "call.cancelled");
-  if (call.outcome !== null) return "Nobody stopped this call.";
-  return asked === undefined ? "Nobody has asked it to stop." : `Asked to stop by ${asked.by}; the work has not stopped yet.`;
+  if (call.outcome !== null) return "It was not cancelled.";
+  return asked === undefined ? "It was not asked to stop." : `Asked to stop by ${causeOf(asked.by)}; the work has not stopped yet.`;
 }
 
 function Delivered({ call }: { call: CallRow }) {
   return (
     <Panel title="Messages beside the answer">
       <Facts>
-        <Fact name="Emitted">{call.emitted}</Fact>
-        <Fact name="Delivered">{call.delivered}</Fact>
-        <Fact name="Not delivered">{call.emitted - call.delivered}</Fact>
+        <Fact name="Sent">{call.emitted}</Fact>
+        <Fact name="Received">{call.delivered}</Fact>
+        <Fact name="Not received">{call.emitted - call.delivered}</Fact>
         <Fact name="Coalesced">
           {call.coalesced} <span className={styles["quiet"]}>merged into later ones</span>
         </Fact>

@@ -37,7 +37,7 @@ const EVENTS = [
 test("a cancelled call shows the true steps, who cancelled and how long that took", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [cancelledCall()] }, "run");
-  await expect.element(rowOf("progress")).toMatchTextContent(/progress ?cancelled.*s1 ?agent.*0 integer.*4\/10.*notification, 2.1 ms.*4 of 4/);
+  await expect.element(rowOf("progress")).toMatchTextContent(/progress ?cancelled.*s1 ?agent.*0 integer.*4\/10.*the client, 2.1 ms.*4 of 4/);
 });
 
 test("a call says what carried it, where that is not HTTP", async () => {
@@ -168,7 +168,7 @@ test("one call shows every group, its evidence with times, and links to each ent
   const asked = page.getByRole("region", { name: "What was asked" });
   await expect.element(asked).toMatchTextContent(/Request id5 integerProgress token0 integer/);
   await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(
-    /Bynotification.*Reasonthe user pressed Stop.*Latency2.067 ms.*Messages after0/,
+    /Bythe client.*Reasonthe user pressed Stop.*Latency2.067 ms.*Messages after0/,
   );
   await expect.element(page.getByRole("region", { name: "What came of it" })).toMatchTextContent(/Donefalse.*4\/10.*no response was sent/);
   const evidence = page.getByRole("region", { name: "Evidence" });
@@ -199,7 +199,7 @@ test("a call that was asked to stop and still runs says so", async () => {
     path === "/api/calls/run.c1" ? { call: running, evidence: evidenceOf(EVENTS.slice(0, 4)) } : { calls: [], next: null },
   );
   await openView(CallsView, ROUTE, "/calls/run.c1");
-  await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(/Asked to stop by notification; the work has not/);
+  await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(/Asked to stop by the client; the work has not/);
 });
 
 test("a call of another run has no links into this one", async () => {
@@ -270,7 +270,7 @@ test("the deadlines of a call say what passed, what moved them, who ran it, and 
 
 test("a host that has not acknowledged yet is said not to have", async () => {
   const panel = await deadlines(callRow({ outcome: null }), AT_DEMO);
-  await expect.element(panel).toMatchTextContent(/Host told to stopbecause of deadline; it has not answered yet/);
+  await expect.element(panel).toMatchTextContent(/Host told to stopbecause of a deadline; it has not answered yet/);
 });
 
 test("a call of this server has no host, and may never have reported", async () => {

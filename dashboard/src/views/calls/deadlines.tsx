@@ -6,6 +6,7 @@ import { Panel } from "~/ui/panel";
 import { formatDuration } from "~/ui/time-format";
 import { counted } from "~/words/counted";
 import { type Dispatch, dispatchOf, formatLimit, stopped } from "~/words/dispatches";
+import { causeOf } from "~/words/states";
 import styles from "./calls.module.css";
 
 interface DeadlinesProps {
@@ -68,7 +69,7 @@ function Where({ dispatch: { host, dispatch }, current }: { dispatch: NonNullabl
 }
 
 function acknowledged({ cancelled, stopped: end }: Dispatch): string {
-  if (end === null) return `because of ${cancelled?.by}; it has not answered yet`;
+  if (end === null) return `because of ${causeOf(cancelled?.by ?? "")}; it has not answered yet`;
   const late = end.late === 0 ? "" : `; ${counted(end.late, "late message")} dropped`;
   return `${stopped(end)}${late}`;
 }

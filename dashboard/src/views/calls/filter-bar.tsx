@@ -24,7 +24,7 @@ interface FilterBarProps {
 
 const ALL = { value: "", label: "all" };
 const OUTCOME_OPTIONS = [ALL, ...OUTCOMES.map((value) => ({ value, label: stateOf(value).label }))];
-const ERA_OPTIONS = [ALL, { value: "legacy", label: "legacy" }, { value: "modern", label: "modern" }];
+const ERA_OPTIONS = [ALL, { value: "legacy", label: "2025" }, { value: "modern", label: "2026" }];
 const TRANSPORT_OPTIONS = [ALL, ...TRANSPORTS.map((value) => ({ value, label: value }))];
 // filters with a field of their own; others come with links and are shown as chips
 const FIELDS = new Set(["tool", "outcome", "session", "client", "label", "era", "transport", "from", "until", "text"]);
@@ -93,7 +93,7 @@ export function FilterBar({ known, tools, narrow, error }: FilterBarProps) {
       )}
       {more && (
         <>
-          {choice("era", "Era", ERA_OPTIONS)}
+          {choice("era", "Protocol", ERA_OPTIONS)}
           {choice("transport", "Transport", TRANSPORT_OPTIONS)}
           {text("session", "Session", distinct([...known.map((call) => call.session), ...clients.map(({ id }) => id)]))}
           {text("label", "Label", distinct([...known, ...clients].map(({ label }) => label)))}

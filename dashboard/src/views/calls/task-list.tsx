@@ -12,7 +12,6 @@ import { SearchField } from "~/ui/search-field";
 import { ShownOf } from "~/ui/shown-of";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
-import { useNarrow } from "~/ui/use-narrow";
 import { StatusBadge } from "~/widgets/badges";
 import { NothingYet } from "~/widgets/nothing-yet";
 import { ProgressBar } from "~/widgets/progress-bar";
@@ -24,40 +23,35 @@ import styles from "./tasks.module.css";
 
 function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
   return [
-    { key: "tool", head: "Tool", width: "minmax(8rem, 10rem)", cell: (task) => <span title={task.id}>{task.tool}</span> },
+    { key: "tool", head: "Tool", width: { fit: [6, 14] }, sortBy: ({ tool }) => tool, cell: (task) => <span title={task.id}>{task.tool}</span> },
     {
       key: "status",
       head: "Status",
-      width: "6.5rem",
+      width: { fit: [5, 9] },
+      sortBy: ({ status }) => status,
       cell: (task) => <StatusBadge status={task.status} title={task.status === "queued" ? QUEUED : undefined} />,
     },
     {
       key: "progress",
       head: "Progress",
       width: "minmax(6rem, 10rem)",
-      cell: (task) => (
-        <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={task.status} />
-      ),
+      cell: (task) => <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={task.status} />,
     },
-    { key: "message", head: "Status message", width: "minmax(8rem, 1fr)", cell: (task) => <Message task={task} /> },
-    { key: "client", head: "Client", width: "minmax(8rem, 1fr)", cell: (task) => <Client name={clientName(task.session, sessions)} /> },
-    { key: "created", head: "Created", width: "5.9rem", cell: (task) => <Time at={task.created_at} /> },
-    { key: "updated", head: "Updated", width: "5rem", cell: (task) => <Time at={task.updated_at} look="ago" /> },
-    { key: "ttl", head: "Kept for", width: "7rem", align: "end", cell: (task) => <Ttl task={task} /> },
-    { key: "id", head: "Task", width: "7rem", cell: (task) => <code title={task.id}>{task.id}</code> },
+    { key: "message", head: "Status message", width: { grow: 2, least: 8 }, from: 36, cell: (task) => <Message task={task} /> },
+    { key: "client", head: "Client", width: { grow: 1, least: 7 }, from: 46, sortBy: ({ session }) => session, cell: (task) => <Client name={clientName(task.session, sessions)} /> },
+    { key: "created", head: "Created", width: { fit: [4, 9] }, from: 54, sortBy: ({ created_at: at }) => at, cell: (task) => <Time at={task.created_at} /> },
+    { key: "updated", head: "Updated", width: "5rem", from: 62, sortBy: ({ updated_at: at }) => at, cell: (task) => <Time at={task.updated_at} look="ago" /> },
+    { key: "ttl", head: "Kept for", width: "7rem", align: "end", from: 68, cell: (task) => <Ttl task={task} /> },
+    { key: "id", head: "Task", width: "7rem", from: 76, cell: (task) => <code title={task.id}>{task.id}</code> },
   ];
 }
-
-// a phone has no room for more, and the page of a task has all
-const NARROW = new Set(["tool", "status", "progress"]);
 
 function Client({ name }: { name: string }) {
   return <span title={name}>{name}</span>;
 }
 
 function Message({ task }: { task: TaskRow }) {
-  if (task.message === null) return <span className={styles["quiet"]}>none</span>;
-  return <span title={task.message}>{task.message}</span>;
+  return task.message !== null && <span title={task.message}>{task.message}</span>;
 }
 
 /** All tasks that the server knows, as they change. */
@@ -69,8 +63,7 @@ export function TaskList() {
   const [session, setSession] = useUrlState("session");
   const [text, setText] = useUrlState("text");
   const rows = useMemo(() => wantedTasks(tasks, { status, session, text }), [tasks, status, session, text]);
-  const narrow = useNarrow();
-  const columns = useMemo(() => columnsFor(sessions).filter(({ key }) => !narrow || NARROW.has(key)), [sessions, narrow]);
+  const columns = useMemo(() => columnsFor(sessions), [sessions]);
   const labels = [...new Set(tasks.map((task) => task.session ?? ""))].filter((label) => label !== "");
   const tools = (
     <>
@@ -95,6 +88,7 @@ export function TaskList() {
       {rows.some((task) => task.status === "queued") && <p className={styles["note"]}>{QUEUED}</p>}
       <DataTable
         label="Tasks"
+        remember="tasks"
         columns={columns}
         rows={rows}
         rowKey={(task) => task.id}

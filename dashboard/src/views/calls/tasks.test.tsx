@@ -67,7 +67,7 @@ test("Enter opens a task: its timeline, who cancelled it, and how long the work 
   rowOf("t1").element().focus();
   await userEvent.keyboard("{Enter}");
   await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(
-    /Bytasks_cancel.*Latency1.98 ms until.*Messages after0.*Steps2\/60.*Donefalse/,
+    /Bytasks\/cancel.*Latency1.98 ms until.*Messages after0.*Steps2\/60.*Donefalse/,
   );
   const story = page.getByRole("list", { name: "Timeline of the task" });
   await expect.element(story).toMatchTextContent(

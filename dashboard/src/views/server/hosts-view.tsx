@@ -1,14 +1,18 @@
-import { useCallback } from "react";
+import { useCallback, useMemo } from "react";
+import { useLocation, useParams, useSearch } from "wouter";
 import type { HostRow } from "~/protocol/schema";
 import { useServer } from "~/protocol/use-server";
 import { useFeed } from "~/trace/use-feed";
 import { Segmented } from "~/ui/choice";
 import { CodeBlock } from "~/ui/code-block";
+import { DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
-import { TableView } from "~/ui/table-view";
+import { Page } from "~/ui/page";
+import { SearchField } from "~/ui/search-field";
+import { ShownOf } from "~/ui/shown-of";
 import { useUrlState } from "~/ui/url-state";
 import { SERVER_TABS } from "~/widgets/server-tabs";
-import { COLUMNS, FEW_COLUMNS } from "./host-columns";
+import { COLUMNS } from "./host-columns";
 import { HostDetail } from "./host-detail";
 
 const STATES = [
@@ -17,30 +21,42 @@ const STATES = [
   { value: "closed", label: "Closed" },
 ];
 
-const wordsOf = (row: HostRow) => `${row.id} ${row.name ?? ""} ${row.version ?? ""} ${row.client} ${row.closed ?? ""} ${row.tools.join(" ")}`;
+const wordsOf = (row: HostRow) => `${row.id} ${row.name ?? ""} ${row.version ?? ""} ${row.client} ${row.closed ?? ""} ${row.tools.join(" ")}`.toLowerCase();
 
-/** Connections of tool hosts, the newest first; one of them with all that is known of it. */
+/** Connections of tool hosts, the newest first; one of them with all that is known of it. The text and the row are in the address. */
 export default function HostsView() {
+  const { id } = useParams<{ id?: string }>();
+  const [, navigate] = useLocation();
+  const query = useSearch();
   const all = useFeed((snapshot) => snapshot.tables.hosts);
   const [state, setState] = useUrlState("state");
-  const passes = useCallback((row: HostRow) => state === "" || (row.state === "closed") === (state === "closed"), [state]);
+  const [text, setText] = useUrlState("text");
+  const rows = useMemo(() => {
+    const passes = (row: HostRow) => (state === "" || (row.state === "closed") === (state === "closed")) && wordsOf(row).includes(text.toLowerCase());
+    return all.filter(passes).toSorted((a, b) => b.opened_at - a.opened_at);
+  }, [all, state, text]);
+  const go = useCallback((to: string) => navigate(`/server/hosts${to}${query === "" ? "" : `?${query}`}`), [navigate, query]);
+  const close = useCallback(() => go(""), [go]);
+  const tools = (
+    <>
+      <Segmented label="State" options={STATES} value={state} onChange={setState} />
+      <SearchField label="Search tool hosts" value={text} onChange={setText} />
+      <ShownOf shown={rows.length} all={all.length} />
+    </>
+  );
   return (
-    <TableView
-      title="Server"
-      part="Tool hosts"
-      tabs={SERVER_TABS}
-      label="Tool hosts"
-      path="/server/hosts"
-      search="Search tool hosts"
-      all={all}
-      passes={passes}
-      wordsOf={wordsOf}
-      columns={COLUMNS}
-      fewColumns={FEW_COLUMNS}
-      filters={<Segmented label="State" options={STATES} value={state} onChange={setState} />}
-      Detail={HostDetail}
-      empty={<Nothing known={all.length} />}
-    />
+    <Page title="Server" part="Tool hosts" tabs={SERVER_TABS} tools={tools} drawer={id !== undefined && <HostDetail id={id} onClose={close} />}>
+      <DataTable
+        label="Tool hosts"
+        remember="hosts"
+        columns={COLUMNS}
+        rows={rows}
+        rowKey={(row) => row.id}
+        selected={id}
+        onSelect={(row) => go(`/${row.id}`)}
+        empty={<Nothing known={all.length} />}
+      />
+    </Page>
   );
 }
 

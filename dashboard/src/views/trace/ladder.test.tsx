@@ -44,7 +44,7 @@ test("the ladder of a call says what became of it and draws its messages; a fold
   await inBothThemes(() => expectAccessible());
   await fold.click();
   await expect.element(row(/notifications\/progress · 2\/10/)).toBeVisible();
-  await row(/at MCP Probe: cancelled by notification · "enough"/).click();
+  await row(/at MCP Probe: cancelled by the client · "enough"/).click();
   expect(new URLSearchParams(location.search).get("at")).toBe("run-11");
   await row(/tools\/call request/).click();
   await expect.element(page.getByRole("complementary")).toMatchTextContent(/^tools\/call request #1.*"params"/);
@@ -56,7 +56,7 @@ test("the keyboard goes from row to row and opens them", async () => {
   await expect.element(row(/tools\/call request/)).toBeVisible();
   ladder.element().focus();
   await userEvent.keyboard("{End}");
-  await vi.waitFor(() => expect(document.getElementById(ladder.element().getAttribute("aria-activedescendant") ?? "")?.textContent).toMatch(/cancelled by notification/));
+  await vi.waitFor(() => expect(document.getElementById(ladder.element().getAttribute("aria-activedescendant") ?? "")?.textContent).toMatch(/cancelled by the client/));
   await userEvent.keyboard("{Home}{ArrowDown} ");
   await expect.element(row(/notifications\/progress · 2\/10/)).toBeVisible();
   await userEvent.keyboard("{Home}{Enter}");
@@ -153,7 +153,7 @@ test("the file that is saved needs nothing else: it has a title, its lanes and i
   const file = new DOMParser().parseFromString(svg, "image/svg+xml");
   expect(file.querySelector("parsererror")).toBeNull();
   expect(file.documentElement.querySelector("title")?.textContent).toBe("Ladder of s1");
-  expect(file.documentElement.textContent).toMatch(/s1 agent <b>MCP Probe.*tools\/call request.*3 × notifications\/progress.*cancelled by notification/);
+  expect(file.documentElement.textContent).toMatch(/s1 agent <b>MCP Probe.*tools\/call request.*3 × notifications\/progress.*cancelled by the client/);
   expect(svg).not.toMatch(/var\(|class=|href/);
   expect(svg).toMatch(/fill="rgb\(|fill="color\(/);
 });

@@ -77,7 +77,7 @@ test("a cancellation is the message, the moment, and the end of the work; its re
   expect(labels(entries)).toEqual([
     "tools/call request | id 7 · progress {} · not answered",
     'notifications/cancelled | request 7 · "enough"',
-    'cancelled by notification | "enough"',
+    'cancelled by the client | "enough"',
     "work stopped | by the client after 3 steps, stopped in 0.5 ms, nothing sent afterwards",
   ]);
   expect(stepOf(entries, 6).tone).toBe("warn");

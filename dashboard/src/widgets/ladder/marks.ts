@@ -2,7 +2,7 @@ import type { Entry, ExchangeRow } from "~/protocol/schema";
 import type { Tone } from "~/ui/badge";
 import { counted } from "~/words/counted";
 import { list, quoted } from "~/words/message-summary";
-import { stateOf } from "~/words/states";
+import { causeOf, stateOf } from "~/words/states";
 import { summaryOf } from "~/words/summary";
 
 type HostLane = `host ${string}`;
@@ -43,7 +43,7 @@ export function markOf(entry: Entry, hosts: HostNames, row: ExchangeRow | undefi
     case "call.progressed":
       return { lane: "probe", title: "progress", text: text(), tone: "neutral", fold: `${entry.call} progressed` };
     case "call.cancelled":
-      return entry.effect ? { lane: "probe", title: `cancelled by ${entry.by}`, text: quoted(entry.reason) ?? "", tone: "warn" } : { lane: "probe", title: `cancelled by ${entry.by}`, text: "without effect: it was over already", tone: "neutral" };
+      return entry.effect ? { lane: "probe", title: `cancelled by ${causeOf(entry.by)}`, text: quoted(entry.reason) ?? "", tone: "warn" } : { lane: "probe", title: `cancelled by ${causeOf(entry.by)}`, text: "without effect: it was over already", tone: "neutral" };
     case "call.settled":
       if (entry.cancelled_by === null) return null;
       return { lane: "probe", title: "work stopped", text: row?.call === entry.call ? row.ending.text : text(), tone: entry.sent_after_cancel > 0 ? "bad" : "warn" };
