@@ -107,7 +107,8 @@ test("the pages beside standard streams show the client that speaks there", asyn
   const sessions = await open(url, "/clients");
   const session = await sessionOf(sessions, "desktop-agent", "stdio");
   const page = await open(url, "/server/streams?streams=all");
-  await client.start(1, 10, 200);
+  // on a machine that runs all tests at once the row may come seconds later, and the call has to run still
+  await client.start(1, 12, 500);
   const says = await streamOf(page, session);
   expect(await says("Reader")).toMatch(/^i\d+$/);
   await client.until((message) => message["method"] === "notifications/stream/end");
