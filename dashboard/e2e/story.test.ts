@@ -62,7 +62,7 @@ test("a cancellation is shown with who cancelled and how far the work was", asyn
     if (heard === 3) await client.notify("notifications/cancelled", { requestId: "7", reason: "enough" });
   }
   const row = page.getByRole("row").filter({ hasText: "e2e-cancel" });
-  await shows("cancellation", performance.now(), row.filter({ hasText: "cancelled" }).filter({ hasText: "notification" }).waitFor(SOON));
+  await shows("cancellation", performance.now(), row.filter({ hasText: "cancelled" }).filter({ hasText: "the client" }).waitFor(SOON));
   await row.click();
   await page.getByText("enough").first().waitFor(SOON);
   const shown = await page.locator("main").innerText();
