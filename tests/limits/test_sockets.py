@@ -240,17 +240,17 @@ async def test_a_tls_handshake_that_is_never_finished_ends(start, dial, certific
     files = {"certfile": certificate.certfile, "keyfile": certificate.keyfile}
     wire = await dial.wire(await start(app, idle_connection_s=1, **files))
     client = Shaking(certificate.client())
-    hello = client.wait_read()
+    hello = client.go_on()
     if stop == "within-the-hello":
         await wire.send(hello[:100])
     elif stop != "before-a-byte":
         await wire.send(hello)
     if stop in ("before-the-end", "after-it"):
         client.incoming.write(await wire.read())
-        finished = client.wait_read()
+        finished = client.go_on()
         while not finished:
             client.incoming.write(await wire.read())
-            finished = client.wait_read()
+            finished = client.go_on()
         await wire.send(finished if stop == "after-it" else finished[:-10])
     await wire.read_to_end()
     assert not app.calls

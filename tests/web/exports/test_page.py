@@ -71,7 +71,7 @@ async def test_the_page_has_the_wire_line_by_line_and_needs_nothing_else(probe: 
     text = await shown(probe, "?client=s1")
     checked(text)
     assert "<title>s1 on MCP Probe</title>" in text
-    assert re.search(r"tools/call progress <span class=\"fine\">ok, \d+ ms, 2 progress</span>", text)
+    assert re.search(r"tools/call progress <span class=\"fine\">ok, [\d.]+ ms, 2 progress</span>", text)
     assert re.search(r"tools/call simple_tool <span class=\"warn\">tool error: ", text)
     assert "notifications/progress" in text
     assert "There is no report" in text
