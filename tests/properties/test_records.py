@@ -21,6 +21,7 @@ from probe.log.events import (
     MessageEmitted,
     MessageReceived,
     MessagesDelivered,
+    StreamOpened,
 )
 from probe.log.header import End, Header
 from probe.views.records import CallRecord
@@ -74,6 +75,8 @@ class Teller:
         self.calls: dict[str, Known] = {}
         # Of each stream, the call that each message is about, with the entry that emitted it.
         self.streams: dict[Any, list[tuple[str | None, int]]] = {stream: [] for stream in STREAMS}
+        for session, stream in STREAMS:
+            Recorder(self.log).bind(session=session, stream=stream).append(StreamOpened("response"))
 
     def tell(self) -> None:
         steps = [self.start, self.emit, self.emit, self.report, self.deliver, self.deliver, self.answer, self.whole]
