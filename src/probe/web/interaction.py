@@ -8,7 +8,7 @@ from hashlib import sha256
 from quart import Response
 from quart_trio import QuartTrio
 
-from ..engine.interactions import Interactions
+from ..engine.protocols import WatchedEngine
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -36,19 +36,19 @@ _HEADERS = {
 }
 
 
-def register(app: QuartTrio, interactions: Interactions) -> None:
-    """Add the page of one engine."""
+def register(app: QuartTrio, engine: WatchedEngine) -> None:
+    """Add the page."""
 
     @app.get("/interaction/<id>")
     async def show(id: str) -> Response:
-        if not interactions.is_open(id):
+        if not engine.interactions.is_open(id):
             return _page(404, "Nothing to confirm", "This page has been confirmed, or its call is long over.")
         text = "A tool of MCP Probe asked your client to open this page. The tool goes on when you confirm."
         return _page(200, "Confirm the interaction", text, _FORM)
 
     @app.post("/interaction/<id>")
     async def confirm(id: str) -> Response:
-        if not interactions.confirm(id):
+        if not engine.interactions.confirm(id):
             return _page(404, "Nothing to confirm", "The call that asked for this is long over.")
         return _page(200, "Confirmed", "The tool goes on. You can close this page and return to your client.")
 

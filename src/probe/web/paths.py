@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING
 
 import trio
 
 from ..core.clients import client_key
 from ..core.inbound import HttpHead
 from ..engine.pipes.pipe import serve_pipe
-from ..engine.protocols import WholeEngine
+from ..engine.protocols import WatchedEngine, WholeEngine
 from ..log.events import LimitReached
 from ..log.opened import OpenedFile
 from ..server.endpoints.asgi import (
@@ -42,6 +42,9 @@ from .feed.readers import Readers
 from .opened_files import FilePages, OpenedFiles
 from .page_answer import PageAnswer
 
+if TYPE_CHECKING:
+    from .api.app import Shown, SidePages
+
 _PROTOCOL = ("/mcp", "/ws")
 _WITH_SECRET = ("/toolhost", "/forward")
 # Not recorded: otherwise a page that shows the log would add entries to it.
@@ -52,14 +55,39 @@ _ELSEWHERE = "This server speaks MCP on its standard input and output; here are 
 _NOWHERE = "This server shows a file and speaks no MCP; here are only pages about it: /dashboard, /api"
 
 
+class SharedPages:
+    """The side pages, which all engines of a process may share.
+
+    The first request for one makes them; `made` is None before.
+    """
+
+    def __init__(self) -> None:
+        self.made: SidePages | None = None
+        self._loading = trio.Lock()
+
+    async def loaded(self, engine: WatchedEngine) -> SidePages:
+        """The side pages, for one of the engines."""
+        async with self._loading:
+            if self.made is None:
+                self.made = await trio.to_thread.run_sync(_load_pages, engine)
+        return self.made
+
+
+def _load_pages(engine: WatchedEngine) -> SidePages:
+    # Quart is most of this program's import time and no part of the protocol, so the first page loads it.
+    from .api.app import SidePages
+
+    return SidePages(engine)
+
+
 class Paths:
     """The ASGI application of one engine.
 
     `mcp` and `websocket` are its protocol endpoints, `toolhost` is for tool hosts, `forwarding` for processes that
     forward their logs, `feed` for dashboards; `readers` are those of all lasting answers. With `pages_only`, and for a
     file, no protocol is served. `metrics` serves `/metrics`; None for no such path. `show` makes the pages of a file;
-    with it, files are `opened`, and the caller runs `opened.serve`. `beyond` is the application for connections beyond
-    the limit. The listener reports its connections to `sockets`.
+    with it, files are `opened`, and the caller runs `opened.serve`. `pages` are those of other engines of the process.
+    `beyond` is the application for connections beyond the limit. The listener reports its connections to `sockets`.
 
     Requests beside the endpoints, such as those of browsers and scanners, are in the event log with their heads.
     """
@@ -71,6 +99,7 @@ class Paths:
         pages_only: bool = False,
         metrics: App | None = None,
         show: Callable[[OpenedFile], FilePages] | None = None,
+        pages: SharedPages | None = None,
     ) -> None:
         settings = engine.settings
         self.opened = None if show is None else OpenedFiles(engine, show)
@@ -90,8 +119,7 @@ class Paths:
         self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
         self._engine = engine
         self._pages_only = pages_only or engine.opened is not None
-        self._pages: App | None = None
-        self._loading = trio.Lock()
+        self._pages = SharedPages() if pages is None else pages
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request of any kind."""
@@ -191,18 +219,11 @@ class Paths:
         elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):
             await self._dashboard(scope, receive, send)
         else:
-            pages = await self._loaded_pages()
-            await pages(scope, despite_half_close(receive), send)
+            pages = await self._pages.loaded(self._engine)
+            await pages.serve(self._shown(), scope, despite_half_close(receive), send)
 
-    async def _loaded_pages(self) -> App:
-        async with self._loading:
-            if self._pages is None:
-                self._pages = await trio.to_thread.run_sync(self._load_pages)
-        return self._pages
-
-    def _load_pages(self) -> App:
-        # Quart is most of this program's import time and no part of the protocol, so the first page loads it.
-        from .api.app import create
+    def _shown(self) -> Shown:
+        from .api.app import Shown
         from .api.server import Beside
 
         beside = Beside(
@@ -213,7 +234,7 @@ class Paths:
             feed_readers=lambda: self.feed.readers,
             takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),
         )
-        return cast("App", create(self._engine, beside))
+        return Shown(self._engine, beside)
 
 
 async def _served_elsewhere(where: str, scope: Scope, receive: Receive, send: Send) -> None:

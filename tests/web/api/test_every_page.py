@@ -18,7 +18,6 @@ from probe.web.api import listing
 from probe.web.api.app import create
 from probe.web.api.listing import Route
 from probe.web.api.media import EVENT_STREAM
-from probe.web.api.server import Beside
 
 from ...properties import at_most
 from ...support.api import LOCAL, get, refusal
@@ -43,7 +42,7 @@ async def probe() -> AsyncIterator[Probe]:
 
 
 async def test_every_page_is_listed_and_every_listed_one_is_there(probe: Probe) -> None:
-    app = create(probe.engine, Beside(True, lambda: 0, lambda: 0, lambda: 0, list, lambda scope: False))
+    app = create(probe.engine)
     rules = {rule.rule for rule in app.url_map.iter_rules() if rule.rule.startswith("/api")}
     assert rules == {page.rule for page in listing.API}
 

@@ -31,22 +31,22 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
-    """Add the pages of one engine. A page is made under the lock `making`, and counted once that is released."""
-    store, limits = engine.audit.calls, engine.settings.limits
+    """Add the pages about calls. A page is made under the lock `making`, and counted once that is released."""
 
     @app.get(listing.CALLS.rule)
     async def calls() -> Response:
         query, wanted = _asked(listing.CALLS)
+        limits = engine.settings.limits
         limit = min(query.number("limit", _DEFAULT_LIMIT, low=1), limits.api_page)
         async with making:
-            page = await store.page(wanted, query.own.get("cursor"), limit, limits.api_page_bytes)
+            page = await engine.audit.calls.page(wanted, query.own.get("cursor"), limit, limits.api_page_bytes)
             return json_answer({"next": page.next}, {"calls": array(page.rows)})
 
     @app.get(listing.CALL.rule)
     async def call(id: str) -> Response:
         view = read(listing.CALL.own).switch("view")
         async with making:
-            found = await store.get(id, limits.api_page_bytes)
+            found = await engine.audit.calls.get(id, engine.settings.limits.api_page_bytes)
             if found is None:
                 return not_found("there is no such call, or it is kept no longer")
             complete = b"true" if found.complete else b"false"
@@ -59,13 +59,13 @@ def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
     @app.get(listing.CALLS_NDJSON.rule)
     async def lines() -> Response:
         _, wanted = _asked(listing.CALLS_NDJSON)
-        rows = await _export(store, wanted, b"", lambda row: row + b"\n")
+        rows = await _export(engine.audit.calls, wanted, b"", lambda row: row + b"\n")
         return responses.streamed(rows, media.NDJSON, f"calls-{engine.run}.ndjson")
 
     @app.get(listing.CALLS_CSV.rule)
     async def table() -> Response:
         _, wanted = _asked(listing.CALLS_CSV)
-        rows = await _export(store, wanted, call_table.header(), call_table.line)
+        rows = await _export(engine.audit.calls, wanted, call_table.header(), call_table.line)
         return responses.streamed(rows, f"{media.CSV}; charset=utf-8; header=present", f"calls-{engine.run}.csv")
 
     @app.errorhandler(CursorError)

@@ -151,20 +151,23 @@ async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> Async
     yield ndjson.line(End(last, why))
 
 
+def _views(engine: WatchedEngine) -> EntryViews:
+    return EntryViews(engine.log.entry, lambda: engine.observer.views)
+
+
 def _header(engine: WatchedEngine) -> Header:
     return engine.header()
 
 
 def register(app: QuartTrio, engine: WatchedEngine) -> None:
-    """Add the pages of one engine."""
-    log, limits = engine.log, engine.settings.limits
-    views = EntryViews(log.entry, lambda: engine.observer.views)
+    """Add the pages about the log."""
 
     @app.get(listing.EVENTS.rule)
     async def events() -> Response:
         query, wanted = _asked(listing.EVENTS)
+        log, limits = engine.log, engine.settings.limits
         limit = min(query.number("limit", limits.api_page, low=1), limits.api_page)
-        shown = views if query.switch("view") else None
+        shown = _views(engine) if query.switch("view") else None
         scan = Scan(wanted, limit, limits, shown)
         if "before" in query.own:
             if "since" in query.own:
@@ -183,12 +186,13 @@ def register(app: QuartTrio, engine: WatchedEngine) -> None:
     @app.get(listing.EVENT.rule)
     async def event(seq: str) -> Response:
         query = read(listing.EVENT.own)
-        number = whole_number(seq) or 0
+        number, log = whole_number(seq) or 0, engine.log
         entry = log.entry(number)
         if entry is None:
             return not_found(_missing(log, number))
         body, tag = entry.encoded(), f"{engine.run}-{number}"
         if query.switch("view"):
+            views = _views(engine)
             delivered = views.of(entry).delivered
             body, tag = views.encoded(entry, body), f"{tag}-{delivered.seq if delivered else 0}"
         return responses.stable(Response(body, content_type=media.JSON), tag)

@@ -59,7 +59,7 @@ class Chosen:
 
 
 def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
-    """Add the pages of one engine. One piece of work at a time holds the lock `turnstile`."""
+    """Add the pages. One piece of work at a time holds the lock `turnstile`."""
 
     async def find(page: listing.Route) -> Chosen:
         return await _find(engine, _asked(page), Turns(turnstile))

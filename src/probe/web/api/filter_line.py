@@ -21,7 +21,7 @@ _METHODS = ("notifications/progress", "tools/*")
 
 
 def register(app: QuartTrio, engine: WatchedEngine) -> None:
-    """Add the page of one engine."""
+    """Add the page."""
 
     @app.get(listing.FILTER_LINE.rule)
     async def filter_line() -> Response:

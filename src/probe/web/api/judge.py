@@ -42,7 +42,7 @@ _OFF: Final = "this server does not judge: it was started with --no-judge"
 
 
 def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
-    """Add the pages of one engine. Their work shares the lock `turnstile` with the exports."""
+    """Add the pages. Their work shares the lock `turnstile` with the exports."""
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
     tag = sha256(rules).hexdigest()[:16]

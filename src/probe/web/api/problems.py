@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from quart import Response
 from quart_trio import QuartTrio
@@ -22,8 +22,8 @@ def not_found(detail: str) -> Response:
     return problem(404, detail)
 
 
-def register(app: QuartTrio, known_paths: str) -> None:
-    """Answer the errors of all pages with problem details; the answer to an unknown path lists `known_paths`."""
+def register(app: QuartTrio, known_paths: Callable[[], str]) -> None:
+    """Answer the errors of all pages with problem details; the answer to an unknown path is that of `known_paths`."""
 
     @app.errorhandler(QueryError)
     async def bad_query(error: QueryError) -> Response:
@@ -31,7 +31,7 @@ def register(app: QuartTrio, known_paths: str) -> None:
 
     @app.errorhandler(404)
     async def no_page(error: Exception) -> Response:
-        return not_found(known_paths)
+        return not_found(known_paths())
 
     @app.errorhandler(405)
     async def not_allowed(error: Exception) -> Response:

@@ -24,14 +24,13 @@ from .responses import streamed_json
 
 
 def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
-    """Add the page of one engine. Its work shares the lock `turnstile` with the exports."""
-    log, limits = engine.log, engine.settings.limits
+    """Add the page. Its work shares the lock `turnstile` with the exports."""
     searching = trio.Lock()
-    views = EntryViews(log.entry, lambda: engine.observer.views)
 
     @app.get(listing.SEARCH.rule)
     async def search() -> Response:
         query = read(listing.SEARCH.own)
+        log, limits = engine.log, engine.settings.limits
         # Each search reads the whole log, so a page may have more entries than other pages.
         limit = min(query.number("limit", limits.api_page), limits.api_scan)
         # One more than any entry has: all of the log.
@@ -45,7 +44,7 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
             entries, next, left_out = await _fitting(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
         counts = {"run": engine.run, "matched": found.matched, "total": found.total, "last": last}
         touched: Touched = {}
-        shown = views if query.switch("view") else None
+        shown = EntryViews(log.entry, lambda: engine.observer.views) if query.switch("view") else None
         arrays = {"events": _rows(entries, turns, shown, touched)}
         if shown is not None:
             arrays["exchanges"] = exchange_rows(shown, touched)

@@ -41,10 +41,9 @@ class Beside:
     takes_files: Callable[[Scope], bool]
 
 
-def register(app: QuartTrio, engine: WatchedEngine, beside: Beside) -> None:
-    """Add the pages of one engine."""
-    # Neither changes while the server runs; made here, before requests, they delay no call.
-    tools = encode(asdict(_tools(engine)))
+def register(app: QuartTrio, engine: WatchedEngine, beside: Beside, tools: bytes) -> None:
+    """Add the pages. `tools` is the answer of `/api/tools`."""
+    # It never changes; made here, before requests, it delays no call.
     description = openapi.published()
 
     @app.get(listing.INDEX.rule)
@@ -163,9 +162,10 @@ def _toolsets(engine: WatchedEngine) -> Iterator[answers.ToolsetInfo]:
         yield answers.ToolsetInfo(HOSTS, served.hosts, list(engine.hosted.tools))
 
 
-def _tools(engine: WatchedEngine) -> answers.ToolList:
-    tools, toolset_of = _catalogue(engine)
-    return answers.ToolList([_tool(tool, toolset_of[tool.name]) for tool in tools.values()])
+def tools(engine: WatchedEngine) -> bytes:
+    """The answer of `/api/tools`, which does not change while an engine runs."""
+    found, toolset_of = _catalogue(engine)
+    return encode(asdict(answers.ToolList([_tool(tool, toolset_of[tool.name]) for tool in found.values()])))
 
 
 def _tool(tool: Tool, toolset: str) -> answers.ToolInfo:

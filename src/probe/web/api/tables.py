@@ -15,7 +15,7 @@ from .responses import array, json_answer
 
 
 def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
-    """Add the pages of one engine. A page is made under the lock `making`, and counted once that is released."""
+    """Add the pages. A page is made under the lock `making`, and counted once that is released."""
 
     async def table(name: TableName, page: listing.Route) -> Response:
         query = read(page.own)
