@@ -3,8 +3,8 @@
     python infra/release.py v0.1.0 --name ACCOUNT/mcp-probe
 
 The tag, the package, `server.json` and the changelog must have the same version, and what names the account on GitHub
-must name the one that releases: before the first release somebody writes it in the place of OWNER. Prints the section
-of the changelog and ends with 0, or says on standard error what is wrong, a line for each, and ends with 1. Needs
+must name the one that releases: `python infra/way_in.py ACCOUNT` writes it before the first release. Prints the section
+of the changelog and ends with 0, or prints on standard error what is wrong, a line for each, and ends with 1. Needs
 Python 3.11 and nothing else.
 """
 
@@ -46,8 +46,11 @@ def mistakes(root: Path, tag: str, name: str) -> Iterator[str]:
         yield f"CHANGELOG.md has nothing under '## {version} - YEAR-MONTH-DAY'"
     yield from _listing_mistakes(json.loads((root / "server.json").read_text()), version, name)
     owner, _, _ = name.partition("/")
+    readme = (root / "README.md").read_text()
+    if readme.find("git clone ") < readme.find("uvx "):
+        yield f"README.md starts the server from a clone: python infra/way_in.py {owner}"
     for wanted in (f"mcp-name: io.github.{owner}/mcp-probe", f"ghcr.io/{name.lower()}"):
-        if wanted not in (root / "README.md").read_text():
+        if wanted not in readme:
             yield f"README.md does not have {wanted!r}"
 
 

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from ..support.process import served
-from .markdown import PAGES, ROOT, Example, examples, name
+from .markdown import PAGES, Example, examples, name
 
 SECRET = "any-words-of-16-characters"
 PYTHON = [
@@ -89,14 +89,6 @@ def test_a_test_of_the_documents_passes(example: Example, tmp_path: Path) -> Non
     (tmp_path / "my_client.py").write_text(next(client.code for client in CLIENTS if "# my_client.py" in client.code))
     (tmp_path / "test_my_client.py").write_text(example.code)
     assert " passed" in run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."], tmp_path)
-
-
-def test_the_first_command_is_not_of_a_package_that_is_not_published() -> None:
-    for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md"):
-        first = next(example.code for example in examples(page) if example.language == "sh").splitlines()
-        assert first[0].startswith("git clone ")
-        assert first[1].endswith("nox -s serve -- --open")
-        assert len(first) == 2
 
 
 def test_the_judge_of_the_documents_says_what_they_show(tmp_path: Path) -> None:

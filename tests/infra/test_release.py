@@ -15,6 +15,7 @@ import pytest
 from .tools import ROOT, accepted, script, tool
 
 release = script("release")
+way_in = script("way_in")
 SCHEMA = "tests/schemas/server-json/server.schema.json"
 LISTING = json.loads((ROOT / "server.json").read_text())
 NAME = "somebody/mcp-probe"
@@ -47,10 +48,12 @@ def test_the_listing_names_the_package_and_starts_it() -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """This tree as far as a release looks at it, made ready for version 9.8.7 of an account."""
-    for name in ("src/probe/__init__.py", "CHANGELOG.md", "README.md", "server.json"):
+    names = {"src/probe/__init__.py", "CHANGELOG.md", "README.md", *way_in.NAMES_THE_ACCOUNT}
+    for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        text = (ROOT / name).read_text().replace("OWNER", "somebody")
+        text = (ROOT / name).read_text()
         (tmp_path / name).write_text(text.replace(release.package_version(ROOT), "9.8.7"))
+    way_in.turn(tmp_path, "somebody")
     changelog = tmp_path / "CHANGELOG.md"
     ready = "## Unreleased\n\n## 9.8.7 - 2026-11-30\n\n- It is new.\n\n## 0.0.1 - 2026-01-01\n\n- It is old.\n"
     changelog.write_text(ready)
@@ -82,13 +85,19 @@ def test_what_does_not_agree_is_named(tag: str, name: str, wrong: str, tree: Pat
     assert [found for found in release.mistakes(tree, tag, name) if found.startswith(wrong)] != []
 
 
+def test_a_readme_that_starts_from_a_clone_is_not_released(tree: Path) -> None:
+    (tree / "README.md").write_text((ROOT / "README.md").read_text().replace("OWNER", "somebody"))
+    found = ["README.md starts the server from a clone: python infra/way_in.py somebody"]
+    assert [*release.mistakes(tree, "v9.8.7", NAME)] == found
+
+
 def test_without_a_section_there_is_nothing_to_release(tree: Path) -> None:
     shutil.copy(ROOT / "CHANGELOG.md", tree)
     assert [*release.mistakes(tree, "v9.8.7", NAME)] == ["CHANGELOG.md has nothing under '## 9.8.7 - YEAR-MONTH-DAY'"]
 
 
 def test_as_it_is_committed_it_names_no_account(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody's account stands there until somebody releases: an image of that name could be anybody's."""
+    """An image under an account that another person owns could be anything."""
     assert release.main([f"v{release.package_version(ROOT)}", "--name", NAME]) == 1
     out, err = capsys.readouterr()
     assert out == ""
