@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from probe.engine.audit import db as audit_db
+from probe.engine.audit import file as audit_db
 from probe.engine.audit import reading as audit_reading
-from probe.engine.audit.claim import AuditFileError
-from probe.engine.audit.db import AuditDb
-from probe.engine.audit.file import AuditFile
-from probe.engine.audit.older import entry_as_now
-from probe.engine.audit.schema import APPLICATION_ID, MIGRATIONS
+from probe.engine.audit.file import AuditDb, AuditFile, AuditFileError
+from probe.engine.audit.schema import APPLICATION_ID, MIGRATIONS, entry_as_now
 from probe.log.context import Context
 from probe.views.search.call_filter import parse
 from probe.wire.jsonrpc import encode

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from probe.engine.catalogue.paging import cursor, position
+from probe.engine.catalogue.offers import cursor, position
 from probe.wire.errors import McpError
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.engine.request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
+from probe.engine.modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
 from probe.settings.validation import SettingError
 from probe.wire.errors import Code, McpError
 

@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock, assert_checkpoints, wait_all_tasks_blocked
 
-from probe.engine.streams.bell import Bell
-from probe.engine.timer import Timer
+from probe.engine.clock import Timer
+from probe.engine.streams.stream import Bell
 
 
 @pytest.fixture(params=["own scope", "shared scope", "unserved"])

@@ -133,7 +133,7 @@ async def gone(before: Counter[str]) -> None:
 _PUMP = "probe.engine.calls.context.CallContext.pump_progress"
 # Legacy calls go on without their connection (docs/cancellation.md), as tasks of both eras do; each has its end.
 _OUTLIVE = {
-    "probe.engine.calls.running_request.RunningRequest.run",
+    "probe.engine.calls.tool_runs.RunningRequest.run",
     "probe.engine.tasks.TaskService.create.<locals>.job",
 }
 

@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.host_tools.connection import HostConnection
-from probe.engine.host_tools.roster import Roster
+from probe.engine.host_tools.hosted import Roster
 from probe.log.context import Recorder
 from probe.wire.jsonrpc import encode
 

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from probe.engine.audit import reading as audit_reading
 from probe.engine.audit.call_store import FileCalls, MemoryCalls
-from probe.engine.audit.db import AuditDb, Written
-from probe.engine.audit.file import AuditFile
+from probe.engine.audit.file import AuditDb, AuditFile, Written
 from probe.engine.audit.unwritten import Unwritten
 from probe.engine.observer import Observer
 from probe.log.event_log import EventLog

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe.engine.request_state import RequestStates
+from probe.engine.modern.rounds import RequestStates
 from probe.engine.streams import draft_streams
 from probe.server.endpoints import secret_door
 from probe.wire.errors import McpError

@@ -11,7 +11,7 @@ from trio.lowlevel import Task, current_root_task
 
 from probe.engine.calls.request_context import RequestContext
 from probe.engine.engine import Engine
-from probe.engine.legacy.answers import LegacyAnswer
+from probe.engine.legacy.dispatch import LegacyAnswer
 from probe.engine.messages import Received
 from probe.engine.streams.reading import Reading
 from probe.wire.jsonrpc import classify

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from probe.engine.audit.db import FIELDS, Written
+from probe.engine.audit.file import FIELDS, Written
 from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.views.records import CallRecord

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import trio
 
 from ..core.clients import NetworksError
-from ..engine.audit.claim import AuditFileError
+from ..engine.audit.file import AuditFileError
 from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..engine.log_file import LogFileError, log_kept

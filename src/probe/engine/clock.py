@@ -1,12 +1,169 @@
-"""Time for the engine: trio's clock, so that tests run in virtual time, and a wall clock derived from it."""
+"""Time for the engine: trio's clock, so that tests run in virtual time, and a wall clock derived from it.
+
+The `Timer` calls functions, and wakes tasks, at their times. One cancel scope serves all alarms.
+
+A sleep of trio enters a cancel scope of its own. For a tool with reports at an even pace, to make, enter, cancel and
+leave this scope is most of trio's work for a message. A server with thousands of such calls has several due in each
+pass of the scheduler, and one scope serves them all.
+
+    serve     sleeps in a scope with the earliest alarm as deadline
+    at        adds an alarm, and moves the deadline if the alarm is the earliest
+    trio      cancels the scope at the deadline; `come` runs inside this cancellation and calls all due alarms
+
+For example, while 1,000 tasks sleep, a further sleep adds an alarm in place of a scope, and raises no `Cancelled` at
+its end. While fewer than `MANY` sleep, a further one has its own scope. A task wakes in the same pass as from a sleep
+of trio, or in the one before: the timer reads the clock again after trio may have cancelled other scopes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import inf
+from typing import Final, TypeAlias
 
 import trio
+from trio.lowlevel import Abort
 
-from .timer import Timer
+# The number of alarms before cancelled ones are removed. They are small, and most belong to calls that settle long
+# before their deadline.
+_FEW: Final = 1000
+
+MANY: Final = 250
+"""The number of sleeping tasks above which they share a scope.
+
+With few tasks, the task of the timer would wake for each of them, which costs more than a scope.
+"""
+
+Ring: TypeAlias = Callable[[], None]
+
+
+class Alarm:
+    """One function to call at its time. `cancel` is harmless when repeated, and after the call."""
+
+    __slots__ = ("ring",)
+
+    def __init__(self, ring: Ring) -> None:
+        self.ring: Ring | None = ring
+
+    def cancel(self) -> None:
+        """Do not call it any more, and drop the reference to it."""
+        self.ring = None
+
+
+class Timer:
+    """The alarms and the sleeping tasks of one engine. `serve` waits for the earliest alarm.
+
+    With `many` tasks asleep, further ones have an alarm and no scope of their own.
+    """
+
+    def __init__(self, many: int = MANY) -> None:
+        # A heap of alarms: those of calls that sleep or report, and cancelled ones that are not yet due. Of the latter
+        # there are at most as many as alarms at the last removal, or `_FEW`.
+        self._alarms: list[tuple[float, int, Alarm]] = []
+        self._numbers = count()
+        self._prune_at = _FEW
+        self._scope: trio.CancelScope | None = None
+        self._many = many
+        self._asleep = 0
+
+    def __len__(self) -> int:
+        """The number of alarms, with cancelled ones that are not removed yet."""
+        return len(self._alarms)
+
+    def at(self, when: float, ring: Ring) -> Alarm | None:
+        """Have `ring` called when trio's clock is at `when`. Returns None, and never calls it, if `serve` does not run.
+
+        It is called while trio processes deadlines: it may change deadlines and reschedule tasks, and must not raise.
+        At the end of the timer, all are called early.
+        """
+        scope = self._scope
+        if scope is None:
+            return None
+        if len(self._alarms) >= self._prune_at:
+            self._prune()
+        alarm = Alarm(ring)
+        heappush(self._alarms, (when, next(self._numbers), alarm))
+        if self._alarms[0][2] is alarm:
+            scope.deadline = when
+        return alarm
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also if it has passed already.
+
+        The deadline wakes the task. In `trio.sleep_until` it raises a `Cancelled` instead, which is caught there: with
+        a tool that reports at an even pace, once for each message.
+        """
+        task = trio.lowlevel.current_task()
+        shared = self._asleep >= self._many
+        self._asleep += 1
+        try:
+            alarm = self.at(deadline, partial(trio.lowlevel.reschedule, task)) if shared else None
+            if alarm is not None:
+
+                def leave(_raise_cancel: object) -> Abort:
+                    alarm.cancel()
+                    return Abort.SUCCEEDED
+
+                await trio.lowlevel.wait_task_rescheduled(leave)
+            # The alarm rings early if the timer ends.
+            if alarm is None or trio.current_time() < deadline:
+                await _wake_at(deadline, task)
+        finally:
+            self._asleep -= 1
+        # A cancellation that came before, or in the same pass.
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Call alarms at their times until cancelled."""
+        task = trio.lowlevel.current_task()
+
+        def come(_raise_cancel: object) -> Abort:
+            if not scope.cancel_called:
+                # A cancellation from outside.
+                return Abort.SUCCEEDED
+            self._ring_due(trio.current_time())
+            trio.lowlevel.reschedule(task)
+            return Abort.FAILED
+
+        task_status.started()
+        try:
+            while True:
+                scope = self._scope = trio.CancelScope(deadline=self._alarms[0][0] if self._alarms else inf)
+                with scope:
+                    await trio.lowlevel.wait_task_rescheduled(come)
+                await trio.lowlevel.checkpoint_if_cancelled()
+        finally:
+            self._scope = None
+            self._ring_due(inf)
+
+    def _ring_due(self, now: float) -> None:
+        # A called function may add an alarm, and so replace the list.
+        while self._alarms and self._alarms[0][0] <= now:
+            alarm = heappop(self._alarms)[2]
+            ring, alarm.ring = alarm.ring, None
+            if ring is not None:
+                ring()
+
+    def _prune(self) -> None:
+        self._alarms = [each for each in self._alarms if each[2].ring is not None]
+        heapify(self._alarms)
+        self._prune_at = max(_FEW, 2 * len(self._alarms))
+
+
+async def _wake_at(deadline: float, task: trio.lowlevel.Task) -> None:
+    def wake(_raise_cancel: object) -> Abort:
+        if trio.current_time() < deadline:
+            # A cancellation from outside.
+            return Abort.SUCCEEDED
+        trio.lowlevel.reschedule(task)
+        return Abort.FAILED
+
+    with trio.CancelScope(deadline=deadline):
+        await trio.lowlevel.wait_task_rescheduled(wake)
 
 
 class Clock:

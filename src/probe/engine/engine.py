@@ -28,6 +28,7 @@ from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
 from .audit.writer import Audit
+from .budgets import AddressShares, Limit, LimitError, PipedBytes, Unsent
 from .calls.request_context import RequestContext
 from .calls.scope import CallScope
 from .calls.tool_runs import ToolRuns
@@ -42,14 +43,11 @@ from .legacy.methods import capabilities
 from .messages import check_token
 from .modern.clients import Clients
 from .modern.dispatch import ModernRouter
-from .modern.rounds import RoundTrips
+from .modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, RoundTrips, keys_from
 from .observer import Observer
 from .protocols import LiveJudge, Usage, WatchedEngine
-from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
-from .rooms import Unsent
 from .services import Services
 from .sessions import Session, SessionService
-from .shares import AddressShares, Limit, LimitError, PipedBytes
 from .streams.draft_streams import DraftStreams
 from .tasks import TaskService
 

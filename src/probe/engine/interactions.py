@@ -13,9 +13,9 @@ from typing import NamedTuple
 import trio
 
 from ..log.context import Recorder
+from .budgets import Limit
 from .catalogue.tool import ToolFailureError
 from .clock import Clock
-from .shares import Limit
 
 
 @dataclass(frozen=True, slots=True)

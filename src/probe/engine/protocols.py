@@ -26,19 +26,18 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from ..views.calls import Calls
     from ..wire.jsonrpc import Json, Message, Notification, Request, RequestId
-    from .audit.kept_calls import CallStore
-    from .audit.status import AuditStatus
+    from .audit.call_store import CallStore
+    from .audit.file import AuditStatus
     from .calls.request_context import RequestContext
     from .calls.tool_runs import ToolRuns
     from .catalogue.offers import Offer
     from .clock import Clock
     from .host_tools.hosted import HostedTools
     from .interactions import Interactions
-    from .legacy.answers import LegacyAnswer
+    from .legacy.dispatch import LegacyAnswer
     from .messages import Received
-    from .modern.answers import ModernAnswer
     from .modern.clients import Clients
-    from .modern.in_flight import InFlight
+    from .modern.dispatch import InFlight, ModernAnswer
     from .observer import Observer
     from .services import Services
     from .sessions import Session, SessionService

@@ -9,10 +9,9 @@ from itertools import count
 from ..log.context import Recorder
 from ..log.event_log import EventLog
 from ..settings import Limits, Settings
+from .budgets import AddressShares, PipedBytes, Unsent
 from .clock import Clock
 from .interactions import Interactions
-from .rooms import Unsent
-from .shares import AddressShares, PipedBytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,17 +31,16 @@ from ..log.stored import MOST_CAPABILITIES, bounded
 from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities
+from .budgets import Limit
+from .calls.cancellation import FinishedCalls
 from .calls.client_requests import ClientRequests
-from .calls.finished_calls import FinishedCalls
 from .calls.outcome import contain
 from .calls.request_context import ClientInfo, RequestContext
 from .calls.scope import CallScope
 from .catalogue.offers import Offer
 from .catalogue.tool import LogLevel
 from .services import Services
-from .shares import Limit
-from .streams.replay_room import ReplayRoom
-from .streams.stream import Stream
+from .streams.stream import ReplayRoom, Stream
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 

@@ -30,13 +30,13 @@ from ..core.call import Cause
 from ..core.task import Input, TaskInputs, TaskMachine
 from ..log.context import Recorder
 from ..log.events import LimitReached, TaskChanged, TaskRemoved
+from .budgets import Limit, LimitError
 from .calls.context import CallContext
 from .calls.outcome import Outcome, contain
 from .calls.request_context import RequestContext
 from .calls.scope import CallScope, run
 from .catalogue.tool import ToolResult
 from .services import Services
-from .shares import Limit, LimitError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import trio
 
 from ..core.budgets import SMALL_BYTES
-from ..engine.rooms import Unsent
+from ..engine.budgets import Unsent
 from ..log.context import Recorder
 from ..server.endpoints.asgi import App, Receive, Scope, Send
 from ..wire.errors import Rejection

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import trio
 
@@ -18,14 +19,62 @@ from ...log.event_log import EventLog
 from ...log.query import whole_number
 from ...views.records import CallRecord
 from ...views.search.call_filter import CallFilter
+from ..budgets import Turns
 from ..observer import Observer
-from ..turns import Turns
 from . import reading as audit_reading
-from .blocking import UNUSABLE, in_thread, why
-from .file import AuditFile
-from .kept_calls import AuditUnreadableError, CallRows, CallWithEvidence, CursorError
+from .file import UNUSABLE, AuditFile, in_thread, why
 from .reading import Found, KeptRow
 from .unwritten import Unwritten
+
+
+class CursorError(ValueError):
+    """The cursor is not one of this server."""
+
+
+class AuditUnreadableError(Exception):
+    """The file cannot be read now, or not in time; the message has the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRows:
+    """Rows in JSON, the newest first. `next` is the cursor of the next page, None at the end.
+
+    A page may be short, even empty, if a filter passes few rows.
+    """
+
+    rows: list[bytes]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallWithEvidence:
+    """A row in JSON, and the log's entries of its call; not `complete` if there were more.
+
+    `tag` differs if any of these differs.
+    """
+
+    row: bytes
+    complete: bool
+    events: list[bytes]
+    tag: str
+
+
+class CallStore(Protocol):
+    """Answers queries for tool calls."""
+
+    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
+        """At most `limit` rows that pass the filter, newest first, from a cursor on.
+
+        `max_bytes` ends the page early, but never before its first row. Raises `CursorError` and
+        `AuditUnreadableError`.
+        """
+
+    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
+        """One call by its id, such as `RUN.c7`, or `c7` for this run; evidence up to `max_bytes`. None if unknown.
+
+        Raises `AuditUnreadableError`.
+        """
+
 
 _T = TypeVar("_T")
 

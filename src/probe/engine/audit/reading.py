@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ...views.search.call_filter import CallFilter, Condition
-from .older import entry_as_now, row_as_now
-from .schema import FORMAT, RUN_SHIFT
+from .schema import FORMAT, RUN_SHIFT, entry_as_now, row_as_now
 
 # The time for one query, in seconds: enough for a million rows on a slow disk, and not too long for a person.
 _SECONDS: Final = 5.0

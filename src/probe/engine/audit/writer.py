@@ -22,16 +22,11 @@ from ...log.events import AuditState
 from ...settings import Settings
 from ...views.records import CallRecord
 from ...views.work import Call
+from ..budgets import Turns
 from ..clock import Clock
 from ..observer import Observer
-from ..turns import Turns
-from .blocking import UNUSABLE, in_thread, why
-from .call_store import FileCalls, MemoryCalls
-from .claim import AuditFileError
-from .db import FIELDS, Written
-from .file import AuditFile
-from .kept_calls import CallStore
-from .status import AuditStatus
+from .call_store import CallStore, FileCalls, MemoryCalls
+from .file import FIELDS, UNUSABLE, AuditFile, AuditFileError, AuditStatus, Written, in_thread, why
 from .unwritten import Unwritten
 
 logger = logging.getLogger(__name__)

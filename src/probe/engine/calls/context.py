@@ -13,7 +13,7 @@ from ...wire.jsonrpc import Json, ProgressToken
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..clock import Clock
 from ..interactions import ConfirmationPage
-from ..streams.bell import Bell
+from ..streams.stream import Bell
 from .scope import CallScope
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

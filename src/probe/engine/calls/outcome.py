@@ -2,13 +2,17 @@
 
 A tool's `ValueError` becomes the JSON-RPC error "Internal error", a `ToolFailureError` becomes a tool error, and so on
 (`_failed`). `trio.Cancelled` always passes through.
+
+A tool error has a sentence for the model, and facts as JSON for programs. The facts stand in a second text block, which
+models see, and under `_meta`, for clients. They are not in `structuredContent`: some clients check that against the
+tool's outputSchema even where isError is set.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar
+from typing import Any, Final, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
 import trio
 from msgspec import Struct
@@ -23,6 +27,7 @@ from ..catalogue.tool import (
     ToolResult,
     WorkCancelledError,
     failure,
+    text,
 )
 
 logger = logging.getLogger(__name__)
@@ -154,3 +159,25 @@ async def contain(job: Callable[[], Awaitable[None]]) -> None:
     """Run a job of a service. A failure is logged and ends only this job."""
     with _Boundary():
         await job()
+
+
+ERROR_META_KEY: Final = "mcp-probe/error"
+"""The key in `_meta` of the facts of a structured failure."""
+
+DEADLINE_META_KEY: Final = "mcp-probe/deadline"
+"""The key in `_meta` of the numbers in the answer to an expired call."""
+
+
+def structured_failure(message: str, data: Json) -> ToolResult:
+    """A tool error with a message and its facts in `data`: what failed, whether to retry, how far it got."""
+    return _failure(message, ERROR_META_KEY, {"message": message, **data})
+
+
+def deadline_failure(sentence: str, numbers: Json) -> ToolResult:
+    """The tool error of a call after its deadline."""
+    return _failure(sentence, DEADLINE_META_KEY, numbers)
+
+
+def _failure(sentence: str, key: str, facts: Json) -> ToolResult:
+    blocks = [text(sentence), text(encode(facts).decode())]
+    return {"content": blocks, "isError": True, "_meta": {key: facts}}

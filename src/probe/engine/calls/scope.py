@@ -45,12 +45,10 @@ from ...log.events import (
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ..catalogue.tool import ToolResult
-from ..clock import Clock
+from ..clock import Alarm, Clock
 from ..streams.outbox import drop, send
 from ..streams.stream import Stream
-from ..timer import Alarm
-from .failures import deadline_failure
-from .outcome import Outcome, attempt_async
+from .outcome import Outcome, attempt_async, deadline_failure
 
 MAX_REASON = 500
 """The characters of a cancellation's reason that are kept: a sentence or two, in each call record."""

@@ -62,9 +62,9 @@ from ..catalogue.tool import Tool
 from ..protocols import ServedEngine
 from ..streams.outbox import stored
 from .dispatcher import DispatchedCall, Dispatcher, MisuseError
+from .hosted import NameTakenError, Roster
 from .hosted_tool import ToolsError, build
 from .outgoing import Outgoing
-from .roster import NameTakenError, Roster
 
 GOING_AWAY, POLICY = 1001, 1008
 

@@ -40,7 +40,7 @@ from ...wire.toolhost import (
     read_params,
     read_result,
 )
-from ..calls.failures import structured_failure
+from ..calls.outcome import structured_failure
 from ..catalogue.tool import ToolContext, ToolResult, content, structured, text
 from ..clock import Clock
 from ..streams.outbox import stored

@@ -1,12 +1,11 @@
-"""The tools of tool hosts: hosts come and go while the server runs, and clients are notified.
-
-`dispatcher.py` and `connection.py` have the connections and the host of each tool. This module has the tools, as each
-offer sees them.
-"""
+"""The connected tool hosts by name, and their tools. Clients are notified when the list of tools changes."""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 import trio
 
@@ -56,3 +55,58 @@ class HostedTools:
                 shown_last = shown
                 self._announce()
                 await trio.sleep(_QUIET_S)
+
+
+class NameTakenError(Exception):
+    """The name is registered by another process."""
+
+
+class Registrant(Protocol):
+    """A connection that has a name, or requests one."""
+
+    @property
+    def label(self) -> str:
+        """Its label in the event log."""
+
+    def replace(self) -> None:
+        """End the connection: a newer one of the same process takes over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    instance: str
+    holder: Registrant
+
+
+class Roster:
+    """The registered hosts of one engine, by name; their tools are in `hosted`."""
+
+    def __init__(self, hosted: HostedTools) -> None:
+        self._hosted = hosted
+        self._entries: dict[str, _Entry] = {}
+
+    def claim(self, name: str, instance: str, holder: Registrant, tools: Mapping[str, Tool]) -> str | None:
+        """Register a name and offer the tools. Returns the label of the older connection that was replaced, or None.
+
+        Raises `NameTakenError` if another process has the name. A process is the same if it has the same `instance`.
+        """
+        entry = self._entries.get(name)
+        if entry is not None and not hmac.compare_digest(entry.instance.encode(), instance.encode()):
+            raise NameTakenError
+        self._entries[name] = _Entry(instance, holder)
+        self._hosted.put(name, tools)
+        if entry is None:
+            return None
+        entry.holder.replace()
+        return entry.holder.label
+
+    def update(self, name: str, tools: Mapping[str, Tool]) -> None:
+        """Replace the tools of the host with this name."""
+        self._hosted.put(name, tools)
+
+    def release(self, name: str, holder: Registrant) -> None:
+        """A connection is over: free its name and remove its tools, unless a newer connection has them."""
+        entry = self._entries.get(name)
+        if entry is not None and entry.holder is holder:
+            del self._entries[name]
+            self._hosted.remove(name)

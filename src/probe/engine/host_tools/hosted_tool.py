@@ -1,17 +1,110 @@
-"""A tool of a tool host in the engine: an ordinary `Tool`, with its work at the host."""
+"""A tool of a tool host in the engine: an ordinary `Tool`, with its work at the host.
+
+jsonschema-rs checks its JSON Schemas, and values against them. It is used because its patterns cannot backtrack: a
+host's pattern together with a client's argument must not block the server.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
+
+import jsonschema_rs
 
 from ...settings import Settings
-from ...wire.jsonrpc import Json
+from ...settings.limits import Limits
+from ...wire.jsonrpc import Json, clip, encode
 from ...wire.toolhost import DispatchParams, ToolDefinition
-from ..catalogue.params import ArgumentsError
+from ...wire.v2026.header_params import has_invalid_annotations
+from ..catalogue.params import ArgumentsError, shown
 from ..catalogue.tool import Tool, ToolContext, ToolResult
-from .schemas import Schema, SchemaError
+
+_LONGEST_WHY = 300
+_MOST_NAMES = 5
+# Stands for a value in the library's messages, which would quote it whole.
+_VALUE = "the value"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class SchemaError(ValueError):
+    """A schema cannot be used; the message has the reason. `limit` is the exceeded setting."""
+
+    def __init__(self, message: str, limit: str | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+class Schema:
+    """One schema for checks of values. Raises `SchemaError` if it cannot be used."""
+
+    def __init__(self, schema: Json, limits: Limits) -> None:
+        _check_shape(schema, limits)
+        try:
+            self._validator = jsonschema_rs.Draft202012Validator(
+                schema, pattern_options=jsonschema_rs.RegexOptions(), retriever=_refuse, mask=_VALUE
+            )
+        except jsonschema_rs.ValidationError as error:
+            where = ".".join(str(part) for part in error.instance_path)
+            why = f"{clip(where)}: {_first_line(error)}" if where else _first_line(error)
+            raise SchemaError(f"no usable JSON Schema 2020-12: {why}") from None
+        except (jsonschema_rs.ReferencingError, ValueError) as error:
+            raise SchemaError(f"no usable JSON Schema 2020-12: {_first_line(error)}") from None
+
+    def fault(self, value: Any) -> str | None:
+        """The fault of a value in one sentence; None for a valid value."""
+        error = next(self._validator.iter_errors(value), None)
+        if error is None:
+            return None
+        where = ".".join(str(part) for part in error.instance_path)
+        rule = _in_our_words(error.kind)
+        if rule is not None:
+            return f"{clip(where)}: {rule}" if where else rule
+        why = clip(error.message, _LONGEST_WHY)
+        return f"{clip(where)}: {why}, got {shown(error.instance)}" if where else why
+
+
+def _in_our_words(kind: Any) -> str | None:
+    """The message of this server's own tools for the same fault; None for other faults."""
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
+        return f"{clip(kind.property)} is required"
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+        names = ", ".join(shown(name) for name in kind.unexpected[:_MOST_NAMES])
+        return f"unknown parameter {names}"
+    return None
+
+
+def _check_shape(schema: Json, limits: Limits) -> None:
+    if schema.get("type") != "object":
+        raise SchemaError('its "type" must be "object"')
+    size = len(encode(schema))
+    if size > limits.max_host_schema_bytes:
+        most = limits.max_host_schema_bytes
+        why = f"it has {size} bytes, at most {most} are allowed (max_host_schema_bytes)"
+        raise SchemaError(why, "max_host_schema_bytes")
+    if _depth(schema) > limits.max_host_schema_depth:
+        why = f"it is deeper than {limits.max_host_schema_depth} levels (max_host_schema_depth)"
+        raise SchemaError(why, "max_host_schema_depth")
+    if str(schema.get("$schema", _DIALECT)).rstrip("#") != _DIALECT:
+        raise SchemaError(f'its "$schema" must be {_DIALECT}, or left out')
+    if has_invalid_annotations(schema):
+        raise SchemaError("an x-mcp-header is no token, stands twice, or is not on a string, integer or boolean")
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while containers := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
+    return depth
+
+
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"it refers to {clip(uri)}, and nothing is fetched")
+
+
+def _first_line(error: Exception) -> str:
+    return clip(str(error).partition("\n")[0], _LONGEST_WHY)
 
 
 class ToolsError(ValueError):

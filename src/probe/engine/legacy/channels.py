@@ -1,4 +1,4 @@
-"""The channels from a running call and a running task to a legacy client.
+"""The channels from a running call, a running task, and the pings of the server, to a legacy client.
 
 A call sends its messages on the stream of its own response. A task has no such response. Its messages go to the open
 `tasks/result` stream of the task, else to the session's GET stream. Each message goes on exactly one stream (2025-11-25
@@ -8,6 +8,7 @@ basic/transports, Multiple Connections: the server "MUST NOT broadcast the same 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import trio
@@ -249,3 +250,35 @@ class LegacyTaskChannel(_LegacyChannel):
             drop(self._call.recorder, message, "the stream has ended")
             return None
         return super()._emit(stream, message, by_work=by_work)
+
+
+def start_pinging(session: Session, settings: Settings) -> None:
+    """Send pings from now on, unless the settings turn them off or they are sent already."""
+    if settings.ping_interval_s > 0 and session.ping is None:
+        session.ping = scope = trio.CancelScope()
+        session.submit(partial(_keep_pinging, session, settings, scope))
+
+
+async def _keep_pinging(session: Session, settings: Settings, scope: trio.CancelScope) -> None:
+    """Send pings on the session's GET stream while a connection reads it. Owned by the session; ends with it."""
+    with scope:
+        while True:
+            await trio.sleep(settings.ping_interval_s)
+            stream = session.standalone
+            if stream is not None and stream.reader is not None:
+                await _ping(session, stream, settings.client_ping_s)
+
+
+async def _ping(session: Session, stream: Stream, timeout_s: float) -> None:
+    def put(id: RequestId) -> Recorder | None:
+        return send(session.recorder, stream, request(id, "ping", None))
+
+    def withdraw(id: RequestId, reason: str) -> None:
+        if not stream.replay.closed:
+            params = {"requestId": id, "reason": reason}
+            send(session.recorder, stream, notification("notifications/cancelled", params))
+
+    try:
+        await session.client_requests.ask("ping", put, withdraw, timeout_s)
+    except ClientRequestError as error:
+        session.misuse("ping not answered", "2025-11-25 basic/utilities/ping: MUST respond promptly", str(error))

@@ -27,6 +27,7 @@ own stream: the messages of one request that wait for a slow reader can then be 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
@@ -66,9 +67,8 @@ from ...wire.v2025.registry import request_params
 from ..calls.cancellation import read_cancellation
 from ..calls.outcome import Outcome, handled
 from ..calls.request_context import RequestContext
-from ..calls.running_request import Begun, RunningRequest, Start
 from ..calls.scope import run
-from ..calls.tool_runs import ToolRuns
+from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..messages import Received
 from ..repeats import Repeats
 from ..services import Services
@@ -80,12 +80,31 @@ from ..streams.reading import Reading, Track
 from ..streams.stream import Stream
 from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
-from .answers import Accepted, Answered, LegacyAnswer, Streamed
+from .channels import start_pinging
 from .methods import Methods
-from .pings import start_pinging
 from .stream_desk import StreamDesk
 from .tasks import LegacyTaskMethods
 from .tool_calls import LegacyToolCalls
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The exchange has only notifications and responses: it is accepted, without a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Each request is answered already. `messages` are in request order; the caller notes their delivery."""
+
+    messages: list[Emitted]
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """The answers come on streams, and the connection of the requests already reads these."""
+
+
+LegacyAnswer: TypeAlias = Accepted | Answered | Streamed
 
 _Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]
 

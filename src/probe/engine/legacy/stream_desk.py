@@ -22,9 +22,8 @@ from ...wire.jsonrpc import Json, Request, RequestId
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
-from ..calls.running_request import Begun, Start
 from ..calls.scope import run
-from ..calls.tool_runs import ToolRuns
+from ..calls.tool_runs import Begun, Start, ToolRuns
 from ..clock import Clock
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams

@@ -17,7 +17,7 @@ from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
 from ..calls.tool_runs import ToolRuns, tool_work
-from ..catalogue.paging import cursor, position
+from ..catalogue.offers import cursor, position
 from ..catalogue.tool import Tool
 from ..clock import iso
 from ..services import Services

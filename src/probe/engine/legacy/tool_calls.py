@@ -20,9 +20,8 @@ from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
-from ..calls.running_request import Begun, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import ToolCallRequest, ToolRuns
+from ..calls.tool_runs import Begun, Start, ToolCallRequest, ToolRuns
 from ..catalogue.params import ArgumentsError
 from ..catalogue.tool import Tool, ToolResult, failure
 from ..services import Services

@@ -20,9 +20,8 @@ from ..interactions import ConfirmationPage
 from ..services import Services
 from ..streams.stream import Stream
 from ..tasks import Task, TaskService
-from .incoming import Incoming
 from .listeners import Listeners
-from .rounds import Rounds, check_declared
+from .rounds import Incoming, Rounds, check_declared
 
 
 class _ModernChannel:

@@ -18,41 +18,73 @@ the event stream was sent before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 import trio
+from msgspec import Struct
 from pydantic import BaseModel
 
 from ...core.call import Cause
 from ...core.modern_inbound import Inbound
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, Notification, Request, clip, error_response, notification, result_response
+from ...wire.jsonrpc import Json, Notification, Request, RequestId, clip, error_response, notification, result_response
 from ...wire.revisions import MODERN, V2026_07_28
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import SKILLS_EXTENSION, TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
-from ..calls.cancellation import read_cancellation
+from ..budgets import Limit, LimitError
+from ..calls.cancellation import FinishedCalls, read_cancellation
 from ..calls.outcome import Outcome, handled
 from ..calls.request_context import ClientInfo, RequestContext
-from ..calls.running_request import Begun, RunningRequest, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import ToolRuns
+from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
 from ..repeats import Repeats
 from ..services import Services
-from ..shares import Limit, LimitError
-from ..streams.outbox import answer, send
+from ..streams.outbox import Emitted, answer, send
 from ..streams.stream import Stream
 from ..tasks import TaskService
-from .answers import AnsweredAtOnce, ModernAnswer, Started
-from .in_flight import InFlight
-from .incoming import Incoming
 from .listeners import Listeners
-from .rounds import RoundTrips
+from .rounds import Incoming, RoundTrips
 from .tasks import ModernTaskMethods
 from .tool_calls import ModernToolCalls
+
+
+class AnsweredAtOnce(Struct, frozen=True):
+    """The answer in one piece, and its HTTP status. The caller notes its delivery."""
+
+    status: int
+    message: Emitted
+
+
+@dataclass(slots=True, eq=False)
+class Started:
+    """A request that runs.
+
+    Its owner awaits `running.run` once; this puts the answer on `stream` and ends the stream. After that, `status` is
+    the HTTP status of an answer that is the only message, and so needs no event stream. `release` is called once, at
+    the end of the exchange: the request holds its place until then, even if its reader is slow.
+    """
+
+    running: RunningRequest
+    stream: Stream
+    release: Callable[[], None]
+    status: int = 200
+
+
+ModernAnswer: TypeAlias = AnsweredAtOnce | Started
+
+
+@dataclass(slots=True)
+class InFlight:
+    """The requests of one connection by their ids: the running ones, and the latest finished ones."""
+
+    running: dict[RequestId, CallScope] = field(default_factory=dict)
+    finished: FinishedCalls = field(default_factory=FinishedCalls)
+
 
 _CANCELLATION = f"{V2026_07_28} basic/patterns/cancellation"
 

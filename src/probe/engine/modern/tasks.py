@@ -23,9 +23,8 @@ from ..clock import iso
 from ..services import Services
 from ..tasks import Task, TaskPlan, TaskService, said
 from .channels import ModernTaskChannel
-from .incoming import Incoming
 from .listeners import Listener, Listeners
-from .rounds import Admitted, check_answers
+from .rounds import Admitted, Incoming, check_answers
 
 OWNER = "modern"
 """The owner of every modern task; no session has this label."""

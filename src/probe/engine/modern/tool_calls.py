@@ -19,18 +19,16 @@ from ...wire.jsonrpc import Json
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
 from ..calls.outcome import Outcome
-from ..calls.running_request import Begun, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import ToolCallRequest, ToolRuns
+from ..calls.tool_runs import Begun, Start, ToolCallRequest, ToolRuns
 from ..catalogue.params import ArgumentsError
 from ..catalogue.tool import InputRequiredError, Tool, ToolResult, failure
 from ..services import Services
 from ..streams.stream import Stream
 from ..tasks import TaskService
 from .channels import ModernCallChannel
-from .incoming import Incoming
 from .listeners import Listeners
-from .rounds import Admitted, RoundTrips
+from .rounds import Admitted, Incoming, RoundTrips
 
 CreateTask: TypeAlias = Callable[[Incoming, Tool, CallScope, Admitted], Json]
 """Makes a task of a call, and describes it for the `CreateTaskResult`."""

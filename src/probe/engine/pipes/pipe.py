@@ -49,7 +49,7 @@ from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, 
 from ...wire.v2026.codec import modern_error
 from ..calls.outcome import contain
 from ..calls.request_context import RequestContext
-from ..legacy.answers import Answered
+from ..legacy.dispatch import Answered
 from ..messages import (
     Received,
     read_batch,

@@ -18,8 +18,7 @@ from ...wire.jsonrpc import Notification, Request, RequestId, Response, shown_id
 from ...wire.revisions import V2026_07_28
 from ..calls.request_context import RequestContext
 from ..messages import read_message
-from ..modern.answers import AnsweredAtOnce, Started
-from ..modern.in_flight import InFlight
+from ..modern.dispatch import AnsweredAtOnce, InFlight, Started
 from ..protocols import ServedEngine
 from ..streams.reading import Track
 from .pipe_writer import PipeWriter

@@ -50,12 +50,12 @@ from ...log.events import LimitReached, StreamLost
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import RefusedResponse, RequestId, Response
 from ...wire.v2025 import draft_streams as wire
+from ..budgets import Limit, LimitError
 from ..calls.outcome import contain
 from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
 from ..services import Services
 from ..sessions import Session
-from ..shares import Limit, LimitError
 from .outbox import send
 from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 

@@ -15,8 +15,7 @@ import trio
 from ...core.replay import EvictedError
 from ...log.context import Recorder
 from ...log.events import Control, StreamControl
-from .bell import Bell
-from .stream import Reader, Stream
+from .stream import Bell, Reader, Stream
 
 OVERFLOW = "overflow: messages were lost before this reader got them"
 

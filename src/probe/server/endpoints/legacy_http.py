@@ -9,7 +9,7 @@ from typing import Any
 from ...core.call import Cause
 from ...core.inbound import check_get, check_version
 from ...core.replay import EvictedError
-from ...engine.legacy.answers import Accepted, Answered
+from ...engine.legacy.dispatch import Accepted, Answered
 from ...engine.messages import (
     Received,
     read_batch,

@@ -13,8 +13,8 @@ import trio
 
 from ...core.inbound import HttpHead, check_post
 from ...core.modern_inbound import era_of, era_of_head
+from ...engine.budgets import Arriving
 from ...engine.protocols import ServedEngine
-from ...engine.rooms import Arriving
 from ...log.events import UnreadableFault
 from ...log.unreadable import unreadable, unreadable_json
 from ...wire.errors import Refusal, Rejection

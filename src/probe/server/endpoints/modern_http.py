@@ -18,7 +18,7 @@ import trio
 
 from ...core.call import Cause
 from ...engine.messages import read_id, read_message, record_received
-from ...engine.modern.answers import AnsweredAtOnce, Started
+from ...engine.modern.dispatch import AnsweredAtOnce, Started
 from ...engine.protocols import ServedEngine
 from ...engine.streams.reading import Reading
 from ...engine.streams.stream import Stream

@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 import trio
 
 from ...core.inbound import HostPolicy, HttpHead
+from ...engine.budgets import Limit, LimitError
 from ...engine.protocols import ServedEngine
-from ...engine.shares import Limit, LimitError
 from ...wire.errors import Rejection
 from .asgi import Headers, Receive, Scope, Send, host_policy, http_head
 from .exchange import EndpointExchanges, Exchange

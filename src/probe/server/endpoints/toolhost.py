@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...engine.host_tools.roster import Roster
+from ...engine.budgets import Limit
+from ...engine.host_tools.hosted import Roster
 from ...engine.pipes.wires import Closed, Ending, WireBrokenError
 from ...engine.protocols import ServedEngine
-from ...engine.shares import Limit
 from .exchange import Exchange
 from .pipes.websocket_wire import WebSocketWire
 from .secret_door import SecretDoor, SecretEndpoint

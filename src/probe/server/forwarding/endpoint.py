@@ -10,10 +10,9 @@ from collections.abc import Iterable
 import trio
 
 from ...core.clients import LABEL_RULE, is_client_label
+from ...engine.budgets import Limit, Turns
 from ...engine.pipes.wires import Ending, WireBrokenError
 from ...engine.protocols import ServedEngine
-from ...engine.shares import Limit
-from ...engine.turns import Turns
 from ...log.bounded import Newest
 from ...log.entry_reading import LATEST
 from ...log.event_log import Entry, Gap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.calls.failures import structured_failure
+from ...engine.calls.outcome import structured_failure
 from ...engine.catalogue.params import ArgumentsError, Integer
 from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
 from ...wire.jsonrpc import Json

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...engine.audit.status import AuditStatus
+from ...engine.audit.file import AuditStatus
 from ...engine.catalogue.tool import TaskSupport
 from ...log.event_log import Entry, Gap
 from ...views.records import CallRecord

@@ -10,9 +10,9 @@ from pydantic_core import from_json
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.audit.kept_calls import AuditUnreadableError, CallRows, CallStore, CursorError
+from ...engine.audit.call_store import AuditUnreadableError, CallRows, CallStore, CursorError
+from ...engine.budgets import Turns
 from ...engine.protocols import WatchedEngine
-from ...engine.turns import Turns
 from ...log.entry_reading import as_written, entry_of
 from ...log.event_log import Entry
 from ...views.entry_view import EntryViews, Touched

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any, Final
 
-from ...engine.turns import Turns
+from ...engine.budgets import Turns
 from ...wire.jsonrpc import encode
 
 # The report on one subject takes about one turn.

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from ... import __version__
-from ...engine.audit.status import AuditStatus
+from ...engine.audit.file import AuditStatus
 from ...judge.reports.as_json import JudgeReport
 from ...log.context import Context
 from ...log.event_log import Entry

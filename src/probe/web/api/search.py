@@ -9,8 +9,8 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
+from ...engine.budgets import Turns
 from ...engine.protocols import WatchedEngine
-from ...engine.turns import Turns
 from ...log.event_log import Entry
 from ...log.query import QueryError
 from ...views.entry_view import EntryViews, Touched

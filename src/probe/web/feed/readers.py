@@ -13,8 +13,8 @@ import trio
 
 from ...core.clients import client_key
 from ...core.inbound import HttpHead, accepts
+from ...engine.budgets import Limit, LimitError
 from ...engine.services import Services
-from ...engine.shares import Limit, LimitError
 from ...log.query import QueryError
 from ...server.endpoints.asgi import Headers, Receive, Scope, Send, http_head, start, wait_disconnect
 from ...server.endpoints.problem_details import RefusedError, refuse

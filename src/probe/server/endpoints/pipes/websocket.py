@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import trio
 
+from ....engine.budgets import Limit, LimitError
 from ....engine.pipes.wires import Ending, Peer
 from ....engine.protocols import ServedEngine
-from ....engine.shares import Limit, LimitError
 from ....wire.errors import Refusal, Rejection, shutting_down
 from ..asgi import Receive, Scope, Send, host_policy, http_head
 from ..exchange import EndpointExchanges, Exchange, asked_selection
