@@ -10,7 +10,6 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.host_tools.connection import HostConnection
-from probe.engine.host_tools.hosted import Roster
 from probe.log.context import Recorder
 from probe.wire.jsonrpc import encode
 
@@ -282,15 +281,15 @@ async def test_what_the_older_connection_says_in_that_moment_is_for_nobody(
     outcomes: set[str | None] = set()
     # Which of the two is heard first is chance.
     for _ in range(20):
-        roster, older, newer = Roster(probe.engine.hosted), Wire(), Wire()
+        older, newer = Wire(), Wire()
         recorder = Recorder(probe.engine.log)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(HostConnection(probe.engine, roster, recorder, "older").serve, older)
+            nursery.start_soon(HostConnection(probe.engine, recorder.bind(exchange=1), "older").serve, older)
             await older.said.send(register)
             await wait_all_tasks_blocked()
             async with calling(probe.modern(tools="hosts"), "demo__plain") as call:
                 await wait_all_tasks_blocked()
-                nursery.start_soon(HostConnection(probe.engine, roster, recorder, "newer").serve, newer)
+                nursery.start_soon(HostConnection(probe.engine, recorder.bind(exchange=2), "newer").serve, newer)
                 await wait_all_tasks_blocked()
                 older.said.send_nowait(said)
                 newer.said.send_nowait(register)

@@ -23,13 +23,13 @@ MODERN_CALL = CALL
 TASK = "TaskService.create.<locals>.job"
 """The trio task of one MCP task."""
 SERVICES = [
+    "engine.clock.Timer.serve",
     "engine.host_tools.hosted.HostedTools.serve",
     "engine.observer.Observer.serve",
     "engine.sessions.SessionService.serve",
     "engine.streams.draft_streams.DraftStreams._watch",
     "engine.streams.draft_streams.DraftStreams.serve",
     "engine.tasks.TaskService.serve",
-    "engine.timer.Timer.serve",
 ]
 """What an engine without sessions runs."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import trio
 
@@ -13,6 +14,7 @@ from .. import TITLE, __version__
 from ..core.call import Cause
 from ..core.inbound import HttpHead
 from ..core.modern_inbound import Inbound, climb, revision_of
+from ..core.task import Status
 from ..log import ndjson
 from ..log.context import Recorder
 from ..log.event_log import EventLog
@@ -45,11 +47,14 @@ from .modern.clients import Clients
 from .modern.dispatch import ModernRouter
 from .modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, RoundTrips, keys_from
 from .observer import Observer
-from .protocols import LiveJudge, Usage, WatchedEngine
 from .services import Services
 from .sessions import Session, SessionService
 from .streams.draft_streams import DraftStreams
 from .tasks import TaskService
+
+if TYPE_CHECKING:
+    from ..judge.report import Judgement, SubjectReport
+    from ..judge.verdicts import Verdict
 
 SERVER_INFO: Json = {
     "name": "mcp-probe",
@@ -68,6 +73,42 @@ _CLEANUP_S = 5.0
 _HURRIED_CLEANUP_S = 0.25
 # Enough to distinguish the runs of one server, and short enough to read.
 _RUN_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The amounts in an engine at one moment.
+
+    The calls of an era are its requests that wait or work, without subscriptions and tasks. `tasks` are the kept tasks
+    by status. The bytes are those of draft streams.
+    """
+
+    sessions: int
+    legacy_calls: int
+    modern_calls: int
+    subscriptions: int
+    tasks: Mapping[Status, int]
+    draft_streams: int
+    draft_stream_bytes: int
+
+
+class LiveJudge(Protocol):
+    """The judge of a log that may grow."""
+
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Follow the log until cancelled."""
+
+    async def report(self, name: str | None = None) -> Judgement:
+        """The report up to now about all subjects, or about those with a name."""
+
+    async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
+        """Return the subjects of `report` one by one, each in its present state, with all entries up to now judged."""
+
+    def frame(self) -> Judgement:
+        """The report up to now without its subjects."""
+
+    async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
+        """True if a rule has a verdict on any subject, or on one with a name."""
 
 
 class Engine:
@@ -89,7 +130,7 @@ class Engine:
         new_id: Callable[[], str],
         random_bytes: Callable[[int], bytes],
         opened: OpenedFile | None = None,
-        new_judge: Callable[[WatchedEngine], LiveJudge] | None = None,
+        new_judge: Callable[[Engine], LiveJudge] | None = None,
     ) -> None:
         limits = settings.limits
         self.settings = settings

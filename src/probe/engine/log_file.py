@@ -18,7 +18,7 @@ from ..log import ndjson
 from ..log.event_log import Entry, Gap
 from ..log.follower import LogFollower
 from ..log.header import End
-from .protocols import WatchedEngine
+from .engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class LogFileError(Exception):
 
 
 @asynccontextmanager
-async def log_kept(engine: WatchedEngine, folder: Path | None) -> AsyncIterator[None]:
+async def log_kept(engine: Engine, folder: Path | None) -> AsyncIterator[None]:
     """Keep the log of an engine in `FOLDER/RUN.ndjson` for the time of the block; without a folder, do nothing.
 
     The end of the block writes the rest and the last line. Owns the file. A full disk ends the file, and only that.
@@ -59,7 +59,7 @@ def _new(folder: Path, name: str) -> BinaryIO:
 class _Keeper:
     """The entries of the log that are not yet in the file."""
 
-    def __init__(self, engine: WatchedEngine, file: BinaryIO) -> None:
+    def __init__(self, engine: Engine, file: BinaryIO) -> None:
         self._log = engine.log
         self._file = file
         self._lines = [ndjson.header(engine.header())]

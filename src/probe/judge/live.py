@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from ..engine.clock import Clock
-from ..engine.protocols import WatchedEngine
+from ..engine.engine import Engine
 from ..log.event_log import Entry, EventLog, Gap
 from ..log.follower import LogFollower
 from ..log.ndjson import SavedLog
@@ -29,7 +29,7 @@ from .verdicts import Verdict
 _SHARE: Final = 0.05
 
 
-def live_judge(engine: WatchedEngine) -> JudgeService:
+def live_judge(engine: Engine) -> JudgeService:
     """A judge with every rule that has code; it has begun the log of an engine, and follows it by `serve`."""
     rules, opened = catalogue(), engine.opened
     judge = Judge(rules, FUNCTIONS)

@@ -12,7 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 
-from ..engine.protocols import WatchedEngine
+from ..engine.engine import Engine
 from ..log.event_log import Entry
 from ..views.work import Call
 from ..wire.revisions import MODERN
@@ -49,7 +49,7 @@ class _Receiver(Protocol):
 class Counters:
     """The counters enabled by the settings of an engine, made by `start`. `page` is None without `--metrics`."""
 
-    def __init__(self, engine: WatchedEngine, tools: Collection[str]) -> None:
+    def __init__(self, engine: Engine, tools: Collection[str]) -> None:
         self._engine = engine
         self._requests = Requests(engine.observer.views)
         self._tally = Tally(tools)
@@ -63,7 +63,7 @@ class Counters:
         self.page = MetricsText(CONTENT_TYPE_PLAIN_0_0_4, self._page) if engine.settings.metrics else None
 
     @classmethod
-    def start(cls, engine: WatchedEngine) -> Counters:
+    def start(cls, engine: Engine) -> Counters:
         """Start the SDK's threads if the settings enable them; `close` ends them. Raises `TelemetryError`."""
         everything = engine.offer("all", MODERN[-1]).catalogue
         counters = cls(engine, everything.toolset_of)

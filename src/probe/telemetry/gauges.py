@@ -8,11 +8,11 @@ from prometheus_client.metrics_core import Metric
 
 from .. import __version__
 from ..core.task import Status
-from ..engine.protocols import WatchedEngine
+from ..engine.engine import Engine
 from .families import Values, gauge
 
 
-def read(engine: WatchedEngine) -> Iterator[Metric]:
+def read(engine: Engine) -> Iterator[Metric]:
     """Read all of them. Call it in the engine's thread."""
     log, usage, audit = engine.log, engine.usage(), engine.audit.status
     yield gauge("sessions", "Sessions of the legacy era.", usage.sessions)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..engine.protocols import WatchedEngine
+from ..engine.engine import Engine
 from ..log.event_log import Entry
 from ..log.follower import LogFollower
 from .lines import Lines
@@ -32,7 +32,7 @@ _EXPORT_S: Final = 3.0
 
 
 @asynccontextmanager
-async def following(engine: WatchedEngine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
+async def following(engine: Engine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
     """Run the telemetry enabled by the engine's settings during the block. Yields `/metrics` if enabled.
 
     `printer` gets the lines. Raises `TelemetryError` before any part has started. At the end of the block, also by an
@@ -58,14 +58,14 @@ async def following(engine: WatchedEngine, printer: Printer | None = None) -> As
         await _finish(engine, lines, counters)
 
 
-def _counters(engine: WatchedEngine) -> Counters:
+def _counters(engine: Engine) -> Counters:
     # A part that is off is not imported.
     from .counters import Counters
 
     return Counters.start(engine)
 
 
-async def _finish(engine: WatchedEngine, lines: _LogLines | None, counters: Counters | None) -> None:
+async def _finish(engine: Engine, lines: _LogLines | None, counters: Counters | None) -> None:
     with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_S):
         # In this order: lines may wait for their reader, counters never wait.
         if counters is not None:
@@ -80,7 +80,7 @@ async def _finish(engine: WatchedEngine, lines: _LogLines | None, counters: Coun
 class _LogLines:
     """Lines of the log, written by a thread. While their reader is slow, the entries wait in the log."""
 
-    def __init__(self, engine: WatchedEngine, printer: Printer) -> None:
+    def __init__(self, engine: Engine, printer: Printer) -> None:
         self._lines = Lines(printer.level)
         self._printer = printer
         self._clock = engine.clock

@@ -8,7 +8,7 @@ from hashlib import sha256
 from quart import Response
 from quart_trio import QuartTrio
 
-from ..engine.protocols import WatchedEngine
+from ..engine.engine import Engine
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -36,7 +36,7 @@ _HEADERS = {
 }
 
 
-def register(app: QuartTrio, engine: WatchedEngine) -> None:
+def register(app: QuartTrio, engine: Engine) -> None:
     """Add the page."""
 
     @app.get("/interaction/<id>")

@@ -15,13 +15,13 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import parse_qsl
 
 import trio
 
 from ..core.inbound import HttpHead
-from ..engine.protocols import ServedEngine, WatchedEngine
+from ..engine.engine import Engine
 from ..log.opened import OpenedFile
 from ..server.endpoints.asgi import (
     App,
@@ -60,21 +60,11 @@ _DEEPEST: Final = 16
 _BELOW: Final = re.compile(rf"({PATH}/([1-9][0-9]{{0,8}}))(/.*)", re.DOTALL)
 
 
-class FileEngine(WatchedEngine, Protocol):
-    """An engine with the log of a file."""
-
-    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Run until cancelled."""
-
-    async def drain(self) -> None:
-        """End the streams of its readers."""
-
-
 @dataclass(frozen=True, slots=True)
 class FilePages:
     """The pages of one file: its engine, not served yet, and their application."""
 
-    engine: FileEngine
+    engine: Engine
     app: App
     wait_idle: Callable[[], Awaitable[None]]
 
@@ -95,7 +85,7 @@ class OpenedFiles:
     Beyond `_MOST_FILES` the one opened first is closed. All are closed when the engine has drained.
     """
 
-    def __init__(self, engine: ServedEngine, show: Callable[[OpenedFile], FilePages]) -> None:
+    def __init__(self, engine: Engine, show: Callable[[OpenedFile], FilePages]) -> None:
         self._engine = engine
         self._show = show
         self._numbers = count(1)

@@ -10,8 +10,8 @@ import trio
 
 from ..core.clients import client_key
 from ..core.inbound import HttpHead
+from ..engine.engine import Engine
 from ..engine.pipes.pipe import serve_pipe
-from ..engine.protocols import WatchedEngine, WholeEngine
 from ..log.events import LimitReached
 from ..log.opened import OpenedFile
 from ..server.endpoints.asgi import (
@@ -65,7 +65,7 @@ class SharedPages:
         self.made: SidePages | None = None
         self._loading = trio.Lock()
 
-    async def loaded(self, engine: WatchedEngine) -> SidePages:
+    async def loaded(self, engine: Engine) -> SidePages:
         """The side pages, for one of the engines."""
         async with self._loading:
             if self.made is None:
@@ -73,7 +73,7 @@ class SharedPages:
         return self.made
 
 
-def _load_pages(engine: WatchedEngine) -> SidePages:
+def _load_pages(engine: Engine) -> SidePages:
     # Quart is most of this program's import time and no part of the protocol, so the first page loads it.
     from .api.app import SidePages
 
@@ -94,7 +94,7 @@ class Paths:
 
     def __init__(
         self,
-        engine: WholeEngine,
+        engine: Engine,
         *,
         pages_only: bool = False,
         metrics: App | None = None,

@@ -59,10 +59,10 @@ from ...wire.toolhost import (
     read_params,
 )
 from ..catalogue.tool import Tool
-from ..protocols import ServedEngine
+from ..engine import Engine
 from ..streams.outbox import stored
 from .dispatcher import DispatchedCall, Dispatcher, MisuseError
-from .hosted import NameTakenError, Roster
+from .hosted import NameTakenError
 from .hosted_tool import ToolsError, build
 from .outgoing import Outgoing
 
@@ -106,14 +106,11 @@ class RefusedMessageError(Exception):
 class HostConnection:
     """One connection. `ending` is the close code and the reason if the server ends it, None before."""
 
-    def __init__(
-        self, engine: ServedEngine, roster: Roster, request: Recorder, client: str, peer: str | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, request: Recorder, client: str, peer: str | None = None) -> None:
         settings = engine.settings
         self.label = f"h{request.context.exchange}"
         self.ending: tuple[int, str] | None = None
         self._engine = engine
-        self._roster = roster
         # Its cause becomes the `host.connected`, in `serve`.
         self._recorder = request.bind(connection=self.label)
         # The recorder with the host's latest message as cause.
@@ -154,8 +151,7 @@ class HostConnection:
         dispatcher = self._dispatcher
         self._recorder.append(HostClosed(self._name, code, by, dispatcher.failed, dispatcher.late))
 
-    def replace(self) -> None:
-        """End the connection: a newer one of the same process takes over."""
+    def _replace(self) -> None:
         self._end(POLICY, "replaced by a newer connection of this host")
 
     def _end(self, code: int, why: str) -> None:
@@ -170,7 +166,7 @@ class HostConnection:
             return
         self._dispatcher.lose(self.ending[1] if self.ending else "its connection ended")
         if self._name is not None:
-            self._roster.release(self._name, self)
+            self._engine.hosted.release(self._name, self.label)
 
     async def _stop(self) -> None:
         await self._engine.drained.wait()
@@ -260,7 +256,7 @@ class HostConnection:
             raise RefusedMessageError(HostCode.NOT_NOW, "host.register: this connection has registered already")
         tools = build(params.name, params.tools, self._settings, self._dispatcher.run)
         try:
-            replaced = self._roster.claim(params.name, params.instance, self, tools)
+            replaced = self._engine.hosted.register(params.name, params.instance, self.label, self._replace, tools)
         except NameTakenError:
             why = f"The name {params.name} is taken by another host that is connected"
             raise RefusedMessageError(HostCode.NAME_TAKEN, why) from None
@@ -273,7 +269,7 @@ class HostConnection:
         self._machine.update()
         assert self._name is not None, "a registered host has a name"
         tools = build(self._name, params.tools, self._settings, self._dispatcher.run)
-        self._roster.update(self._name, tools)
+        self._engine.hosted.update(self._name, tools)
         self._message.append(HostUpdated(self._name, (*tools,)))
         return self._registered(self._name, tools)
 

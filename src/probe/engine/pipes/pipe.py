@@ -49,6 +49,7 @@ from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, 
 from ...wire.v2026.codec import modern_error
 from ..calls.outcome import contain
 from ..calls.request_context import RequestContext
+from ..engine import Engine
 from ..legacy.dispatch import Answered
 from ..messages import (
     Received,
@@ -59,7 +60,6 @@ from ..messages import (
     record_received,
     refused_message,
 )
-from ..protocols import ServedEngine
 from ..sessions import Session
 from ..streams.outbox import answer
 from .pipe_modern import Job, PipeModern
@@ -78,9 +78,7 @@ _MESSAGE_COST = 1024
 _REASON_S = 1.0
 
 
-async def serve_pipe(
-    engine: ServedEngine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None
-) -> Ending:
+async def serve_pipe(engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None) -> Ending:
     """Serve one connection until its peer has gone, or the server has drained. The caller closes `wire`.
 
     `on_end` is called once the end of the connection is certain; its work may then still take time to stop. No
@@ -100,7 +98,7 @@ class _WaitingMessage:
 class _Pipe:
     """One connection: its session, its modern requests in flight, and its held messages."""
 
-    def __init__(self, engine: ServedEngine, wire: Wire, peer: Peer, on_end: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, wire: Wire, peer: Peer, on_end: Callable[[], None]) -> None:
         self._engine = engine
         self._on_end = on_end
         self._settings = engine.settings

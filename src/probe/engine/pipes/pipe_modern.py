@@ -17,9 +17,9 @@ from ...wire.errors import Refusal, Rejection, busy
 from ...wire.jsonrpc import Notification, Request, RequestId, Response, shown_id
 from ...wire.revisions import V2026_07_28
 from ..calls.request_context import RequestContext
+from ..engine import Engine
 from ..messages import read_message
 from ..modern.dispatch import AnsweredAtOnce, InFlight, Started
-from ..protocols import ServedEngine
 from ..streams.reading import Track
 from .pipe_writer import PipeWriter
 from .wires import Peer
@@ -30,7 +30,7 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 class PipeModern:
     """The modern requests of one connection. Its owner starts the jobs of `submit`."""
 
-    def __init__(self, engine: ServedEngine, peer: Peer, writer: PipeWriter, submit: Callable[[Job], None]) -> None:
+    def __init__(self, engine: Engine, peer: Peer, writer: PipeWriter, submit: Callable[[Job], None]) -> None:
         self._engine = engine
         self._peer = peer
         self._writer = writer

@@ -22,7 +22,7 @@ from typing import Protocol, TypeAlias
 
 import trio
 
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log.context import Context, Recorder
 from ...log.event_log import Gap
 from ...log.follower import LogFollower
@@ -67,7 +67,7 @@ class JudgedServer(Protocol):
     """The server that a client speaks to, while it runs."""
 
     @property
-    def engine(self) -> WatchedEngine:
+    def engine(self) -> Engine:
         """Its engine, whose log is judged."""
 
     @property

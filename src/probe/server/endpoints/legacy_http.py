@@ -9,6 +9,7 @@ from typing import Any
 from ...core.call import Cause
 from ...core.inbound import check_get, check_version
 from ...core.replay import EvictedError
+from ...engine.engine import Engine
 from ...engine.legacy.dispatch import Accepted, Answered
 from ...engine.messages import (
     Received,
@@ -19,7 +20,6 @@ from ...engine.messages import (
     record_received,
     refused_message,
 )
-from ...engine.protocols import ServedEngine
 from ...engine.sessions import Session
 from ...engine.streams.outbox import answer
 from ...engine.streams.reading import Reading
@@ -36,7 +36,7 @@ SESSION_HEADER = "mcp-session-id"
 class LegacyHttp:
     """The legacy side of the endpoint of one engine."""
 
-    def __init__(self, engine: ServedEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._settings = engine.settings
 

@@ -14,7 +14,7 @@ import trio
 from ...core.inbound import HttpHead, check_post
 from ...core.modern_inbound import era_of, era_of_head
 from ...engine.budgets import Arriving
-from ...engine.protocols import ServedEngine
+from ...engine.engine import Engine
 from ...log.events import UnreadableFault
 from ...log.unreadable import unreadable, unreadable_json
 from ...wire.errors import Refusal, Rejection
@@ -41,7 +41,7 @@ Ours reports it at once.
 class McpHttp:
     """The endpoint of one engine. `wait_idle` returns when no response is being written."""
 
-    def __init__(self, engine: ServedEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         settings = engine.settings
         self._engine = engine
         self._settings = settings

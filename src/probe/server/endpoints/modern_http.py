@@ -17,9 +17,9 @@ from typing import Any
 import trio
 
 from ...core.call import Cause
+from ...engine.engine import Engine
 from ...engine.messages import read_id, read_message, record_received
 from ...engine.modern.dispatch import AnsweredAtOnce, Started
-from ...engine.protocols import ServedEngine
 from ...engine.streams.reading import Reading
 from ...engine.streams.stream import Stream
 from ...wire.errors import Refusal, Rejection
@@ -36,7 +36,7 @@ RETRY_AFTER = (b"retry-after", b"5")
 class ModernHttp:
     """The modern side of the endpoint of one engine."""
 
-    def __init__(self, engine: ServedEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._settings = engine.settings
 

@@ -14,7 +14,7 @@ import trio
 
 from ...core.inbound import HostPolicy, HttpHead
 from ...engine.budgets import Limit, LimitError
-from ...engine.protocols import ServedEngine
+from ...engine.engine import Engine
 from ...wire.errors import Rejection
 from .asgi import Headers, Receive, Scope, Send, host_policy, http_head
 from .exchange import EndpointExchanges, Exchange
@@ -77,7 +77,7 @@ class SecretEndpoint:
     `wait_idle` returns when there is none.
     """
 
-    def __init__(self, engine: ServedEngine, door: SecretDoor, places: Limit, converse: Converse) -> None:
+    def __init__(self, engine: Engine, door: SecretDoor, places: Limit, converse: Converse) -> None:
         self._engine = engine
         self._door = door
         self._places = places

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...engine.budgets import Limit
-from ...engine.host_tools.hosted import Roster
+from ...engine.engine import Engine
 from ...engine.pipes.wires import Closed, Ending, WireBrokenError
-from ...engine.protocols import ServedEngine
 from .exchange import Exchange
 from .pipes.websocket_wire import WebSocketWire
 from .secret_door import SecretDoor, SecretEndpoint
@@ -21,18 +20,17 @@ if TYPE_CHECKING:
 _NORMAL, _GOING_AWAY = 1000, 1001
 
 
-def tool_host_endpoint(engine: ServedEngine) -> SecretEndpoint:
+def tool_host_endpoint(engine: Engine) -> SecretEndpoint:
     """`/toolhost` of one engine."""
     secret = engine.settings.toolhost_secret
     host_connection, protocol = _load() if secret else (None, "")
     door = SecretDoor(secret, "toolhost_secret", protocol, "tool host", "tool hosts")
     places = Limit("max_tool_hosts", "there are {most} tool hosts already ({name})", engine.services.shares)
-    roster = Roster(engine.hosted)
 
     async def converse(exchange: Exchange, wire: WebSocketWire) -> None:
         assert host_connection is not None, "without a secret nobody comes in"
         recorder, client, peer = exchange.recorder, exchange.client, exchange.peer
-        await _converse(host_connection(engine, roster, recorder, client, peer), wire)
+        await _converse(host_connection(engine, recorder, client, peer), wire)
 
     return SecretEndpoint(engine, door, places, converse)
 

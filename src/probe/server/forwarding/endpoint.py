@@ -11,8 +11,8 @@ import trio
 
 from ...core.clients import LABEL_RULE, is_client_label
 from ...engine.budgets import Limit, Turns
+from ...engine.engine import Engine
 from ...engine.pipes.wires import Ending, WireBrokenError
-from ...engine.protocols import ServedEngine
 from ...log.bounded import Newest
 from ...log.entry_reading import LATEST
 from ...log.event_log import Entry, Gap
@@ -40,7 +40,7 @@ _MOST_TOLD = 4096
 _TOLD, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
 
 
-def forwarding_endpoint(engine: ServedEngine) -> SecretEndpoint:
+def forwarding_endpoint(engine: Engine) -> SecretEndpoint:
     """`/forward` of one engine."""
     door = SecretDoor(engine.settings.forward_secret, "forward_secret", SUBPROTOCOL, "forwarder", "forwarded logs")
     places = Limit("max_forwarders", "there are {most} processes already ({name})", engine.services.shares)
@@ -50,7 +50,7 @@ def forwarding_endpoint(engine: ServedEngine) -> SecretEndpoint:
 class LogCollector:
     """The processes that forward their logs to one engine, connected or not."""
 
-    def __init__(self, engine: ServedEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._away: Newest[str, ForwardingProcess] = Newest(_MOST_KNOWN)
         self._told: Newest[str, int] = Newest(_MOST_TOLD)

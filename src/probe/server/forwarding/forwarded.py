@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from ...engine.protocols import ServedEngine
+from ...engine.engine import Engine
 from ...log import events
 from ...log.bounded import Newest
 from ...log.context import Context, Recorder
@@ -84,7 +84,7 @@ class ForwardingProcess:
     `recorder` is that of its first request.
     """
 
-    def __init__(self, engine: ServedEngine, recorder: Recorder, hello: ForwarderHello, taken: int = 0) -> None:
+    def __init__(self, engine: Engine, recorder: Recorder, hello: ForwarderHello, taken: int = 0) -> None:
         self.taken = taken
         self._log = engine.log
         number = recorder.context.exchange

@@ -19,7 +19,7 @@ import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
 
 from ... import __version__
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log import ndjson
 from ...log.event_log import Gap
 from ...log.header import End
@@ -97,7 +97,7 @@ class RefusedForwardingError(Exception):
 
 @asynccontextmanager
 async def forwarding(
-    engine: WatchedEngine, collector: Collector, label: str | None, announce: Callable[[str], None]
+    engine: Engine, collector: Collector, label: str | None, announce: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """Forward the log of an engine while the block runs.
 
@@ -119,7 +119,7 @@ class _Forwarder:
     """The task that sends. `_sent` is the number of the last entry that a socket took or the collector reported."""
 
     def __init__(
-        self, engine: WatchedEngine, collector: Collector, label: str | None, announce: Callable[[str], None]
+        self, engine: Engine, collector: Collector, label: str | None, announce: Callable[[str], None]
     ) -> None:
         self._engine = engine
         self._collector = collector

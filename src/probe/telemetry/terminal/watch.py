@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log.event_log import Entry
 from ...log.follower import LogFollower
 from .exchanges import Exchanges, Line
@@ -21,7 +21,7 @@ _FINAL_S: Final = 1.0
 
 
 @asynccontextmanager
-async def watching(engine: WatchedEngine, screen: Screen) -> AsyncIterator[None]:
+async def watching(engine: Engine, screen: Screen) -> AsyncIterator[None]:
     """Show a line for each exchange during the block, and the rest within a second afterwards."""
     shown = _ScreenLines(engine, screen)
     try:
@@ -39,7 +39,7 @@ async def watching(engine: WatchedEngine, screen: Screen) -> AsyncIterator[None]
 class _ScreenLines:
     """Lines written by a thread. While the reader of standard output is slow, the entries wait in the log."""
 
-    def __init__(self, engine: WatchedEngine, screen: Screen) -> None:
+    def __init__(self, engine: Engine, screen: Screen) -> None:
         self._screen = screen
         self._exchanges = Exchanges(lambda: engine.observer.views)
         self._wall = engine.clock.wall

@@ -14,7 +14,7 @@ import trio
 from quart_trio import QuartTrio
 from werkzeug.local import LocalProxy
 
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...server.endpoints.asgi import App, Receive, Scope, Send
 from .. import interaction
 from . import calls, events, exports, filter_line, judge, listing, problems, responses, search, server, tables
@@ -25,7 +25,7 @@ from .server import Beside
 class Shown:
     """The engine that a page is about, and the facts of the other endpoints of its server."""
 
-    engine: WatchedEngine
+    engine: Engine
     beside: Beside
 
 
@@ -35,7 +35,7 @@ _SHOWN: ContextVar[Shown] = ContextVar("shown")
 class SidePages:
     """The application of the side pages. Engines beside the `first` have the same tools."""
 
-    def __init__(self, first: WatchedEngine) -> None:
+    def __init__(self, first: Engine) -> None:
         self._app = cast("App", create(first))
 
     async def serve(self, shown: Shown, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,12 +47,12 @@ class SidePages:
             _SHOWN.reset(token)
 
 
-def create(first: WatchedEngine) -> QuartTrio:
+def create(first: Engine) -> QuartTrio:
     """The application of the side pages; a request needs the context of `SidePages.serve`.
 
     What is the same for all engines, such as the list of tools, is made of the `first`.
     """
-    engine = cast("WatchedEngine", LocalProxy(_SHOWN, "engine"))
+    engine = cast("Engine", LocalProxy(_SHOWN, "engine"))
     beside = cast("Beside", LocalProxy(_SHOWN, "beside"))
     app = QuartTrio("probe")
     # No page reads a body; Quart would keep this many bytes of one.

@@ -12,7 +12,7 @@ from quart_trio import QuartTrio
 
 from ...engine.audit.call_store import AuditUnreadableError, CallRows, CallStore, CursorError
 from ...engine.budgets import Turns
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log.entry_reading import as_written, entry_of
 from ...log.event_log import Entry
 from ...views.entry_view import EntryViews, Touched
@@ -30,7 +30,7 @@ _PIECE_ROWS: Final = 200
 _PIECE_BYTES: Final = 64 * 1024
 
 
-def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, making: trio.Lock) -> None:
     """Add the pages about calls. A page is made under the lock `making`, and counted once that is released."""
 
     @app.get(listing.CALLS.rule)

@@ -10,7 +10,7 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log import event_filter, ndjson
 from ...log.event_filter import EventFilter
 from ...log.event_log import Entry, EventLog, Gap
@@ -129,7 +129,7 @@ async def exchange_rows(views: EntryViews, touched: Touched) -> AsyncGenerator[b
         await trio.lowlevel.checkpoint()
 
 
-async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> AsyncGenerator[bytes, None]:
+async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncGenerator[bytes, None]:
     """The present log, line by line: a line for entries that left before they were read, and one at the end."""
     why: Why = "complete" if wanted.passes_all and since == 0 else "filtered"
     last = end = engine.log.last
@@ -151,15 +151,15 @@ async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> Async
     yield ndjson.line(End(last, why))
 
 
-def _views(engine: WatchedEngine) -> EntryViews:
+def _views(engine: Engine) -> EntryViews:
     return EntryViews(engine.log.entry, lambda: engine.observer.views)
 
 
-def _header(engine: WatchedEngine) -> Header:
+def _header(engine: Engine) -> Header:
     return engine.header()
 
 
-def register(app: QuartTrio, engine: WatchedEngine) -> None:
+def register(app: QuartTrio, engine: Engine) -> None:
     """Add the pages about the log."""
 
     @app.get(listing.EVENTS.rule)

@@ -13,7 +13,7 @@ from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.budgets import Turns
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, subject_row
 from ...log.event_log import Entry, Gap, cost_of
 from ...log.header import End
@@ -58,7 +58,7 @@ class Chosen:
     turns: Turns
 
 
-def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
     """Add the pages. One piece of work at a time holds the lock `turnstile`."""
 
     async def find(page: listing.Route) -> Chosen:
@@ -105,7 +105,7 @@ def _asked(page: listing.Route) -> Extract:
     return Extract(query.own.get("client"), query.own.get("call"))
 
 
-async def _find(engine: WatchedEngine, extract: Extract, turns: Turns) -> Chosen:
+async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
     """Raises `NothingToExportError`."""
     lost, end = _bounds(engine, extract)
     if extract.call is not None:
@@ -130,7 +130,7 @@ async def _find(engine: WatchedEngine, extract: Extract, turns: Turns) -> Chosen
     return Chosen(extract, numbers, lost, end, extract.client, turns)
 
 
-def _bounds(engine: WatchedEngine, extract: Extract) -> tuple[list[Gap], End | None]:
+def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
     """The losses of the log, and the end of its export: None for a file that was cut off."""
     log, opened = engine.log, engine.opened
     if opened is None:
@@ -142,7 +142,7 @@ def _bounds(engine: WatchedEngine, extract: Extract) -> tuple[list[Gap], End | N
     return opened.log.gaps, end
 
 
-async def _all(engine: WatchedEngine, last: int, turns: Turns) -> AsyncIterator[Entry]:
+async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
     """The entries of the log up to one of them; others run meanwhile."""
     after = 0
     while after < last:
@@ -153,7 +153,7 @@ async def _all(engine: WatchedEngine, last: int, turns: Turns) -> AsyncIterator[
         await turns.done(_PIECE_COST)
 
 
-def _items(engine: WatchedEngine, found: Chosen) -> Iterator[Entry | Gap]:
+def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
     """The chosen entries still in the log, and the losses, in order."""
     lost = [*found.lost]
     for number in found.numbers:
@@ -170,7 +170,7 @@ def _count(tally: OverviewTally, item: Entry | Gap) -> None:
         tally.take(item)
 
 
-async def _archived(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
+async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     turns = found.turns
     with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
         for item in _items(engine, found):
@@ -192,7 +192,7 @@ async def _archived(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes
         yield archive.take()
 
 
-async def _har(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
+async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     exchanges, turns = HarExchanges(), found.turns
     for item in _items(engine, found):
         if isinstance(item, Entry):
@@ -207,7 +207,7 @@ async def _har(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
     yield har.END
 
 
-async def _page(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
+async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     tally, wire, turns = OverviewTally(), WireLog(lambda: engine.observer.views), found.turns
     for item in _items(engine, found):
         _count(tally, item)
@@ -228,7 +228,7 @@ async def _page(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
     yield bytes(chunk)
 
 
-async def _report(engine: WatchedEngine, about: str | None, turns: Turns) -> bytes | None:
+async def _report(engine: Engine, about: str | None, turns: Turns) -> bytes | None:
     if _is_part_of_file(engine):
         stored = engine.opened and engine.opened.report
         return None if stored is None else encode(stored)
@@ -239,7 +239,7 @@ async def _report(engine: WatchedEngine, about: str | None, turns: Turns) -> byt
     return encode_with(without_subjects(as_json(engine.judging.frame())), [("subjects", responses.array(rows))])
 
 
-def _why_no_report(engine: WatchedEngine) -> str:
+def _why_no_report(engine: Engine) -> str:
     if not _is_part_of_file(engine):
         return "There is no report: the server did not judge."
     if engine.opened is None or engine.opened.report is None:
@@ -247,12 +247,12 @@ def _why_no_report(engine: WatchedEngine) -> str:
     return "The report on this part of a log is in the session file; a part cannot be judged again for this page."
 
 
-def _is_part_of_file(engine: WatchedEngine) -> bool:
+def _is_part_of_file(engine: Engine) -> bool:
     """Whether entries were left out of the log, so that it cannot be judged."""
     return engine.opened is not None and engine.opened.is_filtered
 
 
-def _stem(engine: WatchedEngine, found: Chosen) -> str:
+def _stem(engine: Engine, found: Chosen) -> str:
     """The name of the file, without its suffix. `client` may be any text, so it is made safe."""
     part = found.extract.client or found.extract.call
     return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log.query import QueryError
 from ...views.search.completing import Known, complete
 from ...views.search.words import read as read_line
@@ -20,7 +20,7 @@ from .queries import read
 _METHODS = ("notifications/progress", "tools/*")
 
 
-def register(app: QuartTrio, engine: WatchedEngine) -> None:
+def register(app: QuartTrio, engine: Engine) -> None:
     """Add the page."""
 
     @app.get(listing.FILTER_LINE.rule)

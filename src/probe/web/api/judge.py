@@ -16,7 +16,7 @@ from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.budgets import Turns
-from ...engine.protocols import LiveJudge, WatchedEngine
+from ...engine.engine import Engine, LiveJudge
 from ...judge.report import Judgement
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, rule_list, subject_row
 from ...judge.reports.card import card
@@ -41,7 +41,7 @@ _POLICY: Final = (
 _OFF: Final = "this server does not judge: it was started with --no-judge"
 
 
-def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
     """Add the pages. Their work shares the lock `turnstile` with the exports."""
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
@@ -72,7 +72,7 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
         return await in_form(name, lambda report: _text(junit(report, engine.log.entry), media.XML))
 
 
-async def _answer(engine: WatchedEngine, turnstile: trio.Lock, name: str | None, query: Query) -> Response:
+async def _answer(engine: Engine, turnstile: trio.Lock, name: str | None, query: Query) -> Response:
     """A report as JSON, made one subject at a time. Raises `QueryError`."""
     service, stored, verdicts = engine.judging, _stored_report(engine), _having(query)
     if service is None:
@@ -94,7 +94,7 @@ async def _answer(engine: WatchedEngine, turnstile: trio.Lock, name: str | None,
     return responses.streamed_json({"subjects": encoded(chain(first, rows), Turns(turnstile))}, others)
 
 
-async def _in_form(engine: WatchedEngine, name: str, form: Callable[[Judgement], Response]) -> Response:
+async def _in_form(engine: Engine, name: str, form: Callable[[Judgement], Response]) -> Response:
     """The report on a client in a form other than JSON."""
     if engine.judging is None:
         return not_found(_OFF)
@@ -106,7 +106,7 @@ async def _in_form(engine: WatchedEngine, name: str, form: Callable[[Judgement],
     return form(report)
 
 
-def _stored_report(engine: WatchedEngine) -> Mapping[str, Any] | None:
+def _stored_report(engine: Engine) -> Mapping[str, Any] | None:
     # A filtered log cannot be judged; the file has the report of the server that had all entries.
     opened = engine.opened
     return opened.report if opened is not None and opened.is_filtered else None

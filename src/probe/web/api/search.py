@@ -10,7 +10,7 @@ from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.budgets import Turns
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log.event_log import Entry
 from ...log.query import QueryError
 from ...views.entry_view import EntryViews, Touched
@@ -23,7 +23,7 @@ from .queries import Query, read
 from .responses import streamed_json
 
 
-def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
     """Add the page. Its work shares the lock `turnstile` with the exports."""
     searching = trio.Lock()
 

@@ -13,7 +13,7 @@ from quart_trio import QuartTrio
 from ... import TITLE, __version__
 from ...engine.catalogue.catalogue import HOSTS
 from ...engine.catalogue.tool import Tool
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log.opened import OpenedFile
 from ...server.endpoints.asgi import Scope
 from ...server.endpoints.reached import base_of
@@ -41,7 +41,7 @@ class Beside:
     takes_files: Callable[[Scope], bool]
 
 
-def register(app: QuartTrio, engine: WatchedEngine, beside: Beside, tools: bytes) -> None:
+def register(app: QuartTrio, engine: Engine, beside: Beside, tools: bytes) -> None:
     """Add the pages. `tools` is the answer of `/api/tools`."""
     # It never changes; made here, before requests, it delays no call.
     description = openapi.published()
@@ -74,7 +74,7 @@ def _constant(body: bytes) -> Response:
     return responses.stable(Response(body, content_type=media.JSON), tag)
 
 
-def _server(engine: WatchedEngine, origin: str, beside: Beside, *, takes_files: bool) -> answers.Server:
+def _server(engine: Engine, origin: str, beside: Beside, *, takes_files: bool) -> answers.Server:
     log, settings, hosts = engine.log, engine.settings, engine.observer.tables.hosts_connected
     used = {**_used(engine), **_used_beside(beside)}
     return answers.Server(
@@ -112,7 +112,7 @@ def _file(opened: OpenedFile) -> answers.FileInfo:
     )
 
 
-def _used(engine: WatchedEngine) -> dict[str, float]:
+def _used(engine: Engine) -> dict[str, float]:
     usage = engine.usage()
     return {
         "max_sessions": usage.sessions,
@@ -147,12 +147,12 @@ def _limits(limits: Limits, used: Mapping[str, float]) -> Iterator[answers.Limit
         yield answers.LimitInfo(spec.name, getattr(limits, spec.name), spec.unit, spec.reason, used.get(spec.name))
 
 
-def _catalogue(engine: WatchedEngine) -> tuple[Mapping[str, Tool], Mapping[str, str]]:
+def _catalogue(engine: Engine) -> tuple[Mapping[str, Tool], Mapping[str, str]]:
     everything = engine.offer("all", MODERN[-1]).catalogue
     return everything.tools, everything.toolset_of
 
 
-def _toolsets(engine: WatchedEngine) -> Iterator[answers.ToolsetInfo]:
+def _toolsets(engine: Engine) -> Iterator[answers.ToolsetInfo]:
     toolset_of = _catalogue(engine)[1]
     served = engine.offer(engine.settings.tools, MODERN[-1]).catalogue
     for group in dict.fromkeys(toolset_of.values()):
@@ -162,7 +162,7 @@ def _toolsets(engine: WatchedEngine) -> Iterator[answers.ToolsetInfo]:
         yield answers.ToolsetInfo(HOSTS, served.hosts, list(engine.hosted.tools))
 
 
-def tools(engine: WatchedEngine) -> bytes:
+def tools(engine: Engine) -> bytes:
     """The answer of `/api/tools`, which does not change while an engine runs."""
     found, toolset_of = _catalogue(engine)
     return encode(asdict(answers.ToolList([_tool(tool, toolset_of[tool.name]) for tool in found.values()])))

@@ -6,7 +6,7 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...log.query import QueryError
 from ...views.tables.tables import TableName, Tables
 from . import listing
@@ -14,7 +14,7 @@ from .queries import read
 from .responses import array, json_answer
 
 
-def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, making: trio.Lock) -> None:
     """Add the pages. A page is made under the lock `making`, and counted once that is released."""
 
     async def table(name: TableName, page: listing.Route) -> Response:

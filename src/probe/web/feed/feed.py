@@ -15,7 +15,7 @@ import trio
 
 from ... import __version__
 from ...core.inbound import HttpHead
-from ...engine.protocols import WatchedEngine
+from ...engine.engine import Engine
 from ...server.endpoints.asgi import Headers, Receive, Scope, Send, start
 from ...server.endpoints.exchange import EVENT_HEADERS
 from ...views.entry_view import EntryViews
@@ -41,7 +41,7 @@ _GZIP = (1, zlib.DEFLATED, 16 + 13, 7)
 class Feed:
     """The feed of one engine, one of the streams of `readers`."""
 
-    def __init__(self, engine: WatchedEngine, readers: Readers) -> None:
+    def __init__(self, engine: Engine, readers: Readers) -> None:
         self._engine = engine
         observer = engine.observer
         views = EntryViews(engine.log.entry, lambda: observer.views)
@@ -73,7 +73,7 @@ class _Ticks:
     Each reader wakes a little later than the one before. With an end of its own it would ask for a piece of its own.
     """
 
-    def __init__(self, engine: WatchedEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._log = engine.log
         self._observer = engine.observer
         self._every_s = engine.settings.feed_tick_s
@@ -115,7 +115,7 @@ class _Reader:
 
     def __init__(
         self,
-        engine: WatchedEngine,
+        engine: Engine,
         pieces: Pieces,
         ticks: _Ticks,
         asked: tuple[Wishes, LineFilter, LineMarks | None],

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import trio
 
 from ....engine.budgets import Limit, LimitError
+from ....engine.engine import Engine
 from ....engine.pipes.wires import Ending, Peer
-from ....engine.protocols import ServedEngine
 from ....wire.errors import Refusal, Rejection, shutting_down
 from ..asgi import Receive, Scope, Send, host_policy, http_head
 from ..exchange import EndpointExchanges, Exchange, asked_selection
@@ -39,7 +39,7 @@ Raises no error for anything a peer does.
 class WebSocketEndpoint:
     """`/ws` of one engine, with at most `max_websockets` open connections. `wait_idle` returns when there is none."""
 
-    def __init__(self, engine: ServedEngine, serve: Serve, pace: Pace) -> None:
+    def __init__(self, engine: Engine, serve: Serve, pace: Pace) -> None:
         settings = engine.settings
         self._engine = engine
         self._settings = settings
