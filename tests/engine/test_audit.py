@@ -71,7 +71,7 @@ async def test_calls_are_in_the_file_soon_as_the_records_have_them(path: Path) -
             await client.tool("progress", {"steps": steps, "step_ms": 0})
         await until(lambda: [row["answer_delivered"] for row in rows_in(path)] == [True, True])
         assert rows_in(path) == [as_value(record) for record in newest(probe.engine.records, 9)][::-1]
-        assert probe.engine.audit.writer == audit.AuditStatus("file", "ok", None, None, 0)
+        assert probe.engine.audit.status == audit.AuditStatus("file", "ok", None, None, 0)
         assert states(probe) == []
 
 
@@ -209,9 +209,9 @@ async def test_a_locked_file_is_told_of_once_and_written_when_it_is_free(path: P
             with trio.fail_after(2):
                 for _ in range(20):
                     await client.tool("chatty")
-            await until(lambda: probe.engine.audit.writer.state == "failing")
+            await until(lambda: probe.engine.audit.status.state == "failing")
             await until(lambda: probe.engine.audit._failures > 2)
-            status = probe.engine.audit.writer
+            status = probe.engine.audit.status
             assert (status.store, status.lost) == ("file", 0)
             assert status.why == "database is locked (SQLITE_BUSY)"
             assert status.since is not None
@@ -219,7 +219,7 @@ async def test_a_locked_file_is_told_of_once_and_written_when_it_is_free(path: P
             assert len(rows_in(path)) == 1
             assert len(await asked(probe)) == 21
         await settled(path, 21)
-        await until(lambda: probe.engine.audit.writer == audit.AuditStatus("file", "ok", None, None, 0))
+        await until(lambda: probe.engine.audit.status == audit.AuditStatus("file", "ok", None, None, 0))
         await until(lambda: states(probe) == ["failing", "ok"])
 
 
@@ -232,13 +232,13 @@ async def test_a_full_disk_is_told_of_and_written_when_there_is_room(path: Path)
         writer(probe).execute(f"PRAGMA max_page_count = {pages}").fetchall()
         for _ in range(20):
             await client.tool("chatty")
-        await until(lambda: probe.engine.audit.writer.state == "failing")
-        assert probe.engine.audit.writer.why == "database or disk is full (SQLITE_FULL)"
+        await until(lambda: probe.engine.audit.status.state == "failing")
+        assert probe.engine.audit.status.why == "database or disk is full (SQLITE_FULL)"
         assert len(await asked(probe)) == 21
         writer(probe).execute("PRAGMA max_page_count = 100000").fetchall()
         await settled(path, 21)
         assert len(await asked(probe)) == 21
-        assert probe.engine.audit.writer.lost == 0
+        assert probe.engine.audit.status.lost == 0
         connection = sqlite3.connect(path)
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         connection.close()
@@ -270,8 +270,8 @@ async def test_a_directory_that_was_deleted_is_told_of_and_used_when_it_is_there
         await settled(path, 1)
         folder.rename(tmp_path / "away")
         await client.tool("chatty")
-        await until(lambda: probe.engine.audit.writer.state == "failing")
-        assert "No such file or directory" in str(probe.engine.audit.writer.why)
+        await until(lambda: probe.engine.audit.status.state == "failing")
+        assert "No such file or directory" in str(probe.engine.audit.status.why)
         with pytest.raises(AuditUnreadableError, match="cannot be read now"):
             await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
         # What memory has needs no file.
@@ -294,7 +294,7 @@ async def test_a_file_that_was_deleted_is_made_anew_and_that_is_told_each_time(p
             await until(lambda turn=turn: len(states(probe)) == turn)
             await settled(path, turn)
         assert [(event["state"], event["why"]) for event in probe.events("audit.state")] == [("ok", ANEW)] * 2
-        assert probe.engine.audit.writer.why == ANEW
+        assert probe.engine.audit.status.why == ANEW
 
 
 async def test_what_has_no_room_while_the_file_fails_is_counted(path: Path) -> None:
@@ -304,10 +304,10 @@ async def test_what_has_no_room_while_the_file_fails_is_counted(path: Path) -> N
             for number in range(120):
                 await client.call("tools/call", {"name": "chatty"}, number)
                 probe.engine.observer.catch_up()
-            await until(lambda: probe.engine.audit.writer.state == "failing")
+            await until(lambda: probe.engine.audit.status.state == "failing")
             await until(lambda: len(probe.engine.audit._unwritten) == 50)
         await until(lambda: not probe.engine.audit._unwritten.pending())
-        lost = probe.engine.audit.writer.lost
+        lost = probe.engine.audit.status.lost
         assert lost == 70
         assert [row["request_id"] for row in rows_in(path)] == list(range(lost, 120))
         await until(lambda: states(probe) == ["failing", "ok"])
@@ -321,7 +321,7 @@ async def test_a_burst_is_written_before_it_must_make_room(path: Path) -> None:
             await client.tool("chatty")
             probe.engine.observer.catch_up()
             await until(lambda: len(probe.engine.audit._unwritten) <= 30)
-        assert probe.engine.audit.writer.lost == 0
+        assert probe.engine.audit.status.lost == 0
     assert len(rows_in(path)) == 200
 
 
@@ -353,8 +353,8 @@ async def test_a_thread_that_cannot_be_had_is_told_of_and_the_server_goes_on(
 
         with monkeypatch.context() as patch:
             patch.setattr("trio._threads.start_thread_soon", refuse)
-            await until(lambda: probe.engine.audit.writer.state == "failing")
-            assert probe.engine.audit.writer.why == "can't start new thread"
+            await until(lambda: probe.engine.audit.status.state == "failing")
+            assert probe.engine.audit.status.why == "can't start new thread"
             with pytest.raises(AuditUnreadableError, match="can't start new thread"):
                 await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
             await client.tool("chatty")
@@ -368,8 +368,8 @@ async def test_a_path_of_the_machine_is_told_nobody(path: Path) -> None:
         await settled(path, 1)
         await trio.Path(path).rename(path.with_name("elsewhere"))
         await trio.Path(path).write_bytes(b"my diary\n")
-        await until(lambda: probe.engine.audit.writer.state == "failing")
-        assert probe.engine.audit.writer.why == "the file is no SQLite file; the audit leaves it alone"
+        await until(lambda: probe.engine.audit.status.state == "failing")
+        assert probe.engine.audit.status.why == "the file is no SQLite file; the audit leaves it alone"
         with pytest.raises(AuditUnreadableError) as refused:
             await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
         assert str(path.parent) not in str(refused.value)
@@ -480,7 +480,7 @@ async def test_the_end_of_the_server_waits_a_little_for_a_file_that_is_locked(pa
         holding = locked(path)
         holding.__enter__()
         await client.tool("chatty")
-        await until(lambda: probe.engine.audit.writer.state == "failing")
+        await until(lambda: probe.engine.audit.status.state == "failing")
         # By now the writer waits for the lock once more; it is freed after the engine has been told to end.
         release = threading.Timer(0.8, lambda: holding.__exit__(None, None, None))
         release.start()
@@ -501,7 +501,7 @@ async def test_without_a_file_there_is_nothing_to_do(probe: Probe, autojump_cloc
     client = await probe.client()
     await client.tool("chatty")
     await trio.sleep(1000)
-    assert probe.engine.audit.writer == audit.AuditStatus("memory", "ok", None, None, 0)
+    assert probe.engine.audit.status == audit.AuditStatus("memory", "ok", None, None, 0)
     assert len(probe.engine.audit._unwritten) == 0
 
 
