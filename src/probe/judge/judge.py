@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import nextafter
 from typing import Any, Final, TypeAlias
 
@@ -105,7 +106,7 @@ class Judge:
         self._most_found = min(_MOST_FOUND, self._retention.messages // 4)
         self._most_bytes = self._retention.content_bytes // 4
         self._bytes = 0
-        self._rules = [(function, catalogue.rules[id]) for id in sorted(functions) for function in functions[id]]
+        self._rule_functions = functions
         self._asked: dict[_About, tuple[_Functions, _Functions]] = {}
         self._clients = Clients(most_subjects)
         self._trace = Trace(catalogue.allowances)
@@ -114,6 +115,12 @@ class Judge:
         # When the rule that is asked could decide first: general rules look at what others had decided by a time.
         self._decided = NEVER
         self._reset(JudgedLog(Header("", "", 0.0), 0, 0.0))
+
+    @cached_property
+    def _rules(self) -> _Functions:
+        # 16 kB that a judge without clients does not need.
+        found = self._rule_functions
+        return [(function, self.catalogue.rules[id]) for id in sorted(found) for function in found[id]]
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from .validation import SettingError
 
@@ -67,13 +67,17 @@ class Described(NamedTuple):
         return ENV_PREFIX + self.name.upper()
 
 
-def described(owner: type) -> Iterator[Described]:
+def described(owner: type) -> Sequence[Described]:
     """The settings of one class, in order, without nested groups."""
+    found: Sequence[Described] = _every(cast("Any", owner))
+    return found
+
+
+@cache
+def _every(owner: type) -> Sequence[Described]:
     rows = _rows(owner.__name__)
-    for spec in fields(owner):
-        if spec.name in rows:
-            group, row = rows[spec.name]
-            yield _described(spec, group, **row)
+    found = [(spec, *rows[spec.name]) for spec in fields(owner) if spec.name in rows]
+    return tuple(_described(spec, group, **row) for spec, group, row in found)
 
 
 def _described(
