@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from probe.tools.streaming.long_output import block
+from probe.tools.streaming import block
 from probe.views.records import CallRecord
 
 from ..support.pipes import MARK

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.skills import Skill, SkillFile
 from probe.tools.catalogue import SKILLS
-from probe.tools.skills.skills import EXERCISE, UNLISTED
+from probe.tools.skills import EXERCISE, UNLISTED
 
 from ..support.legacy import RpcError
 from ..support.modern import PREFIX, VERSION, Modern

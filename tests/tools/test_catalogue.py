@@ -33,10 +33,10 @@ from probe.tools import conformance, dispatch, features, streaming
 from probe.tools import probe as probe_tools
 from probe.tools.catalogue import CONFORMANCE, DISPATCH, FEATURES, PROBE, STREAMING, TOOLSETS
 from probe.tools.conformance import input_required, prompts, resources
-from probe.tools.features import hints
 from probe.tools.features import prompts as feature_prompts
 from probe.tools.features import resources as feature_resources
-from probe.tools.probe.multi_stage_task import stages
+from probe.tools.features.definitions import HINTS
+from probe.tools.probe import stages
 from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
 from probe.wire.revisions import V2026_07_28
@@ -148,28 +148,23 @@ def test_fixtures_of_one_era_are_not_offered_to_the_other() -> None:
 
 def test_every_module_is_listed() -> None:
     listed = {id(tool) for tool in ALL}
-    for package in (probe_tools, streaming, features, dispatch, conformance):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            content = vars(import_module(module.name))
-            offered = [*content.get("TOOLS", ()), *([content["TOOL"]] if "TOOL" in content else [])]
-            kinds = {"TOOL", "TOOLS", "RESOURCES", "TEMPLATES", "PROMPTS"} & set(content)
-            assert kinds, f"{module.name} offers nothing"
-            assert {id(tool) for tool in offered} <= listed, f"{module.name} is not in the catalogue"
-            # A tool that a module makes and forgets in its TOOLS.
-            made = {id(value) for value in content.values() if isinstance(value, Tool)}
-            assert made <= listed, f"a tool of {module.name} is not in the catalogue"
+    names = [
+        f"{package.__name__}.{module.name}"
+        for package in (features, conformance)
+        for module in pkgutil.iter_modules(package.__path__)
+    ]
+    for module in (probe_tools, streaming, dispatch, *map(import_module, names)):
+        content = vars(module)
+        offered = [*content.get("TOOLS", ()), *(value for value in content.values() if isinstance(value, Tool))]
+        assert offered or {"RESOURCES", "PROMPTS"} & set(content), f"{module.__name__} offers nothing"
+        # Also a tool that a module makes and forgets in its TOOLS.
+        assert {id(tool) for tool in offered} <= listed, f"a tool of {module.__name__} is not in the catalogue"
     assert CONFORMANCE.resources == resources.RESOURCES
     assert CONFORMANCE.templates == resources.TEMPLATES
     assert CONFORMANCE.prompts == prompts.PROMPTS
     assert FEATURES.resources == feature_resources.RESOURCES
     assert FEATURES.templates == feature_resources.TEMPLATES
     assert FEATURES.prompts == feature_prompts.PROMPTS
-
-
-def test_each_tool_of_probe_streaming_and_dispatch_has_its_own_file() -> None:
-    for group, package in ((PROBE, probe_tools), (STREAMING, streaming), (DISPATCH, dispatch)):
-        files = {module.name for module in pkgutil.iter_modules(package.__path__)}
-        assert files == {tool.name for tool in group.tools}
 
 
 def test_names_are_unique_and_legal() -> None:
@@ -191,7 +186,7 @@ def test_every_tool_is_described(tool: Tool) -> None:
     assert entry["title"]
     assert entry["title"] != tool.name
     assert "Look for:" in entry["description"]
-    if tool not in hints.TOOLS:
+    if tool not in HINTS:
         assert entry["annotations"] == {
             "readOnlyHint": True,
             "destructiveHint": False,

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from probe.engine.catalogue.params import ArgumentsError
 from probe.engine.catalogue.tool import Seconds
-from probe.tools.dispatch import bulk_export, progress_beyond_ceiling, progress_gap, silent_call
+from probe.tools import dispatch
 from probe.wire.jsonrpc import encode
 
 from .fakes import FakeContext, call, texts
@@ -26,32 +26,32 @@ def said(own: Seconds | None, arguments: dict[str, Any]) -> float:
 
 async def test_a_silent_call_says_nothing(autojump_clock: MockClock) -> None:
     context = FakeContext()
-    result = await call(silent_call.TOOL, {"silentMs": 31_000}, context)
+    result = await call(dispatch.SILENT_CALL, {"silentMs": 31_000}, context)
     assert context.events == [("sleep", 31.0)]
     assert result["structuredContent"] == {"silentMs": 31_000}
 
 
 async def test_a_silent_call_can_do_without_comments(autojump_clock: MockClock) -> None:
     context = FakeContext()
-    await call(silent_call.TOOL, {"silentMs": 1000, "keepAlive": False, "mark": 5}, context)
+    await call(dispatch.SILENT_CALL, {"silentMs": 1000, "keepAlive": False, "mark": 5}, context)
     assert context.events == [("stop_comments",), ("sleep", 1.0)]
 
 
 def test_the_deadlines_are_those_of_the_arguments() -> None:
-    for tool in (silent_call.TOOL, progress_gap.TOOL, progress_beyond_ceiling.TOOL):
+    for tool in (dispatch.SILENT_CALL, dispatch.PROGRESS_GAP, dispatch.PROGRESS_BEYOND_CEILING):
         assert said(tool.idle_s, tool.read_arguments({"idleMs": 1234})) == 1.234
-    beyond = progress_beyond_ceiling.TOOL
+    beyond = dispatch.PROGRESS_BEYOND_CEILING
     assert said(beyond.ceiling_s, beyond.read_arguments({"ceilingMs": 43_210})) == 43.21
-    ceiling = silent_call.TOOL.ceiling_s
+    ceiling = dispatch.SILENT_CALL.ceiling_s
     assert callable(ceiling)
     assert [ceiling({"idleMs": idle}) for idle in (60_000, 60_001)] == [None, 630]
-    assert progress_gap.TOOL.ceiling_s is None
-    assert (bulk_export.TOOL.idle_s, bulk_export.TOOL.ceiling_s) == (None, None), "a call like any other"
+    assert dispatch.PROGRESS_GAP.ceiling_s is None
+    assert (dispatch.BULK_EXPORT.idle_s, dispatch.BULK_EXPORT.ceiling_s) == (None, None), "a call like any other"
 
 
 async def test_progress_beyond_the_ceiling_counts_milliseconds(autojump_clock: MockClock) -> None:
     context = FakeContext()
-    result = await call(progress_beyond_ceiling.TOOL, {"intervalMs": 400, "durationMs": 1000}, context)
+    result = await call(dispatch.PROGRESS_BEYOND_CEILING, {"intervalMs": 400, "durationMs": 1000}, context)
     assert context.events == [
         ("sleep", 0.4),
         ("progress", 400, 1000, "Worked 400 of 1000 ms"),
@@ -65,7 +65,7 @@ async def test_progress_beyond_the_ceiling_counts_milliseconds(autojump_clock: M
 
 async def test_progress_gap_pauses_once_and_goes_on(autojump_clock: MockClock) -> None:
     context = FakeContext()
-    result = await call(progress_gap.TOOL, {"reports": 2, "intervalMs": 1000, "gapMs": 7000}, context)
+    result = await call(dispatch.PROGRESS_GAP, {"reports": 2, "intervalMs": 1000, "gapMs": 7000}, context)
     assert [seconds for (seconds,) in context.of("sleep")] == [1, 1, 7, 1, 1]
     assert [step for step, _, _ in context.of("progress")] == [1, 2, 3, 4, 5]
     assert {total for _, total, _ in context.of("progress")} == {5}
@@ -75,7 +75,7 @@ async def test_progress_gap_pauses_once_and_goes_on(autojump_clock: MockClock) -
 
 async def test_bulk_export_reports_each_page_once_it_is_there(autojump_clock: MockClock) -> None:
     context = FakeContext()
-    result = await call(bulk_export.TOOL, {"pages": 2, "perPage": 3, "pageMs": 500}, context)
+    result = await call(dispatch.BULK_EXPORT, {"pages": 2, "perPage": 3, "pageMs": 500}, context)
     assert context.events == [
         ("sleep", 0.5),
         ("progress", 1, 2, "Exported page 1 of 2"),
@@ -90,7 +90,7 @@ async def test_bulk_export_reports_each_page_once_it_is_there(autojump_clock: Mo
 
 async def test_bulk_export_is_the_same_every_time_and_has_a_time_for_each_message(autojump_clock: MockClock) -> None:
     most = {"pages": 100, "perPage": 100, "pageMs": 0}
-    one, other = [await call(bulk_export.TOOL, most, FakeContext()) for _ in range(2)]
+    one, other = [await call(dispatch.BULK_EXPORT, most, FakeContext()) for _ in range(2)]
     assert hashlib.sha256(encode(one)).digest() == hashlib.sha256(encode(other)).digest()
     times = [message["timestamp"] for message in one["structuredContent"]["messages"]]
     assert len(set(times)) == 10_000
@@ -101,7 +101,7 @@ async def test_bulk_export_is_the_same_every_time_and_has_a_time_for_each_messag
 @pytest.mark.parametrize("page", [1, 5, 10])
 async def test_bulk_export_says_how_far_it_got(page: int, autojump_clock: MockClock) -> None:
     context, began = FakeContext(), trio.current_time()
-    result = await call(bulk_export.TOOL, {"failAtPage": page}, context)
+    result = await call(dispatch.BULK_EXPORT, {"failAtPage": page}, context)
     assert trio.current_time() - began == pytest.approx(0.3 * page)
     assert [done for done, _, _ in context.of("progress")] == list(range(1, page))
     sentence, facts = texts(result)
@@ -119,17 +119,17 @@ async def test_bulk_export_says_how_far_it_got(page: int, autojump_clock: MockCl
 
 
 def test_bulk_export_cannot_fail_on_a_page_that_there_is_not() -> None:
-    assert bulk_export.TOOL.read_arguments({"pages": 4, "failAtPage": 4})["failAtPage"] == 4
+    assert dispatch.BULK_EXPORT.read_arguments({"pages": 4, "failAtPage": 4})["failAtPage"] == 4
     with pytest.raises(ArgumentsError, match="failAtPage must not be greater than pages, got failAtPage 5 and pages 4"):
-        bulk_export.TOOL.read_arguments({"pages": 4, "failAtPage": 5})
+        dispatch.BULK_EXPORT.read_arguments({"pages": 4, "failAtPage": 5})
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "steps"),
     [
-        (progress_beyond_ceiling.TOOL, {"durationMs": 7000}, 7000),
-        (progress_gap.TOOL, {"reports": 4}, 9),
-        (bulk_export.TOOL, {"pages": 7}, 7),
+        (dispatch.PROGRESS_BEYOND_CEILING, {"durationMs": 7000}, 7000),
+        (dispatch.PROGRESS_GAP, {"reports": 4}, 9),
+        (dispatch.BULK_EXPORT, {"pages": 7}, 7),
     ],
 )
 async def test_the_steps_are_those_that_are_reported(

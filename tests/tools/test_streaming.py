@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 import probe.tools
-from probe.tools.streaming import chatty, long_output, progress
+from probe.tools import streaming
 from probe.wire.jsonrpc import encode
 
 from .fakes import FakeContext, call, texts
@@ -20,7 +20,7 @@ from .fakes import FakeContext, call, texts
 
 async def test_progress_reports_each_step_after_its_time(autojump_clock: MockClock) -> None:
     context = FakeContext()
-    result = await call(progress.TOOL, {"steps": 2, "step_ms": 300}, context)
+    result = await call(streaming.PROGRESS, {"steps": 2, "step_ms": 300}, context)
     assert context.events == [
         ("sleep", 0.3),
         ("progress", 1, 2, "step 1/2"),
@@ -33,7 +33,7 @@ async def test_progress_reports_each_step_after_its_time(autojump_clock: MockClo
 
 async def test_progress_says_when_nobody_was_notified(autojump_clock: MockClock) -> None:
     context = FakeContext(notified=False)
-    result = await call(progress.TOOL, context=context)
+    result = await call(streaming.PROGRESS, context=context)
     assert result["structuredContent"] == {"steps": 5, "notified": False, "done": True}
     assert len(context.of("progress")) == 5
 
@@ -41,15 +41,15 @@ async def test_progress_says_when_nobody_was_notified(autojump_clock: MockClock)
 async def test_progress_fits_its_ceiling_at_its_bounds(autojump_clock: MockClock) -> None:
     context = FakeContext()
     before = trio.current_time()
-    await call(progress.TOOL, {"steps": 100, "step_ms": 5000}, context)
-    assert progress.TOOL.ceiling_s is not None
-    assert 500 <= trio.current_time() - before < progress.TOOL.ceiling_s
+    await call(streaming.PROGRESS, {"steps": 100, "step_ms": 5000}, context)
+    assert streaming.PROGRESS.ceiling_s is not None
+    assert 500 <= trio.current_time() - before < streaming.PROGRESS.ceiling_s
 
 
 async def test_progress_cancelled_after_three_steps_has_reported_three(autojump_clock: MockClock) -> None:
     context = FakeContext()
     with trio.move_on_after(1.75) as scope:
-        await call(progress.TOOL, {"steps": 10, "step_ms": 500}, context)
+        await call(streaming.PROGRESS, {"steps": 10, "step_ms": 500}, context)
     assert scope.cancelled_caught
     assert [step for step, _, _ in context.of("progress")] == [1, 2, 3]
 
@@ -57,7 +57,7 @@ async def test_progress_cancelled_after_three_steps_has_reported_three(autojump_
 @pytest.mark.parametrize("blocks", [1, 9, 10, 50])
 @pytest.mark.parametrize("chars", [1, 9, 10, 11, 256, 65536])
 async def test_long_output_has_exact_counts_and_lengths(blocks: int, chars: int) -> None:
-    result = await call(long_output.TOOL, {"blocks": blocks, "chars": chars})
+    result = await call(streaming.LONG_OUTPUT, {"blocks": blocks, "chars": chars})
     assert list(result) == ["content"]
     found = texts(result)
     assert [len(block) for block in found] == [chars] * blocks
@@ -68,18 +68,18 @@ async def test_long_output_has_exact_counts_and_lengths(blocks: int, chars: int)
 
 
 async def test_long_output_tells_the_position_every_ten_characters() -> None:
-    (block,) = texts(await call(long_output.TOOL, {"blocks": 1, "chars": 1234}))
+    (block,) = texts(await call(streaming.LONG_OUTPUT, {"blocks": 1, "chars": 1234}))
     assert block[:30] == "[block 1] ........20........30"
     assert all(block[:end].endswith(f".{end}") for end in range(20, 1231, 10))
     assert block[1230:] == "...."
 
 
 async def test_long_output_defaults_to_three_blocks_of_256() -> None:
-    assert [len(block) for block in texts(await call(long_output.TOOL))] == [256, 256, 256]
+    assert [len(block) for block in texts(await call(streaming.LONG_OUTPUT))] == [256, 256, 256]
 
 
 async def test_chatty_has_its_four_blocks() -> None:
-    result = await call(chatty.TOOL)
+    result = await call(streaming.CHATTY)
     assert result == {
         "content": [
             {"type": "text", "text": "first block: short"},
@@ -92,16 +92,16 @@ async def test_chatty_has_its_four_blocks() -> None:
 
 _ELSEWHERE = """
 import hashlib
-from probe.tools.streaming import chatty, long_output
+from probe.tools import streaming
 from probe.wire.jsonrpc import encode
-results = [chatty.TOOL.run({}), long_output.TOOL.run({"blocks": 50, "chars": 65536})]
+results = [streaming.CHATTY.run({}), streaming.LONG_OUTPUT.run({"blocks": 50, "chars": 65536})]
 print(hashlib.sha256(encode(results)).hexdigest())
 """
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])
 async def test_chatty_and_long_output_are_the_same_bytes_in_another_process(seed: str) -> None:
-    here = [await call(chatty.TOOL), await call(long_output.TOOL, {"blocks": 50, "chars": 65536})]
+    here = [await call(streaming.CHATTY), await call(streaming.LONG_OUTPUT, {"blocks": 50, "chars": 65536})]
     source = str(Path(probe.tools.__path__[0]).parents[1])
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": source, "LC_ALL": "C"}
     with trio.fail_after(60):
@@ -110,4 +110,4 @@ async def test_chatty_and_long_output_are_the_same_bytes_in_another_process(seed
 
 
 def test_tools_that_never_wait_are_plain_functions() -> None:
-    assert (progress.TOOL.waits, long_output.TOOL.waits, chatty.TOOL.waits) == (True, False, False)
+    assert (streaming.PROGRESS.waits, streaming.LONG_OUTPUT.waits, streaming.CHATTY.waits) == (True, False, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..engine.catalogue.catalogue import Toolset
+from . import dispatch, probe, skills, streaming
 from .conformance import (
     client_requests,
     content,
@@ -18,63 +19,39 @@ from .conformance import (
     stateless,
     tasks,
 )
-from .dispatch import bulk_export, progress_beyond_ceiling, progress_gap, silent_call
-from .features import (
-    announce_list_change,
-    content_types,
-    elicitation,
-    fail,
-    hints,
-    log_levels,
-    questions,
-    routed_tool,
-    structured_output,
-)
+from .features import definitions, elicitation, notifications, questions, results
 from .features import prompts as feature_prompts
 from .features import resources as feature_resources
-from .probe import (
-    cancellable_task,
-    failing_task,
-    multi_stage_task,
-    pausable_task,
-    pure_task,
-    sampling_demo,
-    simple_tool,
-    sync_with_progress,
-    task_with_progress,
-)
-from .skills import skills
-from .streaming import chatty, long_output, progress
 
 PROBE: Final = Toolset(
     "probe",
     (
-        simple_tool.TOOL,
-        sync_with_progress.TOOL,
-        pure_task.TOOL,
-        task_with_progress.TOOL,
-        cancellable_task.TOOL,
-        multi_stage_task.TOOL,
-        failing_task.TOOL,
-        pausable_task.TOOL,
-        sampling_demo.TOOL,
+        probe.SIMPLE_TOOL,
+        probe.SYNC_WITH_PROGRESS,
+        probe.PURE_TASK,
+        probe.TASK_WITH_PROGRESS,
+        probe.CANCELLABLE_TASK,
+        probe.MULTI_STAGE_TASK,
+        probe.FAILING_TASK,
+        probe.PAUSABLE_TASK,
+        probe.SAMPLING_DEMO,
     ),
 )
 
-STREAMING: Final = Toolset("streaming", (progress.TOOL, long_output.TOOL, chatty.TOOL))
+STREAMING: Final = Toolset("streaming", (streaming.PROGRESS, streaming.LONG_OUTPUT, streaming.CHATTY))
 
 FEATURES: Final = Toolset(
     "features",
     (
-        log_levels.TOOL,
+        notifications.LOG_LEVELS,
         *elicitation.TOOLS,
         *questions.TOOLS,
-        announce_list_change.TOOL,
-        structured_output.TOOL,
-        content_types.TOOL,
-        fail.TOOL,
-        *hints.TOOLS,
-        routed_tool.TOOL,
+        notifications.ANNOUNCE_LIST_CHANGE,
+        results.STRUCTURED_OUTPUT,
+        results.CONTENT_TYPES,
+        results.FAIL,
+        *definitions.HINTS,
+        definitions.ROUTED_TOOL,
     ),
     resources=feature_resources.RESOURCES,
     templates=feature_resources.TEMPLATES,
@@ -82,7 +59,7 @@ FEATURES: Final = Toolset(
 )
 
 DISPATCH: Final = Toolset(
-    "dispatch", (silent_call.TOOL, progress_beyond_ceiling.TOOL, progress_gap.TOOL, bulk_export.TOOL)
+    "dispatch", (dispatch.SILENT_CALL, dispatch.PROGRESS_BEYOND_CEILING, dispatch.PROGRESS_GAP, dispatch.BULK_EXPORT)
 )
 
 # `content` comes first for its first tool, test_simple_text: the official suite calls the first tool of the list

@@ -1,13 +1,15 @@
-"""Four tools without effect, each with one of the behaviour hints, so that a client's approval dialogue can be seen."""
+"""Tools that show a member of their definition: annotations, and a parameter that is repeated in a header."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...engine.catalogue.params import Boolean, Choice, Integer
 from ...engine.catalogue.tool import Tool, ToolResult, structured
 from ...wire.jsonrpc import Json
-from ..shared import output
+from ...wire.revisions import V2026_07_28
+from ..shared import READ_ONLY, output
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
@@ -33,7 +35,7 @@ def _tool(name: str, hint: str, title: str, look_for: str, shows: str, but: str 
     )
 
 
-TOOLS = (
+HINTS = (
     _tool(
         "read_only_hint",
         "readOnlyHint",
@@ -63,4 +65,38 @@ TOOLS = (
         "a sign that this would reach beyond the server, so that its result may come from a stranger.",
         "that this would reach beyond the server",
     ),
+)
+
+_REGIONS = ("eu-north", "us-east", "ap-south")
+
+
+def _routed_tool(arguments: Mapping[str, Any]) -> ToolResult:
+    """The arguments: the headers have been compared with them before."""
+    return structured(dict(arguments))
+
+
+ROUTED_TOOL = Tool(
+    name="routed_tool",
+    title="Routed tool",
+    exercises="`x-mcp-header` (2026-07-28): arguments mirrored in `Mcp-Param-*`",
+    shows="the result; without the headers its call is refused with 400 and -32020",
+    description=(
+        "Has three parameters with x-mcp-header. Look for: Mcp-Param-Region, Mcp-Param-Priority and Mcp-Param-Dry-Run "
+        "in your client's request, each only when it sends the argument and with the same value; otherwise the "
+        "answer is 400 with -32020."
+    ),
+    run=_routed_tool,
+    params=(
+        Choice("region", _REGIONS, "eu-north", "Where to run", header="Region"),
+        Integer("priority", 1, 9, 5, "How urgent it is", header="Priority"),
+        Boolean("dry_run", False, "Whether only to pretend", header="Dry-Run"),
+    ),
+    output_schema=output(
+        region={"type": "string", "enum": list(_REGIONS)},
+        priority={"type": "integer"},
+        dry_run={"type": "boolean"},
+    ),
+    annotations=READ_ONLY,
+    # 2026-07-28 basic/transports/streamable-http, Custom Headers.
+    since=V2026_07_28,
 )

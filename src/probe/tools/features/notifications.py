@@ -1,0 +1,60 @@
+"""Tools whose calls send notifications: log messages of each level, and changed lists."""
+
+from __future__ import annotations
+
+from typing import cast, get_args
+
+from ...engine.catalogue.params import Choice
+from ...engine.catalogue.tool import ListKind, LogLevel, Tool, ToolContext, ToolResult, structured
+from ..shared import READ_ONLY, output
+
+_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
+
+
+async def _log_levels(context: ToolContext) -> ToolResult:
+    """Log at every level, mildest first. Which of them are sent is decided by the level that the client asked for."""
+    for number, level in enumerate(_LEVELS, 1):
+        context.log(level, f"Message {number} of {len(_LEVELS)} has the level {level}", "log_levels")
+    return structured({"logged": list(_LEVELS)})
+
+
+LOG_LEVELS = Tool(
+    name="log_levels",
+    title="Log levels",
+    exercises="`notifications/message` at each of the eight levels",
+    shows="all eight in order, each with its level; after setting a level only that one and graver ones",
+    description=(
+        "Logs one message at each of the eight levels, debug to emergency. Look for: all of them in order, each marked "
+        "with its level; after you set a level (2026-07-28: in the request) only that one and graver ones. The result "
+        "lists what was logged, not what your level let through."
+    ),
+    run=_log_levels,
+    output_schema=output(logged={"type": "array", "items": {"type": "string", "enum": list(_LEVELS)}}),
+    annotations=READ_ONLY,
+)
+
+_LISTS: tuple[ListKind, ...] = get_args(ListKind)
+
+
+async def _announce_list_change(context: ToolContext) -> ToolResult:
+    """Announce; the list stays what it was, since many clients use the server at once."""
+    changed = cast("ListKind", context.arguments["list"])
+    context.announce(changed)
+    return structured({"announced": changed})
+
+
+ANNOUNCE_LIST_CHANGE = Tool(
+    name="announce_list_change",
+    title="Announce a changed list",
+    exercises="list-changed notifications",
+    shows="the same list as before, after listing once more",
+    description=(
+        "Tells that a list has changed, though it has not. Look for: your client lists again, shows the same as "
+        "before, and does not do so twice. It must listen: with a GET stream, in 2026-07-28 with a subscription."
+    ),
+    run=_announce_list_change,
+    params=(Choice("list", _LISTS, "tools", "Which list to announce"),),
+    output_schema=output(announced={"type": "string", "enum": list(_LISTS)}),
+    annotations=READ_ONLY,
+    announces=_LISTS,
+)

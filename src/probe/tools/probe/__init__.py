@@ -1,1 +1,0 @@
-"""Toolset `probe`: each tool exercises one feature of the protocol by itself."""

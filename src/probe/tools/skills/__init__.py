@@ -1,1 +1,0 @@
-"""Skills for clients with the skills extension."""
