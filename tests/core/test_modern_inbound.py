@@ -11,7 +11,7 @@ from probe.core.inbound import HttpHead
 from probe.core.modern_inbound import Inbound, climb, era_of, era_of_unread, revision_of
 from probe.wire.errors import Refusal, Rejection
 from probe.wire.jsonrpc import Request
-from probe.wire.v2026.header_params import HeaderParam, header_params
+from probe.wire.v2026.headers import HeaderParam, header_params
 from probe.wire.v2026.registry import REQUESTS
 
 VERSION = "io.modelcontextprotocol/protocolVersion"

@@ -19,8 +19,7 @@ from probe.core.inbound import HttpHead
 from probe.core.modern_inbound import climb
 from probe.wire.errors import Rejection
 from probe.wire.jsonrpc import Json, Request, is_id
-from probe.wire.v2026.header_params import HeaderParam, header_params
-from probe.wire.v2026.header_values import SAFE_INTEGER, HeaderValueError, decode, encode
+from probe.wire.v2026.headers import SAFE_INTEGER, HeaderParam, HeaderValueError, decode, encode, header_params
 from probe.wire.v2026.registry import REQUESTS
 
 VERSION = "io.modelcontextprotocol/protocolVersion"

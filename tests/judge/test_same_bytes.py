@@ -15,7 +15,7 @@ from probe.judge.verdicts import Verdict
 from probe.log.redaction import decoded_headers
 from probe.wire.errors import Refusal, Rejection
 from probe.wire.jsonrpc import Request
-from probe.wire.v2026.header_values import encode
+from probe.wire.v2026.headers import encode
 
 from ..support.rows import each
 from .checks import FAIL, PASS, SILENT, WARN

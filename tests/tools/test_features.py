@@ -24,7 +24,7 @@ from probe.wire.jsonrpc import Json
 from probe.wire.revisions import LEGACY, MODERN
 from probe.wire.v2025.codec import shape_result
 from probe.wire.v2026.codec import complete
-from probe.wire.v2026.header_params import header_params
+from probe.wire.v2026.headers import header_params
 
 from ..support.rows import each
 from ..support.schemas import schema

@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 from pydantic import BaseModel
 
-from probe.wire import client_results, parameters
+from probe.wire import client_messages as messages
 from probe.wire.v2025.registry import REQUESTS as LEGACY
 from probe.wire.v2025.registry import SERVER_REQUESTS
 from probe.wire.v2026 import registry
@@ -18,29 +18,29 @@ from probe.wire.v2026.registry import REQUESTS as MODERN
 _NOT_IN_LEGACY = ("inputResponses", "requestState")
 
 SAME: list[tuple[type[BaseModel], type[BaseModel], tuple[str, ...]]] = [
-    (parameters.InitializeRequestParams, types.InitializeRequestParams, ()),
-    (parameters.RequestParams, types.RequestParams, ()),
-    (parameters.PaginatedRequestParams, types.PaginatedRequestParams, ()),
-    (parameters.CallToolRequestParams, types.CallToolRequestParams, _NOT_IN_LEGACY),
-    (parameters.ReadResourceRequestParams, types.ReadResourceRequestParams, _NOT_IN_LEGACY),
-    (parameters.SubscribeRequestParams, types.SubscribeRequestParams, ()),
-    (parameters.UnsubscribeRequestParams, types.UnsubscribeRequestParams, ()),
-    (parameters.GetPromptRequestParams, types.GetPromptRequestParams, _NOT_IN_LEGACY),
-    (parameters.CompleteRequestParams, types.CompleteRequestParams, ()),
-    (parameters.SetLevelRequestParams, types.SetLevelRequestParams, ()),
-    (parameters.GetTaskRequestParams, types.GetTaskRequestParams, ()),
-    (parameters.GetTaskPayloadRequestParams, types.GetTaskPayloadRequestParams, ()),
-    (parameters.CancelTaskRequestParams, types.CancelTaskRequestParams, ()),
+    (messages.InitializeRequestParams, types.InitializeRequestParams, ()),
+    (messages.RequestParams, types.RequestParams, ()),
+    (messages.PaginatedRequestParams, types.PaginatedRequestParams, ()),
+    (messages.CallToolRequestParams, types.CallToolRequestParams, _NOT_IN_LEGACY),
+    (messages.ReadResourceRequestParams, types.ReadResourceRequestParams, _NOT_IN_LEGACY),
+    (messages.SubscribeRequestParams, types.SubscribeRequestParams, ()),
+    (messages.UnsubscribeRequestParams, types.UnsubscribeRequestParams, ()),
+    (messages.GetPromptRequestParams, types.GetPromptRequestParams, _NOT_IN_LEGACY),
+    (messages.CompleteRequestParams, types.CompleteRequestParams, ()),
+    (messages.SetLevelRequestParams, types.SetLevelRequestParams, ()),
+    (messages.GetTaskRequestParams, types.GetTaskRequestParams, ()),
+    (messages.GetTaskPayloadRequestParams, types.GetTaskPayloadRequestParams, ()),
+    (messages.CancelTaskRequestParams, types.CancelTaskRequestParams, ()),
     # any answer will do here, and each is judged once it is known what it answers
     (registry.CallToolParams, types.CallToolRequestParams, ("inputResponses",)),
     (registry.ReadResourceParams, types.ReadResourceRequestParams, ("inputResponses",)),
     (registry.GetPromptParams, types.GetPromptRequestParams, ("inputResponses",)),
     (registry.ListenFilter, types.SubscriptionFilter, ("taskIds",)),
     # `resultType` is a member of 2026-07-28, which has no ping
-    (client_results.EmptyResult, types.EmptyResult, ("resultType",)),
-    (client_results.ListRootsResult, types.ListRootsResult, ()),
-    (client_results.CreateMessageResult, types.CreateMessageResultWithTools, ()),
-    (client_results.ElicitResult, types.ElicitResult, ()),
+    (messages.EmptyResult, types.EmptyResult, ("resultType",)),
+    (messages.ListRootsResult, types.ListRootsResult, ()),
+    (messages.CreateMessageResult, types.CreateMessageResultWithTools, ()),
+    (messages.ElicitResult, types.ElicitResult, ()),
 ]
 """Ours, the official one, and the members that only one of them has, for the reason beside it."""
 

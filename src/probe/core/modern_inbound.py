@@ -32,8 +32,7 @@ from pydantic import BaseModel
 from ..wire.errors import McpError, Refusal, Rejection
 from ..wire.jsonrpc import Json, Request, clip
 from ..wire.revisions import LEGACY, MODERN
-from ..wire.v2026.header_params import HeaderParam
-from ..wire.v2026.header_values import HeaderValueError, encode, same
+from ..wire.v2026.headers import HeaderParam, HeaderValueError, encode, same
 from ..wire.v2026.meta import PROTOCOL_VERSION, TASKS_EXTENSION, RequestMeta, read_meta, required_capabilities
 from ..wire.v2026.registry import ListenParams, ModernMethod, find_row, request_params
 from .inbound import HttpHead

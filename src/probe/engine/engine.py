@@ -23,9 +23,9 @@ from ..log.header import Header
 from ..log.opened import OpenedFile, ReadLog
 from ..settings import Settings
 from ..views.calls import Calls
+from ..wire.client_messages import InitializeRequestParams
 from ..wire.errors import McpError, shutting_down
 from ..wire.jsonrpc import Json, Message, Request, RequestId
-from ..wire.parameters import InitializeRequestParams
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params

@@ -11,7 +11,7 @@ import trio
 
 from ..wire.jsonrpc import Json, notification, request
 from ..wire.revisions import V2025_11_25, V2026_07_28
-from ..wire.v2026.header_values import encode as header_value
+from ..wire.v2026.headers import encode as header_value
 from ..wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROGRESS_TOKEN, PROTOCOL_VERSION
 from .breaker import Plan
 from .client.live import Live, Sending, exchange, exchanging, message_sending

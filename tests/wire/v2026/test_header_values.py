@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from probe.wire.v2026.header_values import SAFE_INTEGER, HeaderValueError, decode, encode, same
+from probe.wire.v2026.headers import SAFE_INTEGER, HeaderValueError, decode, encode, same
 
 TEXT = st.text(st.characters(codec="utf-8"))
 SAFE = st.integers(-SAFE_INTEGER, SAFE_INTEGER)

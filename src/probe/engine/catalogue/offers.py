@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...wire.client_messages import CompleteRequestParams, PromptReference
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
-from ...wire.parameters import CompleteRequestParams, PromptReference
 from ...wire.revisions import LEGACY
-from ...wire.v2026.header_params import HeaderParam
+from ...wire.v2026.headers import HeaderParam
 from ...wire.v2026.meta import SKILLS_EXTENSION
 from ..host_tools.hosted import HostedTools
 from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...wire.jsonrpc import Json, clip, encode
-from ...wire.v2026.header_params import header_params
+from ...wire.v2026.headers import header_params
 
 
 class ArgumentsError(ValueError):

@@ -11,7 +11,7 @@ from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2025_03_26, V2025_11_25
-from ...wire.v2026.header_params import HeaderParam, header_params
+from ...wire.v2026.headers import HeaderParam, header_params
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json

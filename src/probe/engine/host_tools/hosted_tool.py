@@ -16,7 +16,7 @@ from ...settings import Settings
 from ...settings.limits import Limits
 from ...wire.jsonrpc import Json, clip, encode
 from ...wire.toolhost import DispatchParams, ToolDefinition
-from ...wire.v2026.header_params import has_invalid_annotations
+from ...wire.v2026.headers import has_invalid_annotations
 from ..catalogue.params import ArgumentsError, shown
 from ..catalogue.tool import Tool, ToolContext, ToolResult
 

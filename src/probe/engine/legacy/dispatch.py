@@ -38,6 +38,14 @@ from ...core.call import Cause
 from ...core.session import DuplicateIdError, Input, State, TooManyInFlightError
 from ...log.context import Recorder
 from ...log.events import LimitReached
+from ...wire.client_messages import (
+    CallToolRequestParams,
+    CancelTaskRequestParams,
+    GetTaskPayloadRequestParams,
+    GetTaskRequestParams,
+    InitializeRequestParams,
+    PaginatedRequestParams,
+)
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,
@@ -52,14 +60,6 @@ from ...wire.jsonrpc import (
     refused_responses,
     result_response,
     shown_id,
-)
-from ...wire.parameters import (
-    CallToolRequestParams,
-    CancelTaskRequestParams,
-    GetTaskPayloadRequestParams,
-    GetTaskRequestParams,
-    InitializeRequestParams,
-    PaginatedRequestParams,
 )
 from ...wire.v2025 import draft_streams
 from ...wire.v2025.codec import shape_result

@@ -13,15 +13,15 @@ from typing import Any
 import trio
 
 from ...log.events import LimitReached
-from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, notification
-from ...wire.parameters import (
+from ...wire.client_messages import (
     GetPromptRequestParams,
     ReadResourceRequestParams,
     SetLevelRequestParams,
     SubscribeRequestParams,
     UnsubscribeRequestParams,
 )
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, notification
 from ...wire.revisions import V2025_11_25
 from ..calls.request_context import RequestContext
 from ..catalogue.catalogue import Resource

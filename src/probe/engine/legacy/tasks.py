@@ -9,9 +9,9 @@ from typing import Any
 from ...core.call import Cause
 from ...core.task import Input
 from ...log.context import Recorder
+from ...wire.client_messages import CancelTaskRequestParams, GetTaskRequestParams, PaginatedRequestParams
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, notification
-from ...wire.parameters import CancelTaskRequestParams, GetTaskRequestParams, PaginatedRequestParams
 from ..calls.context import CallContext
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext

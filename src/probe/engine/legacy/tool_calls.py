@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+from ...wire.client_messages import CallToolRequestParams
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
-from ...wire.parameters import CallToolRequestParams
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
 from ..calls.outcome import Outcome

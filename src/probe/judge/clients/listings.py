@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ...log.bounded import Newest
 from ...log.redaction import REDACTED
 from ...views.clients import Session
-from ...wire.v2026.header_params import HeaderParam, has_invalid_annotations, header_params
+from ...wire.v2026.headers import HeaderParam, has_invalid_annotations, header_params
 from .series import ALWAYS, NEVER, Series
 
 LISTS: Final[Mapping[str, str]] = {

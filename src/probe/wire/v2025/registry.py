@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from .. import client_results, parameters
+from .. import client_messages as messages
 from ..errors import Code, McpError
 from ..jsonrpc import clip
 from ..revisions import V2025_03_26, V2025_06_18, V2025_11_25
@@ -37,31 +37,31 @@ class ServerRow:
 
 
 REQUESTS: Mapping[str, LegacyMethod] = {
-    "initialize": LegacyMethod(V2025_03_26, parameters.InitializeRequestParams),
-    "ping": LegacyMethod(V2025_03_26, parameters.RequestParams),
-    "tools/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
-    "tools/call": LegacyMethod(V2025_03_26, parameters.CallToolRequestParams),
-    "resources/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
-    "resources/templates/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
-    "resources/read": LegacyMethod(V2025_03_26, parameters.ReadResourceRequestParams),
-    "resources/subscribe": LegacyMethod(V2025_03_26, parameters.SubscribeRequestParams),
-    "resources/unsubscribe": LegacyMethod(V2025_03_26, parameters.UnsubscribeRequestParams),
-    "prompts/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
-    "prompts/get": LegacyMethod(V2025_03_26, parameters.GetPromptRequestParams),
-    "completion/complete": LegacyMethod(V2025_03_26, parameters.CompleteRequestParams),
-    "logging/setLevel": LegacyMethod(V2025_03_26, parameters.SetLevelRequestParams),
-    "tasks/get": LegacyMethod(V2025_11_25, parameters.GetTaskRequestParams),
-    "tasks/result": LegacyMethod(V2025_11_25, parameters.GetTaskPayloadRequestParams),
-    "tasks/list": LegacyMethod(V2025_11_25, parameters.PaginatedRequestParams),
-    "tasks/cancel": LegacyMethod(V2025_11_25, parameters.CancelTaskRequestParams),
+    "initialize": LegacyMethod(V2025_03_26, messages.InitializeRequestParams),
+    "ping": LegacyMethod(V2025_03_26, messages.RequestParams),
+    "tools/list": LegacyMethod(V2025_03_26, messages.PaginatedRequestParams),
+    "tools/call": LegacyMethod(V2025_03_26, messages.CallToolRequestParams),
+    "resources/list": LegacyMethod(V2025_03_26, messages.PaginatedRequestParams),
+    "resources/templates/list": LegacyMethod(V2025_03_26, messages.PaginatedRequestParams),
+    "resources/read": LegacyMethod(V2025_03_26, messages.ReadResourceRequestParams),
+    "resources/subscribe": LegacyMethod(V2025_03_26, messages.SubscribeRequestParams),
+    "resources/unsubscribe": LegacyMethod(V2025_03_26, messages.UnsubscribeRequestParams),
+    "prompts/list": LegacyMethod(V2025_03_26, messages.PaginatedRequestParams),
+    "prompts/get": LegacyMethod(V2025_03_26, messages.GetPromptRequestParams),
+    "completion/complete": LegacyMethod(V2025_03_26, messages.CompleteRequestParams),
+    "logging/setLevel": LegacyMethod(V2025_03_26, messages.SetLevelRequestParams),
+    "tasks/get": LegacyMethod(V2025_11_25, messages.GetTaskRequestParams),
+    "tasks/result": LegacyMethod(V2025_11_25, messages.GetTaskPayloadRequestParams),
+    "tasks/list": LegacyMethod(V2025_11_25, messages.PaginatedRequestParams),
+    "tasks/cancel": LegacyMethod(V2025_11_25, messages.CancelTaskRequestParams),
 }
 """Client to server."""
 
 SERVER_REQUESTS: Mapping[str, ServerRow] = {
-    "ping": ServerRow(V2025_03_26, None, client_results.EmptyResult),
-    "roots/list": ServerRow(V2025_03_26, "roots", client_results.ListRootsResult),
-    "sampling/createMessage": ServerRow(V2025_03_26, "sampling", client_results.CreateMessageResult),
-    "elicitation/create": ServerRow(V2025_06_18, "elicitation", client_results.ElicitResult),
+    "ping": ServerRow(V2025_03_26, None, messages.EmptyResult),
+    "roots/list": ServerRow(V2025_03_26, "roots", messages.ListRootsResult),
+    "sampling/createMessage": ServerRow(V2025_03_26, "sampling", messages.CreateMessageResult),
+    "elicitation/create": ServerRow(V2025_06_18, "elicitation", messages.ElicitResult),
 }
 """Server to client."""
 
@@ -94,7 +94,7 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
     return read
 
 
-def task_wish(params: parameters.CallToolRequestParams, revision: str) -> parameters.TaskMetadata | None:
+def task_wish(params: messages.CallToolRequestParams, revision: str) -> messages.TaskMetadata | None:
     """The `task` member that asks for a task; None without it, or in a revision that has no tasks and ignores it.
 
     Raises `McpError` -32602 for a member of the wrong shape.
@@ -189,7 +189,7 @@ def _is_branch(part: int | str) -> bool:
     """Whether a part of a path is the validator's name for a branch of a union, no member of the message."""
     if isinstance(part, int):
         return False
-    return "[" in part or part in ("str", "int", "float", "bool") or part in client_results.BRANCHES
+    return "[" in part or part in ("str", "int", "float", "bool") or part in messages.BRANCHES
 
 
 def _wanted(fault: ErrorDetails) -> str | None:

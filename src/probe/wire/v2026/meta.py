@@ -11,9 +11,9 @@ from typing import Any, Final, get_args
 
 from msgspec import Struct
 
+from ..client_messages import LoggingLevel
 from ..errors import Code, McpError
 from ..jsonrpc import Json, ProgressToken, is_id
-from ..parameters import LoggingLevel
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"

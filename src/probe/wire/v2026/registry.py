@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .. import client_results, parameters
+from .. import client_messages as messages
 from ..errors import Code, McpError
 from ..jsonrpc import clip
 from ..revisions import V2026_07_28
@@ -25,26 +25,26 @@ from ..v2025.registry import first_fault
 _Answers: TypeAlias = dict[str, Any]
 
 
-class OfRound(parameters.Shape):
+class OfRound(messages.Shape):
     """The members of a request in a further round."""
 
     input_responses: _Answers | None = None
     request_state: str | None = None
 
 
-class CallToolParams(parameters.CallToolRequestParams, OfRound):
+class CallToolParams(messages.CallToolRequestParams, OfRound):
     """`tools/call`."""
 
 
-class GetPromptParams(parameters.GetPromptRequestParams, OfRound):
+class GetPromptParams(messages.GetPromptRequestParams, OfRound):
     """`prompts/get`."""
 
 
-class ReadResourceParams(parameters.ReadResourceRequestParams, OfRound):
+class ReadResourceParams(messages.ReadResourceRequestParams, OfRound):
     """`resources/read`."""
 
 
-class ListenFilter(parameters.Shape):
+class ListenFilter(messages.Shape):
     """The filter of `subscriptions/listen`; the tasks extension adds `taskIds`, and others may add more."""
 
     model_config = ConfigDict(extra="allow")
@@ -56,13 +56,13 @@ class ListenFilter(parameters.Shape):
     task_ids: list[str] | None = None
 
 
-class ListenParams(parameters.RequestParams):
+class ListenParams(messages.RequestParams):
     """`subscriptions/listen`."""
 
     notifications: ListenFilter
 
 
-class TaskParams(parameters.RequestParams):
+class TaskParams(messages.RequestParams):
     """`tasks/get` and `tasks/cancel`."""
 
     task_id: str
@@ -74,13 +74,13 @@ class UpdateTaskParams(TaskParams):
     input_responses: _Answers
 
 
-class GetSkillParams(parameters.RequestParams):
+class GetSkillParams(messages.RequestParams):
     """`skills/get`; `uri` names the skill's `SKILL.md`."""
 
     uri: str
 
 
-class ReadDirectoryParams(parameters.PaginatedRequestParams):
+class ReadDirectoryParams(messages.PaginatedRequestParams):
     """`resources/directory/read`."""
 
     uri: str
@@ -102,29 +102,29 @@ class ModernMethod:
 
 
 REQUESTS: Mapping[str, ModernMethod] = {
-    "server/discover": ModernMethod(parameters.RequestParams),
+    "server/discover": ModernMethod(messages.RequestParams),
     "subscriptions/listen": ModernMethod(ListenParams),
-    "tools/list": ModernMethod(parameters.PaginatedRequestParams),
+    "tools/list": ModernMethod(messages.PaginatedRequestParams),
     "tools/call": ModernMethod(CallToolParams, "name", input_responses=True),
-    "resources/list": ModernMethod(parameters.PaginatedRequestParams),
-    "resources/templates/list": ModernMethod(parameters.PaginatedRequestParams),
+    "resources/list": ModernMethod(messages.PaginatedRequestParams),
+    "resources/templates/list": ModernMethod(messages.PaginatedRequestParams),
     "resources/read": ModernMethod(ReadResourceParams, "uri", input_responses=True),
-    "prompts/list": ModernMethod(parameters.PaginatedRequestParams),
+    "prompts/list": ModernMethod(messages.PaginatedRequestParams),
     "prompts/get": ModernMethod(GetPromptParams, "name", input_responses=True),
-    "completion/complete": ModernMethod(parameters.CompleteRequestParams),
+    "completion/complete": ModernMethod(messages.CompleteRequestParams),
     "tasks/get": ModernMethod(TaskParams, "taskId", extension=True),
     "tasks/update": ModernMethod(UpdateTaskParams, "taskId", extension=True),
     "tasks/cancel": ModernMethod(TaskParams, "taskId", extension=True),
-    "skills/list": ModernMethod(parameters.PaginatedRequestParams),
+    "skills/list": ModernMethod(messages.PaginatedRequestParams),
     "skills/get": ModernMethod(GetSkillParams),
     "resources/directory/read": ModernMethod(ReadDirectoryParams),
 }
 """Client to server."""
 
 _ANSWERS: Mapping[str, type[BaseModel]] = {
-    "elicitation/create": client_results.ElicitResult,
-    "sampling/createMessage": client_results.CreateMessageResult,
-    "roots/list": client_results.ListRootsResult,
+    "elicitation/create": messages.ElicitResult,
+    "sampling/createMessage": messages.CreateMessageResult,
+    "roots/list": messages.ListRootsResult,
 }
 
 

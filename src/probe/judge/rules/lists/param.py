@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from ....log.redaction import REDACTED
 from ....views.contents import members
 from ....views.values import Exchange, Message
-from ....wire.v2026.header_values import SAFE_INTEGER, HeaderValueError, decode, same
+from ....wire.v2026.headers import SAFE_INTEGER, HeaderValueError, decode, same
 from ...clients.listings import ListedTool
 from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding

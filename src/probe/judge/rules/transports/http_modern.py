@@ -8,7 +8,7 @@ from typing import Final
 from ....core.modern_inbound import repeats
 from ....views.contents import members
 from ....views.values import Exchange, Message
-from ....wire.v2026.header_values import HeaderValueError, decode, encode
+from ....wire.v2026.headers import HeaderValueError, decode, encode
 from ....wire.v2026.meta import PROTOCOL_VERSION
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.member import member

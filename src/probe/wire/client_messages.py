@@ -1,15 +1,16 @@
-"""The parameters of a client's requests: those of the legacy revisions together, and what 2026-07-28 has in common.
+"""The messages of clients as models: the parameters of their requests, and their results of the server's requests.
 
-`v2025/registry.py` leaves out what the revision of a session does not define; what 2026-07-28 adds stands in
-`v2026/registry.py`. The tests compare each model with the one of the official `mcp-types`. That package in its place
-takes a fifth of the server's start, because it makes a model of every message of every revision, in both directions.
+The legacy revisions have one set of models. `v2025/registry.py` leaves out what the revision of a session does not
+define; what 2026-07-28 adds stands in `v2026/registry.py`. The tests compare each model with the one of the official
+`mcp-types`. That package in its place takes a fifth of the server's start, because it makes a model of every message of
+every revision, in both directions.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FileUrl
 from pydantic.alias_generators import to_camel
 
 LoggingLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -232,3 +233,151 @@ class CancelTaskRequestParams(RequestParams):
     """`tasks/cancel`."""
 
     task_id: str
+
+
+_Role: TypeAlias = Literal["user", "assistant"]
+
+
+class WithMeta(Shape):
+    """A value with an optional `_meta`; its keys are not checked."""
+
+    meta: dict[str, Any] | None = Field(alias="_meta", default=None)
+
+
+class EmptyResult(WithMeta):
+    """`ping`."""
+
+
+class Root(WithMeta):
+    """A directory or file that the client offers to the server."""
+
+    uri: FileUrl
+    name: str | None = None
+
+
+class ListRootsResult(WithMeta):
+    """`roots/list`."""
+
+    roots: list[Root]
+
+
+class ElicitResult(WithMeta):
+    """`elicitation/create`."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, str | int | float | bool | list[str] | None] | None = None
+
+
+class ContentAnnotations(Shape):
+    """The audience and the priority of a block of content."""
+
+    audience: list[_Role] | None = None
+    priority: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    last_modified: str | None = None
+
+
+class TextContent(WithMeta):
+    """Text."""
+
+    type: Literal["text"] = "text"
+    text: str
+    annotations: ContentAnnotations | None = None
+
+
+class ImageContent(WithMeta):
+    """A picture, in base64."""
+
+    type: Literal["image"] = "image"
+    data: str
+    mime_type: str
+    annotations: ContentAnnotations | None = None
+
+
+class AudioContent(WithMeta):
+    """Sound, in base64."""
+
+    type: Literal["audio"] = "audio"
+    data: str
+    mime_type: str
+    annotations: ContentAnnotations | None = None
+
+
+class ResourceLink(WithMeta):
+    """A resource by its address."""
+
+    type: Literal["resource_link"] = "resource_link"
+    name: str
+    title: str | None = None
+    uri: str
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    icons: list[ClientIcon] | None = None
+    annotations: ContentAnnotations | None = None
+
+
+class TextResourceContents(WithMeta):
+    """The text of a resource."""
+
+    uri: str
+    mime_type: str | None = None
+    text: str
+
+
+class BlobResourceContents(WithMeta):
+    """The bytes of a resource, in base64."""
+
+    uri: str
+    mime_type: str | None = None
+    blob: str
+
+
+_Contents: TypeAlias = TextResourceContents | BlobResourceContents
+
+
+class EmbeddedResource(WithMeta):
+    """A resource with its contents."""
+
+    type: Literal["resource"] = "resource"
+    resource: _Contents
+    annotations: ContentAnnotations | None = None
+
+
+_Content: TypeAlias = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
+
+
+class ToolUseContent(WithMeta):
+    """The model's wish to call a tool."""
+
+    type: Literal["tool_use"] = "tool_use"
+    name: str
+    id: str
+    input: dict[str, Any]
+
+
+class ToolResultContent(WithMeta):
+    """The result of a tool, as a block of content for the model."""
+
+    type: Literal["tool_result"] = "tool_result"
+    tool_use_id: str
+    content: list[_Content] = Field(default=[])
+    structured_content: Any = None
+    is_error: bool | None = None
+
+
+_SampledContent: TypeAlias = TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent
+
+
+class CreateMessageResult(WithMeta):
+    """`sampling/createMessage`, with what 2025-11-25 allows: several blocks, and those of tools."""
+
+    role: _Role
+    content: _SampledContent | list[_SampledContent]
+    model: str
+    stop_reason: str | None = None
+
+
+_UNIONS = (_Content, _Contents, _SampledContent, CompletionReference)
+
+BRANCHES = frozenset(branch.__name__ for union in _UNIONS for branch in get_args(union))
+"""The names of models of which a member is one; the validator puts them into the place of a fault."""
