@@ -15,8 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from probe.gateway.doctor.needs import check_call, outcomes, wait_ready
-from probe.gateway.doctor.target import ProbeAddress, modern_call
+from probe.gateway.doctor.needs import ProbeAddress, check_call, modern_call, outcomes, wait_ready
 
 __all__ = ["ProbeAddress", "check_call", "main", "modern_call"]
 

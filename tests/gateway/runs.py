@@ -10,16 +10,16 @@ from typing import Any
 import trio
 
 from probe.cli import app
-from probe.gateway import script
+from probe.gateway import phases
 from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.checks import judge
-from probe.gateway.checks.verdict import GatewayVerdict
 from probe.gateway.client.target import Target, target
 from probe.gateway.marks import first_mark
 from probe.gateway.naming import GUESSED, Naming
+from probe.gateway.phases import stopping
+from probe.gateway.phases.step import Step
+from probe.gateway.phases.verdict import GatewayVerdict
 from probe.gateway.run import Options, Recorded, run
-from probe.gateway.script import stopping
-from probe.gateway.script.step import Step
 from probe.gateway.trials import GatewayRun
 from probe.settings import build
 
@@ -28,16 +28,19 @@ from .proxy import Rules, gateway
 SLOW = ("close.slow", "close.silent", "close.stream", "cancel", "resume", "tasks.legacy", "bodies", "large.quick")
 """Steps that take a second or more."""
 
-STEPS = {step.name: step for step in script.of_profile("quick")} | {
+STEPS = {step.name: step for step in phases.of_profile("quick")} | {
     # The silences of a real run take a minute; these are of the same kind.
     step.name: replace(step, settles_s=4.0)
-    for step in (*stopping.quiet(3, "quick"), *(each for each in script.STEPS if each.name in ("draft", "streams")))
+    for step in (
+        *stopping.quiet_steps(3, "quick"),
+        *(each for each in phases.STEPS if each.name in ("draft", "streams")),
+    )
 }
 
 
 def cheap() -> list[str]:
     """The steps of the quick profile that take less than a second, each done once."""
-    kept = [step for step in script.of_profile("quick") if step.name not in SLOW and step.phase != "breaker"]
+    kept = [step for step in phases.of_profile("quick") if step.name not in SLOW and step.phase != "breaker"]
     return [step.name for step in kept]
 
 

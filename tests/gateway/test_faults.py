@@ -10,8 +10,8 @@ import pytest
 from probe.gateway.behind import Behind, Row
 from probe.gateway.checks import CHECKS, judge
 from probe.gateway.faults import catalogue
-from probe.gateway.script import STEPS as ALL_STEPS
-from probe.gateway.script import timing
+from probe.gateway.phases import STEPS as ALL_STEPS
+from probe.gateway.phases import timing
 from probe.gateway.trials import Trial
 
 from .faults import RULES, CloseLate, Message, ModernRefused

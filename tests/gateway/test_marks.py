@@ -8,7 +8,7 @@ import pytest
 
 from probe.gateway.behind import mark_of
 from probe.gateway.marks import BLOCK, belongs, client_mark, client_name, client_of, first_mark, named_mark, number_in
-from probe.gateway.script import STEPS
+from probe.gateway.phases import STEPS
 from probe.tools.shared import MARK
 
 

@@ -7,8 +7,8 @@ import trio
 
 from probe.gateway import side
 from probe.gateway.checks import judge
+from probe.gateway.phases import step
 from probe.gateway.report import FORMATS, Allowed, exit_code
-from probe.gateway.script import step
 
 from .proxy import Gateway, Reply, Request, Rules
 from .runs import found, tried

@@ -19,8 +19,8 @@ from .breaker import Plan
 from .client.target import Target
 from .marks import BLOCK, belongs
 from .naming import GUESSED, Naming
-from .script import of_profile, reach
-from .script.step import ANSWERS, Profile, Silence, Step, Taken
+from .phases import of_profile, reach
+from .phases.step import ANSWERS, Profile, Silence, Step, Taken
 from .side import ERAS, WAYS, Side, Way, modern
 from .trials import GatewayRun, Trial
 

@@ -14,8 +14,8 @@ import trustme
 
 from probe.cli.program import main
 from probe.gateway.doctor import needs, path
+from probe.gateway.doctor.needs import ProbeAddress, WrongError
 from probe.gateway.doctor.path import PathFinding, Visit
-from probe.gateway.doctor.target import ProbeAddress, WrongError
 
 from ...infra.proxies import buffering, delaying
 from ...support.process import served

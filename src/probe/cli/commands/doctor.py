@@ -25,7 +25,7 @@ def command(url: str, cafile: str | None, hold: float) -> int:
     times within a minute. The exit code is 1 where something breaks what clients rely on.
     """
     from ...gateway.doctor import needs, path
-    from ...gateway.doctor.target import ProbeAddress, WrongError
+    from ...gateway.doctor.needs import ProbeAddress, WrongError
 
     try:
         target = ProbeAddress(url, cafile)

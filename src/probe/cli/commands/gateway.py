@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ...gateway.breaker import Plan
     from ...gateway.client.target import Target
     from ...gateway.naming import Naming
+    from ...gateway.phases.step import Step
     from ...gateway.run import Options, Recorded
-    from ...gateway.script.step import Step
     from ...gateway.trials import GatewayRun
     from ...settings import Settings
 
@@ -335,7 +335,7 @@ def _websocket(endpoint: str, url: str | None, **shared: Any) -> Target | None:
 
 def _steps(profile: str, chosen: set[int]) -> list[Step]:
     from ...gateway.checks import CHECKS
-    from ...gateway.script import of_profile
+    from ...gateway.phases import of_profile
 
     wanted = {name for check in CHECKS if check.number in chosen for name in check.steps}
     if any(step.phase == "stopping" and step.name in wanted for step in of_profile(profile)):  # type: ignore[arg-type]  # likewise

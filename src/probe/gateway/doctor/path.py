@@ -17,7 +17,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
-from .target import TIMEOUT_S, ProbeAddress, WrongError, expect, get, modern_call, open_session
+from .needs import TIMEOUT_S, ProbeAddress, WrongError, expect, get, modern_call, open_session
 
 Mark: TypeAlias = Literal["ok", "note", "bad"]
 

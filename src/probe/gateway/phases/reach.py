@@ -1,15 +1,22 @@
-"""Is the probe reached, by which client, and with which offers: revisions, lists, sessions, capabilities."""
+"""Phase 1: is the probe reached, by which client, and with which offers: revisions, lists, sessions, capabilities."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
+from ...wire.jsonrpc import Json, request
 from ...wire.revisions import V2026_07_28
+from ...wire.v2026.meta import TASKS_EXTENSION
 from ..behind import Row, mark_of
-from ..marks import client_of
+from ..client.live import Sending
+from ..client.records import ClientExchange
+from ..marks import client_mark, client_of
 from ..naming import GUESSED
-from ..side import CAPABILITIES
+from ..side import CAPABILITIES, LegacySession, Side, call, in_session, modern, modern_call, open_session
 from ..trials import Trial
+from .step import Step, Taken
 from .verdict import (
     Case,
     Check,
@@ -24,10 +31,132 @@ from .verdict import (
     unclear,
 )
 
+_MOST_PAGES: Final = 20
+_LISTS: Final = (("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts"))
+
+
+async def open_and_list(side: Side, mark: int) -> Taken:
+    """A session from its beginning to its end, and a request after it."""
+    opened = await open_session(side, mark)
+    exchanges = [*opened.opened]
+    exchanges.append(await side.ask(in_session("ping", request(1, "ping", None), opened)))
+    lists: dict[str, list[str]] = {}
+    for method, member in _LISTS:
+        pages, lists[member] = await _pages(side, opened, method, member)
+        exchanges += pages
+    if opened.id is not None:
+        exchanges.append(await side.ask(Sending("delete", "DELETE", opened.headers)))
+        exchanges.append(await side.ask(in_session("after delete", request(2, "ping", None), opened)))
+        unknown = replace(opened, id=f"none-{mark}")
+        exchanges.append(await side.ask(in_session("unknown session", request(3, "ping", None), unknown)))
+    return Taken(tuple(exchanges), facts={"lists": lists})
+
+
+async def _pages(side: Side, opened: LegacySession, method: str, member: str) -> tuple[list[ClientExchange], list[str]]:
+    exchanges: list[ClientExchange] = []
+    names: list[str] = []
+    cursor: str | None = None
+    for page in range(_MOST_PAGES):
+        params: Json = {} if cursor is None else {"cursor": cursor}
+        sending = in_session(f"{member}.{page}", request(10 + page, method, params), opened)
+        exchanges.append(await side.ask(sending))
+        result = exchanges[-1].result
+        items = result.get(member)
+        names += [_name(item) for item in items] if isinstance(items, list) else []
+        cursor = result.get("nextCursor")
+        if not isinstance(cursor, str):
+            break
+    return exchanges, names
+
+
+def _name(item: Any) -> str:
+    if not isinstance(item, dict):
+        return ""
+    return str(item.get("uri") or item.get("name") or "")
+
+
+async def discover(side: Side, mark: int) -> Taken:
+    """The modern era: `server/discover` and the tools."""
+    first = await side.ask(modern("discover", "server/discover", mark=mark))
+    second = await side.ask(modern("tools", "tools/list", mark=mark, id=2))
+    items = second.result.get("tools")
+    return Taken((first, second), facts={"tools": [_name(item) for item in items] if isinstance(items, list) else []})
+
+
+async def call_with_marks(side: Side, mark: int) -> Taken:
+    """A marked call of a client with capabilities, and one of a client without.
+
+    A gateway may answer all other requests by itself, or send them as a client of its own.
+    """
+    tool = next((tool for tool in _MARKED if f"tool:{tool}" in side.offers), None)
+    if tool is None:
+        return Taken(())
+    if "legacy" not in side.offers:
+        sending = modern_call(side, "0 call", tool, _marked(tool, client_mark(mark, 0)), mark=mark)
+        return Taken((await side.ask(sending),))
+    exchanges: list[ClientExchange] = []
+    for client, declared in enumerate((CAPABILITIES, {})):
+        own = client_mark(mark, client)
+        opened = await open_session(side, own, name=f"{client} ", capabilities=declared)
+        message = call(side, tool, _marked(tool, own))
+        exchanges += [*opened.opened, await side.ask(in_session(f"{client} call", message, opened))]
+        if opened.id is not None:
+            exchanges.append(await side.ask(Sending(f"{client} delete", "DELETE", opened.headers)))
+    return Taken(tuple(exchanges))
+
+
+_MARKED: Final[Mapping[str, Json]] = {
+    "simple_tool": {"delayMs": 0},
+    "progress": {"steps": 1, "step_ms": 0},
+    "silent_call": {"silentMs": 0},
+}
+"""The tools with an argument `mark`, and arguments with which they end at once."""
+
+
+def _marked(tool: str, mark: int) -> Json:
+    return {**_MARKED[tool], "mark": mark + 1}
+
+
+MARKED_CALLS: Final = Step("reach.call", "reach", call_with_marks)
+"""Done once the offers of both ways are known."""
+
+STEPS: Final = (
+    Step("reach.legacy", "reach", open_and_list),
+    Step("reach.modern", "reach", discover),
+)
+
+
+def offers(session: Taken, found: Taken) -> set[str]:
+    """The offers of a way, from the steps `reach.legacy` and `reach.modern`."""
+    named = {item.name: item for item in (*session.exchanges, *found.exchanges)}
+    offered: set[str] = set()
+    hello = named["initialize"]
+    # A session without its id is not offered: each step in it would fail for that one reason.
+    if "protocolVersion" in hello.result and named["ping"].answer is not None and named["ping"].status == 200:
+        offered.add("legacy")
+        capabilities = hello.result.get("capabilities") or {}
+        offered |= {f"legacy.{name}" for name in capabilities}
+    if hello.header("mcp-session-id") is not None:
+        offered.add("sessions")
+    if "capabilities" in named["discover"].result:
+        offered.add("modern")
+        capabilities = named["discover"].result["capabilities"] or {}
+        offered |= {f"modern.{name}" for name in capabilities}
+        if TASKS_EXTENSION in (capabilities.get("extensions") or {}):
+            offered.add("modern.tasks")
+    offered |= {f"tool:{name}" for name in tools(session, found)}
+    return offered
+
+
+def tools(session: Taken, found: Taken) -> list[str]:
+    """The names of the tools in the lists of either step."""
+    return list(session.facts["lists"]["tools"] or found.facts["tools"])
+
+
 _NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
 
 
-def http10(case: Case) -> Comparison:
+def check_http_version(case: Case) -> Comparison:
     """Found if more than half of the requests reach the probe as HTTP/1.0."""
     versions = {way: _versions(case, way) for way in ("direct", "through")}
     old = versions["through"].count("1.0")
@@ -48,7 +177,7 @@ def _versions(case: Case, way: Any) -> list[str]:
     return [row["http_version"] for row in {row["seq"]: row for row in heads}.values()]
 
 
-def modern(case: Case) -> Comparison:
+def check_modern(case: Case) -> Comparison:
     """Changed if the gateway refuses 2026-07-28, or if its calls reach the probe in another revision."""
     both = case.both("reach.modern")
     if both is None or not case.offers("modern", "direct"):
@@ -64,16 +193,16 @@ def modern(case: Case) -> Comparison:
     return compared(V2026_07_28, V2026_07_28, found=False)
 
 
-def renamed(case: Case) -> Comparison:
+def check_names(case: Case) -> Comparison:
     """Found if the gateway calls any tool of the probe by another name."""
-    ours, theirs = _tools(case)
+    ours, theirs = _listed_tools(case)
     if not theirs:
         raise not_applicable("no tools are listed")
     changed = [theirs for own, theirs in case.run.names.items() if own != theirs]
     return compared(f"{len(ours)} tools", f"{len(changed)} renamed", found=bool(changed), evidence=listed(changed, 3))
 
 
-def _tools(case: Case) -> tuple[list[str], list[str]]:
+def _listed_tools(case: Case) -> tuple[list[str], list[str]]:
     listings: list[list[str]] = []
     for way in ("direct", "through"):
         session, discovered = case.one("reach.legacy", way), case.one("reach.modern", way)
@@ -82,7 +211,7 @@ def _tools(case: Case) -> tuple[list[str], list[str]]:
     return listings[0], listings[1]
 
 
-def lists(case: Case) -> Comparison:
+def check_lists(case: Case) -> Comparison:
     """Found if a tool, resource or prompt of the probe is in no list of the gateway, over all pages."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("legacy", "through"):
@@ -101,7 +230,7 @@ def lists(case: Case) -> Comparison:
     return compared(ours, ", ".join(counts), found=bool(missing), evidence=evidence)
 
 
-def capabilities(case: Case) -> Comparison:
+def check_capabilities(case: Case) -> Comparison:
     """Found if a session at the probe declares other capabilities than its client did."""
     seen = set(members(_opened(case, 0)["capabilities"]))
     try:
@@ -115,7 +244,7 @@ def capabilities(case: Case) -> Comparison:
     return compared(listed(sorted(CAPABILITIES)), listed(sorted(seen)), found=bool(parts), evidence="; ".join(parts))
 
 
-def initialized(case: Case) -> Comparison:
+def check_initialized(case: Case) -> Comparison:
     """Found if the session of a client gets no `notifications/initialized` at the probe."""
     opened = _opened(case, 0)
     behind, session = case.of("reach.call", "through")[0].behind, opened["session"]
@@ -149,7 +278,7 @@ def _session_of_call(case: Case, client: int) -> str:
     return str(calls[-1].started["session"])
 
 
-def header(case: Case) -> Comparison:
+def check_session_header(case: Case) -> Comparison:
     """Found if the answer to `initialize` has no Mcp-Session-Id, and the session does not work without it."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("sessions", "direct"):
@@ -164,7 +293,7 @@ def header(case: Case) -> Comparison:
     return compared("there", "missing", found=True, evidence=f"the next request got {both[1]['ping'].status}")
 
 
-def unknown(case: Case) -> Comparison:
+def check_unknown_session(case: Case) -> Comparison:
     """Found if a request with the id of an unknown or deleted session gets 200."""
     both = case.both("reach.legacy")
     if both is None or "unknown session" not in both[1]:
@@ -177,7 +306,7 @@ def unknown(case: Case) -> Comparison:
     return compared(str(direct), str(through), found=found, evidence=evidence)
 
 
-def deleted(case: Case) -> Comparison:
+def check_delete(case: Case) -> Comparison:
     """Found if DELETE leaves the session at the probe open; changed if the gateway refuses it with 405."""
     both = case.both("reach.call")
     if both is None or "0 delete" not in both[1]:
@@ -194,8 +323,8 @@ def deleted(case: Case) -> Comparison:
 
 def _sessions(trial: Trial) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
-    for call in trial.behind.all_calls(trial.mark):
-        found.setdefault(client_of(mark_of(call.started) or 0, trial.mark), []).append(str(call.started["session"]))
+    for made in trial.behind.all_calls(trial.mark):
+        found.setdefault(client_of(mark_of(made.started) or 0, trial.mark), []).append(str(made.started["session"]))
     return found
 
 
@@ -211,7 +340,7 @@ def _legacy_sessions(case: Case) -> dict[int, list[str]]:
     return found
 
 
-def shared(case: Case) -> Comparison:
+def check_shared_session(case: Case) -> Comparison:
     """Found if the calls of all clients run in one session at the probe."""
     found = _legacy_sessions(case)
     sets = [set(labels) for labels in found.values()]
@@ -221,7 +350,7 @@ def shared(case: Case) -> Comparison:
     return compared("3 sessions for 3 clients", f"{count}", found=bool(together), evidence=evidence)
 
 
-def each(case: Case) -> Comparison:
+def check_session_of_client(case: Case) -> Comparison:
     """Found if two calls of one client run in different sessions at the probe."""
     found = _legacy_sessions(case)
     several = [labels for labels in found.values() if len(set(labels)) > 1]
@@ -230,7 +359,7 @@ def each(case: Case) -> Comparison:
     return compared("3 sessions for 3 clients", f"{count}", found=bool(several), evidence=evidence)
 
 
-def sticky(case: Case) -> list[str]:
+def lost_requests(case: Case) -> list[str]:
     """The count of requests in new sessions with 404, as one sentence."""
     trial = case.one("sessions", "through")
     if trial is None:
@@ -239,7 +368,7 @@ def sticky(case: Case) -> list[str]:
     return [f"{len(lost)} of {len(trial.exchanges)} requests got 404"] if lost else []
 
 
-def answers(case: Case) -> Comparison:
+def check_answers(case: Case) -> Comparison:
     """Found if the gateway has stopped answering, whatever the request."""
     direct, through = (case.of("answers", way)[-1] for way in ("direct", "through"))
     ours, theirs = direct["discover"], through["discover"]
@@ -255,17 +384,17 @@ def answers(case: Case) -> Comparison:
 
 
 CHECKS: Final = (
-    Check(23, ("reach.legacy", "reach.modern"), http10),
-    Check(29, ("reach.legacy", "reach.modern"), renamed),
-    Check(30, ("reach.legacy",), lists),
-    Check(31, ("reach.call",), capabilities),
-    Check(33, ("sessions",), shared),
-    Check(34, ("sessions",), each),
-    Check(35, ("sessions",), listing(sticky, "found", "lost")),
-    Check(36, ("reach.legacy",), header),
-    Check(37, ("reach.legacy",), unknown),
-    Check(38, ("reach.call",), deleted),
-    Check(44, ("reach.modern",), modern),
-    Check(51, ("reach.call",), initialized),
-    Check(52, ("answers",), answers),
+    Check(23, ("reach.legacy", "reach.modern"), check_http_version),
+    Check(29, ("reach.legacy", "reach.modern"), check_names),
+    Check(30, ("reach.legacy",), check_lists),
+    Check(31, ("reach.call",), check_capabilities),
+    Check(33, ("sessions",), check_shared_session),
+    Check(34, ("sessions",), check_session_of_client),
+    Check(35, ("sessions",), listing(lost_requests, "found", "lost")),
+    Check(36, ("reach.legacy",), check_session_header),
+    Check(37, ("reach.legacy",), check_unknown_session),
+    Check(38, ("reach.call",), check_delete),
+    Check(44, ("reach.modern",), check_modern),
+    Check(51, ("reach.call",), check_initialized),
+    Check(52, ("answers",), check_answers),
 )

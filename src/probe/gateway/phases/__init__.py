@@ -1,4 +1,7 @@
-"""The steps of a run. A step sends and records; `checks` judges."""
+"""The phases of a run: in each, the steps that send and record, and the checks of their trials.
+
+A step does not judge, and a check does not send: so a saved run can be judged again by later checks.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Final
 
 from . import fidelity, reach, returning, stopping, timing
 from .step import ANSWERS, Profile, Step
+from .verdict import Check
 
 STEPS: Final[tuple[Step, ...]] = (
     *reach.STEPS,
@@ -17,6 +21,14 @@ STEPS: Final[tuple[Step, ...]] = (
     ANSWERS,
 )
 """In the order of a run."""
+
+CHECKS: Final[tuple[Check, ...]] = tuple(
+    sorted(
+        (*reach.CHECKS, *fidelity.CHECKS, *timing.CHECKS, *stopping.CHECKS, *returning.CHECKS),
+        key=lambda check: check.number,
+    )
+)
+"""In the order of the catalogue."""
 
 
 def of_profile(profile: Profile) -> list[Step]:

@@ -6,19 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..faults import Hint, KnownFault, catalogue
-from ..trials import GatewayRun
-from . import fidelity, reach, returning, stopping, timing
-from .verdict import Case, Check, GatewayVerdict, UnjudgedError, not_applicable, unclear
+from .faults import Hint, KnownFault, catalogue
+from .phases import CHECKS
+from .phases.verdict import Case, Check, GatewayVerdict, UnjudgedError, not_applicable, unclear
+from .trials import GatewayRun
 
 __all__ = ["CHECKS", "CheckResult", "GatewayVerdict", "judge"]
 
-CHECKS: Final[tuple[Check, ...]] = tuple(
-    sorted(
-        (*reach.CHECKS, *fidelity.CHECKS, *timing.CHECKS, *stopping.CHECKS, *returning.CHECKS),
-        key=lambda check: check.number,
-    )
-)
 _BY_SEVERITY: Final[Mapping[str, GatewayVerdict]] = {
     "A": GatewayVerdict.BROKEN,
     "B": GatewayVerdict.BROKEN,

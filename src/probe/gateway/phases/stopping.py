@@ -1,15 +1,127 @@
-"""Does the end of a call at the client reach the probe, and what ends a quiet connection."""
+"""Phase 4: does the end of a call at the client reach the probe. Phase 7: what ends a quiet call or connection."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
+import trio
+
+from ...wire.jsonrpc import notification
 from ...wire.two_ways import is_late, ms
-from ..script.stopping import STREAM_OPEN_S
-from ..side import WAYS
+from ..side import WAYS, Side, call, era_client, in_session, modern_call, session
 from ..trials import Trial
+from .step import Profile, Step, Taken
 from .timing import PROGRESS, call_of, offset
 from .verdict import Case, Check, Comparison, compared, listed, listing, not_applicable, unclear
+
+# For the probe to learn of a close or a cancellation late.
+_LATE: Final = 8.0
+
+SILENT_MS: Final = 6000
+"""The length of a call if the client's end of it is lost on the way."""
+
+SLOW_MS: Final = 2500
+"""Between two messages of a slow stream. A proxy that notices a close at its next write is so late."""
+
+STREAM_OPEN_S: Final = 4.0
+"""The longest time for the stream of a cancelled call to end."""
+
+
+async def cancel_call(side: Side, mark: int) -> Taken:
+    """`notifications/cancelled` for a call in a session."""
+    arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False, "mark": mark}
+    async with session(side, mark) as opened:
+        async with side.asking(in_session("call", call(side, "silent_call", arguments, id=1), opened)) as live:
+            await trio.sleep(0.5)
+            notified = notification("notifications/cancelled", {"requestId": 1, "reason": "not wanted any more"})
+            moment = time.time()
+            answer = await side.ask(in_session("cancel", notified, opened))
+            await live.wait_over(STREAM_OPEN_S)
+        record = live.record()
+    return Taken((*opened.opened, record, answer), {"cancelled": moment})
+
+
+async def _closed(side: Side, mark: int, tool: str, arguments: Mapping[str, object], messages: int) -> Taken:
+    sending = modern_call(side, "call", tool, {**arguments, "mark": mark}, mark=mark, token=f"token-{mark}")
+    async with side.asking(sending) as live:
+        if messages:
+            await live.wait_messages(messages, 8.0)
+        else:
+            await trio.sleep(0.6)
+        moment = time.time()
+        await live.close()
+        await trio.sleep(0.05)
+    return Taken((live.record(),), {"closed": moment})
+
+
+async def close_stream(side: Side, mark: int) -> Taken:
+    """The client closes while messages come."""
+    return await _closed(side, mark, "progress", {"steps": 40, "step_ms": 150}, 2)
+
+
+async def close_slow(side: Side, mark: int) -> Taken:
+    """The client closes between two messages 2.5 s apart."""
+    return await _closed(side, mark, "progress", {"steps": 4, "step_ms": SLOW_MS}, 1)
+
+
+async def close_silent(side: Side, mark: int) -> Taken:
+    """The client closes before the first message."""
+    arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False}
+    return await _closed(side, mark, "silent_call", arguments, 0)
+
+
+async def quiet_stream(side: Side, mark: int, seconds: int, *, comments: bool = False) -> Taken:
+    """An event stream without a message for `seconds` after its head, with or without comments."""
+    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": comments, "mark": mark}
+    async with session(side, mark) as opened:
+        sending = in_session("call", call(side, "silent_call", arguments), opened)
+        got = await side.ask(sending, seconds + 10.0)
+    return Taken((*opened.opened, got), facts={"seconds": seconds})
+
+
+async def quiet_call(side: Side, mark: int, seconds: int) -> Taken:
+    """A call without a message for `seconds`; in the modern era its response begins after that."""
+    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": False, "mark": mark}
+    async with era_client(side, mark) as client:
+        got = await side.ask(client.call("call", "silent_call", arguments), seconds + 10.0)
+    return Taken((*client.opened, got), facts={"seconds": seconds})
+
+
+async def busy_stream(side: Side, mark: int, seconds: int) -> Taken:
+    """A stream of `seconds` with a message every few seconds: only a limit of the whole request ends it."""
+    step = min(3500, seconds * 50)
+    arguments = {"steps": seconds * 1000 // step, "step_ms": step, "mark": mark}
+    async with era_client(side, mark) as client:
+        got = await side.ask(client.call("call", "progress", arguments, token=f"token-{mark}"), seconds + 10.0)
+    return Taken((*client.opened, got), facts={"seconds": seconds})
+
+
+def quiet_steps(seconds: int, profile: Profile) -> tuple[Step, ...]:
+    """The steps of phase 7 for one length of silence."""
+    legacy, silent = frozenset({"legacy", "tool:silent_call"}), frozenset({"tool:silent_call"})
+    steps = (
+        Step("quiet.stream", "quiet", partial(quiet_stream, seconds=seconds), legacy),
+        Step("quiet.comments", "quiet", partial(quiet_stream, seconds=seconds, comments=True), legacy),
+        Step("quiet.call", "quiet", partial(quiet_call, seconds=seconds), silent),
+        Step("busy", "quiet", partial(busy_stream, seconds=seconds), frozenset({"tool:progress"})),
+    )
+    return tuple(replace(step, beside=True, settles_s=_LATE, profiles=(profile,)) for step in steps)
+
+
+_MODERN_SILENT: Final = frozenset({"modern", "tool:silent_call"})
+_MODERN_PROGRESS: Final = frozenset({"modern", "tool:progress"})
+STEPS: Final = (
+    Step("cancel", "stopping", cancel_call, frozenset({"legacy", "tool:silent_call"}), settles_s=_LATE, beside=True),
+    Step("close.stream", "stopping", close_stream, _MODERN_PROGRESS, settles_s=_LATE),
+    Step("close.slow", "stopping", close_slow, _MODERN_PROGRESS, settles_s=_LATE, beside=True),
+    Step("close.silent", "stopping", close_silent, _MODERN_SILENT, settles_s=_LATE, beside=True),
+    *quiet_steps(70, "full"),
+    *quiet_steps(310, "idle"),
+)
 
 _CLOSES: Final = ("close.stream", "close.slow", "close.silent")
 # A close within this is soon enough, on any machine.
@@ -41,7 +153,7 @@ def _close_times(case: Case) -> tuple[dict[str, float | str], dict[str, float | 
     return found[0], found[1]
 
 
-def close_lost(case: Case) -> Comparison:
+def check_close_passed(case: Case) -> Comparison:
     """Found if the client closes the stream of a modern call, and the call runs on at the probe."""
     direct, through = _close_times(case)
     if any(after == "never" for after in direct.values()):
@@ -53,7 +165,7 @@ def close_lost(case: Case) -> Comparison:
     return compared(_times(direct), _times(through), found=bool(lost), evidence=f"lost: {listed(lost)}" if lost else "")
 
 
-def close_late(case: Case) -> Comparison:
+def check_close_in_time(case: Case) -> Comparison:
     """Found if the probe sees the close of a modern stream later than without the gateway."""
     direct, through = _close_times(case)
     late = [
@@ -75,7 +187,7 @@ def _times(after: dict[str, float | str]) -> str:
     return " / ".join(shown)
 
 
-def cancel_lost(case: Case) -> Comparison:
+def check_cancel_passed(case: Case) -> Comparison:
     """Found if `notifications/cancelled` does not cancel the call at the probe, or only after `_CANCEL_S`."""
     direct, through = case.pair("cancel")
     base = offset(case)
@@ -106,7 +218,7 @@ def _cancelled(case: Case) -> Trial:
     return through
 
 
-def cancel_answered(case: Case) -> Comparison:
+def check_cancel_answer(case: Case) -> Comparison:
     """Found if the client gets an answer to a cancelled call."""
     through = _cancelled(case)
     answer = through["call"].answer
@@ -114,7 +226,7 @@ def cancel_answered(case: Case) -> Comparison:
     return compared("nothing", how, found=answer is not None)
 
 
-def cancel_open(case: Case) -> Comparison:
+def check_cancel_stream(case: Case) -> Comparison:
     """Found if the stream of a cancelled call is still open after `STREAM_OPEN_S`."""
     through = _cancelled(case)
     left_open = through["call"].end == "timed out"
@@ -136,7 +248,7 @@ def _cut(case: Case, step: str) -> float | None:
     return took if over_early and took < both[1].facts["seconds"] + 5.0 else None
 
 
-def quiet_cut(case: Case) -> Comparison:
+def check_quiet(case: Case) -> Comparison:
     """Found if a quiet stream or call is cut, and lives without the gateway."""
     cuts = {step: _cut(case, step) for step in _QUIET if case.both(step) is not None}
     if not cuts:
@@ -153,7 +265,7 @@ def quiet_cut(case: Case) -> Comparison:
     return compared(f"> {seconds} s", shortest, found=bool(found), evidence=evidence)
 
 
-def busy_cut(case: Case) -> Comparison:
+def check_busy(case: Case) -> Comparison:
     """Found if a call with messages all the time is cut."""
     after = _cut(case, "busy")
     seconds = case.pair("busy")[1].facts["seconds"]
@@ -163,7 +275,7 @@ def busy_cut(case: Case) -> Comparison:
     return compared(f"> {seconds} s", limit, found=after is not None, evidence=evidence)
 
 
-def cut_left(case: Case) -> list[str]:
+def running_after_cut(case: Case) -> list[str]:
     """The calls that run on at the probe after a time-out of the gateway."""
     left: list[str] = []
     cut = 0
@@ -184,12 +296,12 @@ def cut_left(case: Case) -> list[str]:
 
 
 CHECKS: Final = (
-    Check(8, _CLOSES, close_lost),
-    Check(9, _CLOSES, close_late),
-    Check(10, ("cancel",), cancel_lost),
-    Check(11, ("cancel",), cancel_answered),
-    Check(12, ("cancel",), cancel_open),
-    Check(15, _QUIET, quiet_cut),
-    Check(16, ("busy",), busy_cut),
-    Check(17, ("quiet.call", "busy"), listing(cut_left, "stopped", "ran on")),
+    Check(8, _CLOSES, check_close_passed),
+    Check(9, _CLOSES, check_close_in_time),
+    Check(10, ("cancel",), check_cancel_passed),
+    Check(11, ("cancel",), check_cancel_answer),
+    Check(12, ("cancel",), check_cancel_stream),
+    Check(15, _QUIET, check_quiet),
+    Check(16, ("busy",), check_busy),
+    Check(17, ("quiet.call", "busy"), listing(running_after_cut, "stopped", "ran on")),
 )
