@@ -14,7 +14,7 @@ import trio
 from trio.testing import MockClock
 
 from probe.server import listener
-from probe.server.listener.accepting import PatientListener, Shortage
+from probe.server.listener.server import PatientListener, Shortage
 from probe.settings import build
 
 from ..shutdown.peers import call, head, headers, post

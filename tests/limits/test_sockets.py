@@ -19,9 +19,8 @@ import trio
 
 from probe.core.budgets import SMALL_BYTES
 from probe.core.clients import networks
-from probe.server.listener import door
 from probe.server.listener import server as listening
-from probe.server.listener.incomplete import Incomplete
+from probe.server.listener.transport import Incomplete
 
 from ..sockets.apps import Recorder, silent
 from ..sockets.conftest import certificate, dial, start  # noqa: F401 - fixtures
@@ -51,7 +50,7 @@ async def status(wire: Wire) -> int:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine counts as any other client."""
-    monkeypatch.setattr(door, "client_key", lambda address: address)
+    monkeypatch.setattr(listening, "client_key", lambda address: address)
 
 
 async def test_connections_of_one_address_are_a_part_of_all(start, dial, counted, caplog) -> None:  # noqa: F811

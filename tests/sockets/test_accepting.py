@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 import trio
 
-from probe.server.listener.accepting import AT_ONCE, PatientListener, Places, Shortage
+from probe.server.listener.server import AT_ONCE, PatientListener, Places, Shortage
 
 
 class Waiting:

@@ -6,8 +6,7 @@ import gc
 
 import pytest
 
-from probe.server.listener.calls import Contained
-from probe.server.listener.outbox import PeerGoneError
+from probe.server.listener.calls import Contained, PeerGoneError
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from hpack.struct import NeverIndexedHeaderTuple
 from trio.testing import wait_all_tasks_blocked
 
 from probe.server.listener import connection
-from probe.server.listener.http1.call import SEND_PIECE
-from probe.server.listener.http1.connection import Http1Connection
+from probe.server.listener.calls import PeerGoneError
+from probe.server.listener.http1.connection import SEND_PIECE, Http1Connection
 from probe.server.listener.http2.protocol import ContainedH2
-from probe.server.listener.http2.stream_buffer import BoundedBuffer
-from probe.server.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
+from probe.server.listener.http2.streams import BoundedBuffer
+from probe.server.listener.outbox import HIGH_WATER, PIECE, Outbox
 
 from .apps import Recorder, end, part, read_body, respond, until_disconnect
 from .apps import start as begin

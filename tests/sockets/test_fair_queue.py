@@ -23,9 +23,8 @@ from probe.server.listener.connection import serve_transport
 from probe.server.listener.fair_queue import ConnectionTurns, FairQueue
 from probe.server.listener.http2 import protocol as http2
 from probe.server.listener.http2.protocol import PARSED_BYTES
-from probe.server.listener.http2.stream_backlog import MOST_EVENTS
-from probe.server.listener.incomplete import Incomplete
-from probe.server.listener.transport import Service, Transport
+from probe.server.listener.http2.streams import MOST_EVENTS
+from probe.server.listener.transport import Incomplete, Service, Transport
 from probe.settings import build
 
 from ..support.passes import within_passes
@@ -637,7 +636,7 @@ async def test_a_request_whose_sender_has_left_still_has_its_turn(start, dial, g
 
 @on_contained
 async def test_http2_who_has_left_long_ago_has_none(start, dial, gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2, "UNBEGUN_S", 0.0)
+    monkeypatch.setattr(http2, "WAITING_REQUESTS_S", 0.0)
     app = Recorder({"/late": plain})
     peer = await dial.http2(await start(app))
     await peer.request("/late")

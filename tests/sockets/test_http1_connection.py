@@ -16,8 +16,7 @@ from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wa
 from probe.server.listener.connection import serve_transport, watch
 from probe.server.listener.fair_queue import FairQueue
 from probe.server.listener.http1.protocol import ResponseError
-from probe.server.listener.incomplete import Incomplete
-from probe.server.listener.transport import Service, Transport
+from probe.server.listener.transport import Incomplete, Service, Transport
 from probe.settings import build
 
 from ..support.websocket import upgrade

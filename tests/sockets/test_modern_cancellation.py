@@ -356,7 +356,7 @@ async def test_http1_a_peer_that_pipelines_much_and_stays_is_served_in_order(
     """The first call lasts longer than it takes to be looked at for having left."""
     async with serving(start) as (bell, port, client):
         peer = await dial.http1(port)
-        delays = [3 * int(1000 * http1.LOOK_S)] + [0] * 20
+        delays = [3 * int(1000 * http1.CHECK_S)] + [0] * 20
         asked = [request(client, Kind("simple_tool", {"delayMs": delay}), id) for id, delay in enumerate(delays)]
         await peer.wire.send(b"".join(as_http1(client, message, size=size // 20) for message in asked))
         answers = []

@@ -15,7 +15,7 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import Request
 
 from probe.server.listener.http1.connection import Http1Connection
-from probe.server.listener.http2.stream_buffer import BoundedBuffer
+from probe.server.listener.http2.streams import BoundedBuffer
 
 from .apps import Recorder, part, read_body, respond, silent, socket_echo, stream_forever
 from .apps import start as begin

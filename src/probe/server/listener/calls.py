@@ -10,8 +10,6 @@ from typing import Any
 import trio
 from trio.lowlevel import ParkingLot
 
-from .outbox import PeerGoneError
-
 LOG = logging.getLogger("probe.listener")
 
 Message = MutableMapping[str, Any]
@@ -28,6 +26,10 @@ UNAVAILABLE = ((b"content-length", b"0"), (b"connection", b"close"), (b"retry-af
 
 WRITE_TIMEOUT = "write timeout"
 """The reason for the end of a connection if its peer does not read."""
+
+
+class PeerGoneError(OSError):
+    """The bytes cannot be delivered any more: the peer has left, or the server has cut it off."""
 
 
 class Contained:
@@ -80,7 +82,7 @@ class Inbox:
     def __init__(self, turn: Callable[[], Awaitable[object]]) -> None:
         self._turn = turn
         self.size = 0
-        self.taken: Callable[[int], None] = _nobody_counts
+        self.taken: Callable[[int], None] = _count_nothing
         self.cut_off = ""
         """The reason if the server ended the connection or the stream; else empty."""
         self._messages: deque[Message] = deque()
@@ -155,7 +157,7 @@ class Inbox:
         self.taken(left - kept)
 
 
-def _nobody_counts(size: int) -> None:
+def _count_nothing(size: int) -> None:
     pass
 
 

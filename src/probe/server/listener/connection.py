@@ -8,13 +8,13 @@ import trio
 
 from .calls import Contained
 from .http1.connection import Http1Connection
-from .times import FLUSH_S, LAST_WORDS_S
+from .outbox import CALLS_END_S, FLUSH_S
 from .transport import READ_PIECE, Address, Service, Transport, WatchedConnection
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """RFC 9113 section 3.4: the first bytes of a client with prior knowledge of HTTP/2."""
 
-_SAID_NOTHING = "nothing came that tells a protocol"
+_NO_FIRST_BYTES = "nothing came that tells a protocol"
 """The reason for the end of a connection without first bytes: its peer has left, or was silent for too long."""
 
 CHECKS_PER_LIMIT = 4
@@ -31,7 +31,7 @@ class Connection(WatchedConnection, Protocol):
 async def converse(service: Service, accepted: trio.SocketStream) -> None:
     """Serve one accepted connection until it is over. The caller closes `accepted` and contains the errors.
 
-    If cancelled, the connection ends within `LAST_WORDS_S` and `FLUSH_S` seconds, whatever its peer does. The limits of
+    If cancelled, the connection ends within `CALLS_END_S` and `FLUSH_S` seconds, whatever its peer does. The limits of
     the peer's idleness need a running `watch`.
     """
     try:
@@ -39,7 +39,7 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
         peer, here = (_address(name()) for name in (accepted.socket.getpeername, accepted.socket.getsockname))
     except OSError:
         return
-    number, by, requests = next(service.numbers), _SAID_NOTHING, 0
+    number, by, requests = next(service.numbers), _NO_FIRST_BYTES, 0
     if service.hooks.log is not None:
         service.hooks.log.opened(number, *(peer or ("", None)))
     try:
@@ -97,7 +97,7 @@ async def watch(service: Service) -> NoReturn:
                         await connection.check(now)
     finally:
         # The connections are cancelled too. An application call that resists cancellation does not keep its socket.
-        with trio.move_on_after(LAST_WORDS_S + FLUSH_S, shield=True):
+        with trio.move_on_after(CALLS_END_S + FLUSH_S, shield=True):
             await service.wait_ended()
         # Closing a stream has a checkpoint, but does not wait.
         with trio.CancelScope(shield=True):

@@ -1,23 +1,20 @@
-"""The one write path of a connection.
+"""The one write path of a connection with several sending tasks: a buffer, and the task that writes it.
 
 hypercorn writes from each sending task, under a shield, because a cancelled write would leave a torn frame on the
 connection. So a peer that stops reading blocks every sender for good. Here each task appends whole pieces to a buffer,
-and waits at most for the buffer to shrink; cancelling this wait is harmless. One writer task per connection empties the
-buffer.
+and waits at most for the buffer to shrink; cancelling this wait is harmless. The one writer empties the buffer.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 
 import trio
 from trio.lowlevel import Abort, ParkingLot, Task
 
-
-class PeerGoneError(OSError):
-    """The bytes cannot be delivered any more: the peer has left, or the server has cut it off."""
-
+from .calls import PeerGoneError
 
 HIGH_WATER = 64 * 1024
 """The bytes above which `put` waits: one default HTTP/2 window, enough for a socket between two task switches."""
@@ -142,3 +139,77 @@ class Outbox:
     def _wake_first(self) -> None:
         _, task = self._waiting.popleft()
         trio.lowlevel.reschedule(task)
+
+
+CHECK_S = 0.25
+"""The interval of checks whether a peer has left, if it has sent too much ahead and is not read."""
+
+LINGER_S = 2.0
+"""The time for a peer that was still sending to read the response and close; closing at once would reset it."""
+
+FLUSH_S = 0.5
+"""The time to send queued bytes when the connection has to end; a last frame is lost only if the peer does not read.
+
+This also bounds shutdown, whatever the write timeout is.
+"""
+
+CALLS_END_S = 0.25
+"""The time for calls to end after the cancellation of their connection, so that open requests get their 503.
+
+This bounds shutdown too.
+"""
+
+
+class Writer:
+    """The writer of a connection with several sending tasks, so that none can tear the bytes of another.
+
+    `lingers`: the peer may still be sending when all is written; closing at once could destroy bytes that it has not
+    read.
+    """
+
+    def __init__(self, stream: trio.abc.Stream, outbox: Outbox) -> None:
+        self._stream = stream
+        self._outbox = outbox
+        # Shielded, because a torn frame is worse than none; `cut` and `limit_rest` bound it.
+        self._scope = trio.CancelScope(shield=True)
+        self._sending_since = inf
+        self.lingers = False
+        self.peer_left = trio.Event()
+
+    async def run(self) -> None:
+        """Write until the buffer is closed and empty or the stream breaks; then close the stream."""
+        with self._scope:
+            try:
+                while piece := await self._outbox.take():
+                    self._sending_since = trio.current_time()
+                    await self._stream.send_all(piece)
+                    self._sending_since = inf
+                await self._part()
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                pass
+        self._sending_since = inf
+        # The rest cannot be sent, so senders no longer wait.
+        self._outbox.discard()
+        # Application calls may take longer to end; they do not keep the socket.
+        await trio.aclose_forcefully(self._stream)
+
+    def is_stuck(self, now: float, timeout_s: float) -> bool:
+        """Whether the peer has taken no bytes of the present write for `timeout_s` seconds."""
+        return now - self._sending_since >= timeout_s
+
+    def limit_rest(self) -> None:
+        """Give the rest of the buffer `FLUSH_S` seconds to be written."""
+        self._scope.deadline = trio.current_time() + FLUSH_S
+
+    def cut(self) -> None:
+        """Stop writing, and close."""
+        self._scope.cancel()
+
+    async def _part(self) -> None:
+        """End our direction after the last byte, give the peer time to read if it needs it, then close."""
+        if isinstance(self._stream, trio.abc.HalfCloseableStream):
+            await self._stream.send_eof()
+        if self.lingers:
+            with trio.move_on_after(LINGER_S):
+                await self.peer_left.wait()
+        await self._stream.aclose()

@@ -17,11 +17,11 @@ from typing import Any, Final, Protocol, TypeAlias
 import trio
 from trio.lowlevel import ParkingLot
 
+from ...core.budgets import Shares, has_bytes
 from ...core.clients import Network
 from ...settings import Settings
 from .calls import App
 from .fair_queue import ConnectionTurns, FairQueue
-from .incomplete import Incomplete
 from .request_head import KnownHeads
 
 READ_PIECE = 32 * 1024
@@ -85,6 +85,34 @@ class DateField:
         if now != self._second:
             self._second, self._value = now, formatdate(now, usegmt=True).encode()
         return self._value
+
+
+class Incomplete:
+    """The `bytes` of incomplete messages of all WebSockets of a listener, at most `most`."""
+
+    def __init__(self, most: int, share: float) -> None:
+        self.bytes = 0
+        self._most = most
+        self._shares = Shares(share)
+
+    def take(self, holder: str | None, size: int) -> None:
+        """Count `size` bytes more of a client, also beyond the limit, since they have come already."""
+        self.bytes += size
+        self._shares.take("max_incoming_bytes", holder, size)
+
+    def give_back(self, holder: str | None, size: int) -> None:
+        """Subtract bytes that are no longer kept."""
+        self.bytes -= size
+        self._shares.give_back("max_incoming_bytes", holder, size)
+
+    def excess(self, holder: str | None, message: int) -> str:
+        """The reason why an incomplete message of `message` bytes is too much; empty if it is not."""
+        if not has_bytes(self._most, self.bytes, 0, message):
+            return f"more than {self._most} bytes are on their way, 1/8 of it for small ones (max_incoming_bytes)"
+        share = self._shares.most(self._most)
+        if self._shares.held("max_incoming_bytes", holder) > max(share, message):
+            return f"more than {share} bytes of this address are on their way (address_share of max_incoming_bytes)"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

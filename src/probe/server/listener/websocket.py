@@ -19,17 +19,13 @@ from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, Tex
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
-from .calls import UNAVAILABLE, WRITE_TIMEOUT, Contained, Inbox, Message
+from .calls import UNAVAILABLE, WRITE_TIMEOUT, Contained, Inbox, Message, PeerGoneError
 from .fair_queue import ConnectionTurns
 from .http1.protocol import ResponseError, ResponseWriter
-from .incomplete import PartialMessage
-from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
+from .outbox import CALLS_END_S, CHECK_S, CONTROL_ROOM, Outbox, Writer
 from .request_head import RequestHead, asgi_scope
-from .times import LAST_WORDS_S, LOOK_S
 from .transport import READ_PIECE, Service, Transport
-from .websocket_frames import FrameHeads
-from .websocket_handshake import NOT_VALID, accepting, is_valid, subprotocols
-from .writer import Writer
+from .websocket_input import NOT_VALID, FrameHeads, PartialMessage, accepting, is_valid, subprotocols
 
 CLOSE_S = 5.0
 """The time in seconds for the peer to answer our close; it may have to read earlier messages first."""
@@ -104,7 +100,7 @@ class WebSocket:
         self._early = early
         self._before_accept = trio.CancelScope()
         self._taken = ParkingLot()
-        self._heard_at = inf
+        self._received_at = inf
         self._pinged_at = -inf
         self._ping: Ping | None = None
         self._outbox.taken = self._answer_ping
@@ -138,7 +134,7 @@ class WebSocket:
         finally:
             # Only the end of the server cancels this.
             if not ended:
-                self._say_unavailable()
+                self._send_unavailable()
             self._call_ended.set()
             self._inbox.close()
         await self._end_call()
@@ -155,16 +151,16 @@ class WebSocket:
         if self._is_full() or self._outbox:
             # The silence may be the server's: frames of the peer wait in the kernel until the application has read the
             # earlier ones. A ping waits behind bytes to send, for which there is the write timeout.
-            self._heard_at = now
+            self._received_at = now
             self._message.wait_from(now)
         if self._state is not State.OPEN:
             return ""
         if now - self._message.began_at >= self._settings.idle_connection_s:
             return SLOW_MESSAGE
-        if self._heard_at <= self._pinged_at:
+        if self._received_at <= self._pinged_at:
             # Counted from the ping, so that no peer counts as dead after a pause of this process.
             return DEAD_PEER if now - self._pinged_at >= self._settings.ws_ping_s else ""
-        if now - self._heard_at >= self._settings.ws_ping_s:
+        if now - self._received_at >= self._settings.ws_ping_s:
             self._pinged_at = now
             self._send_control(Ping())
         return ""
@@ -199,9 +195,9 @@ class WebSocket:
             pass
         except trio.Cancelled:
             # The server ends. The call is cancelled too, and may send its last messages before the close.
-            with trio.move_on_after(LAST_WORDS_S, shield=True):
+            with trio.move_on_after(CALLS_END_S, shield=True):
                 await self._call_ended.wait()
-            self._say_unavailable()
+            self._send_unavailable()
             raise
         finally:
             self._end(peer_left=True)
@@ -210,7 +206,7 @@ class WebSocket:
         """Keep bytes that come before the application accepts; return when the peer has left."""
         while True:
             if len(self._early) >= MESSAGE_BYTES:
-                await trio.sleep(LOOK_S)
+                await trio.sleep(CHECK_S)
                 if self._transport.peer_has_finished():
                     return
             elif data := await self._receive():
@@ -222,7 +218,7 @@ class WebSocket:
         data, self._early = self._early, b""
         while data or (data := await self._receive()):
             if self._state in (State.OPEN, State.CLOSING):
-                self._heard_at = trio.current_time()
+                self._received_at = trio.current_time()
                 await self._take(data)
             data = b""
 
@@ -288,7 +284,7 @@ class WebSocket:
     async def _wait_room(self) -> None:
         """Wait until the application has read enough. Raises `_PeerLeftError`."""
         while self._inbox.size > READ_ON and self._state is State.OPEN:
-            with trio.move_on_after(LOOK_S) as looking:
+            with trio.move_on_after(CHECK_S) as looking:
                 await self._taken.park()
             if looking.cancelled_caught and self._transport.peer_has_finished():
                 raise _PeerLeftError
@@ -334,7 +330,7 @@ class WebSocket:
         """Send no more, and pass the end to the application; the writer closes the stream."""
         if peer_left:
             self._writer.peer_left.set()
-            self._writer.hurry()
+            self._writer.limit_rest()
         self._before_accept.cancel()
         self._answered.set()
         self._taken.unpark_all()
@@ -378,7 +374,7 @@ class WebSocket:
         accepted = accepting(self._head, message.get("subprotocol"))
         self._outbox.write(ResponseWriter.upgrade([*accepted, *message.get("headers", ())], self._date()))
         self._state = State.OPEN
-        self._heard_at = trio.current_time()
+        self._received_at = trio.current_time()
         self._before_accept.cancel()
         await trio.lowlevel.checkpoint()
 
@@ -434,14 +430,14 @@ class WebSocket:
         # With TLS the end of our direction reaches the peer only with the end of the connection.
         self._writer.lingers = bool(self._early) or not self._transport.secure
 
-    def _say_unavailable(self) -> None:
+    def _send_unavailable(self) -> None:
         """The server ends: refuse an open handshake with 503, or send a close 1001."""
         if self._state is State.ASKED:
             self._refuse(503, UNAVAILABLE)
         elif self._state is State.OPEN:
             self._send_control(CloseConnection(CloseReason.GOING_AWAY))
         self._end()
-        self._writer.hurry()
+        self._writer.limit_rest()
 
     async def _end_call(self) -> None:
         """The call has returned or failed; end a handshake or connection that it left open."""

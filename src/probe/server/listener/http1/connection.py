@@ -9,26 +9,154 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
-from ..calls import UNAVAILABLE, WRITE_TIMEOUT, Contained
-from ..outbox import PeerGoneError
-from ..request_head import InvalidRequestError, RequestHead
-from ..times import FLUSH_S, LINGER_S, LOOK_S
+from ..calls import UNAVAILABLE, WRITE_TIMEOUT, Contained, Message, PeerGoneError
+from ..outbox import CHECK_S, FLUSH_S, LINGER_S
+from ..request_head import InvalidRequestError, RequestHead, asgi_scope
 from ..transport import READ_PIECE, Service, Transport, connection_turns
-from .call import HttpCall
-from .protocol import RequestParser, ResponseWriter
+from .protocol import RequestParser, ResponseError, ResponseWriter
 
 if TYPE_CHECKING:
     from ..websocket import WebSocket
+
+SEND_PIECE = 64 * 1024
+"""The bytes per write. The write timeout starts anew for each piece."""
+
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class HttpCall:
+    """One request and its response, in the terms of ASGI."""
+
+    def __init__(self, connection: Http1Connection, head: RequestHead) -> None:
+        self._connection = connection
+        self._head = head
+        self.response = ResponseWriter(head)
+        self.begun = False
+        """Whether bytes of the response were sent."""
+        self.end_received = False
+        self.refused: InvalidRequestError | None = None
+        """The reason if the rest of the request is refused."""
+        self._unsent_head = b""
+        self._body_given = False
+        self._never_whole = False
+        self._waiting: trio.CancelScope | None = None
+
+    def scope(self) -> Message:
+        """The scope of ASGI's HTTP connection.
+
+        Beyond ASGI, the extension `probe.whole_body` is there if the whole body has come with the head: then the first
+        `receive` returns it without waiting. The extension `probe.notes` is a mapping for values that the application
+        derives from the head; the next request with the same bytes mostly gets the same mapping.
+        """
+        transport = self._connection.transport
+        scheme = "https" if transport.secure else "http"
+        common = asgi_scope(self._head, scheme, transport.peer, transport.here)
+        extensions = transport.extensions()
+        extensions["probe.notes"] = self._head.notes
+        if self._connection.parser.complete:
+            extensions["probe.whole_body"] = {}
+        return {"type": "http", "method": self._head.method, "extensions": extensions, **common}
+
+    def receive(self) -> Awaitable[Message]:
+        """ASGI's `receive`.
+
+        Beyond ASGI, `http.disconnect` has a `reason` if this server cut the peer off, and `half_closed` if the peer
+        ended only its own direction: it may have left, or may wait for the response. After `half_closed` the next
+        `receive` waits until the connection cannot be written to.
+        """
+        # Not a coroutine of its own, because each open stream would hold it.
+        return self._receive_end() if self._body_given else self._receive_body()
+
+    async def _receive_body(self) -> Message:
+        connection, parser = self._connection, self._connection.parser
+        while (part := parser.next_part()) is None:
+            if self._head.expects_continue and not self.begun:
+                self._head.expects_continue = False
+                await connection.write(_CONTINUE)
+            try:
+                data = await connection.read()
+                parser.receive_data(data)
+            except InvalidRequestError as refused:
+                self.refused, data = refused, b""
+            if not data:
+                self._body_given = self._never_whole = True
+                return await self._end()
+        self._body_given = parser.complete
+        return {"type": "http.request", "body": part, "more_body": not parser.complete}
+
+    async def _receive_end(self) -> Message:
+        connection = self._connection
+        while not (self.response.done or connection.broken or self._never_whole):
+            if connection.peer_finished and not self.end_received:
+                return await self._end(half_closed=True)
+            with trio.CancelScope() as self._waiting:
+                await connection.read_ahead()
+            self._waiting = None
+        return await self._end()
+
+    async def _end(self, **more: Any) -> Message:
+        await trio.lowlevel.checkpoint()
+        return self._disconnect(**more)
+
+    def _disconnect(self, **more: Any) -> Message:
+        self.end_received = True
+        why = self._connection.abort_reason
+        return {"type": "http.disconnect", **({"reason": why} if why else {}), **more}
+
+    async def send(self, message: Message) -> None:
+        """ASGI's `send`; for a part of a body it returns when the socket has taken it.
+
+        Raises `PeerGoneError` if it cannot, and `ResponseError` for an invalid response. If cancelled, it may have sent
+        a part; then no more can be sent.
+        """
+        if message["type"] == "http.response.start":
+            self._connection.note_worked()
+            await self._send_head(message)
+        elif message["type"] == "http.response.body":
+            await self._send_part(message.get("body", b""), more=message.get("more_body", False))
+        else:
+            raise ResponseError(f"{message['type']} belongs to no HTTP response")
+
+    async def _send_head(self, message: Message) -> None:
+        connection = self._connection
+        date, close = connection.service.date(), not connection.parser.complete
+        data = self.response.head(message["status"], message.get("headers", ()), date, close=close)
+        if self.response.awaits_body:
+            self._unsent_head = data
+        else:
+            self.begun = True
+            # The loss of the peer shows in the disconnect, and in later sends.
+            with suppress(PeerGoneError):
+                await connection.write(data)
+
+    async def _send_part(self, body: bytes, *, more: bool) -> None:
+        before, body, behind = self.response.part(body, more=more)
+        before, self._unsent_head = self._unsent_head + before, b""
+        self.begun = True
+        write = self._connection.write
+        if len(body) <= SEND_PIECE:
+            await write(b"".join((before, body, behind)) if before or behind else body, last=not more)
+        else:
+            if before:
+                await write(before)
+            view = memoryview(body)
+            for at in range(0, len(body), SEND_PIECE):
+                await write(view[at : at + SEND_PIECE])
+            if behind:
+                await write(behind)
+        if self.response.done and self._waiting is not None:
+            self._waiting.cancel()
+
 
 READ_AHEAD = 256 * 1024
 """The bytes that are read behind a running request.
 
 While there is room, the end of the peer's direction is seen at once. Beyond it, while a call waits in `receive`, the
-peer is checked every `LOOK_S` seconds. A smaller value would not do: a FIN waits in
+peer is checked every `CHECK_S` seconds. A smaller value would not do: a FIN waits in
 the peer's own kernel behind bytes that ours has no room for, some 64 KiB.
 """
 
@@ -144,7 +272,7 @@ class Http1Connection:
         try:
             self._turn = await self._turns.wait_request(head.headers, message=message)
         except trio.Cancelled:
-            await self._say_unavailable()
+            await self._send_unavailable()
             raise
         # More bytes may have come during the wait for the turn.
         self._read_rest(head)
@@ -174,8 +302,8 @@ class Http1Connection:
             ended = True
         finally:
             # Only the end of the server cancels this.
-            if not (ended or call.begun or call.told_of_end):
-                await self._say_unavailable()
+            if not (ended or call.begun or call.end_received):
+                await self._send_unavailable()
         going_on = await self._finish(call)
         self._busy, self._idle_since = False, trio.current_time()
         return going_on
@@ -185,7 +313,7 @@ class Http1Connection:
         refused = call.refused
         if refused is not None:
             self._note_refused(None if call.begun else refused.status, refused.why)
-        if not call.begun and (refused is not None or not call.told_of_end):
+        if not call.begun and (refused is not None or not call.end_received):
             self._lingers = True
             await self._answer(500 if refused is None else refused.status, _NOTHING)
         if self.broken or self._torn or not call.response.done:
@@ -204,7 +332,7 @@ class Http1Connection:
         with suppress(PeerGoneError):
             await self.write(data)
 
-    async def _say_unavailable(self) -> None:
+    async def _send_unavailable(self) -> None:
         with trio.move_on_after(FLUSH_S, shield=True):
             if not (self.broken or self._torn):
                 self._lingers = not self.parser.complete
@@ -270,10 +398,10 @@ class Http1Connection:
         """Keep bytes behind a request; if no more can come, wait, then check whether the peer has left."""
         # Not a coroutine of its own, because each open stream would hold it.
         waits = self.peer_finished or self.parser.buffered >= READ_AHEAD
-        return self._look_later() if waits else self.read(ahead=True)
+        return self._check_later() if waits else self.read(ahead=True)
 
-    async def _look_later(self) -> None:
-        await trio.sleep(LOOK_S)
+    async def _check_later(self) -> None:
+        await trio.sleep(CHECK_S)
         self.peer_finished = self.peer_finished or self.transport.peer_has_finished()
         self.broken = self.broken or self.transport.peer_has_reset()
 

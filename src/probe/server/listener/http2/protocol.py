@@ -27,21 +27,18 @@ from hypercorn.utils import filter_pseudo_headers
 from priority.priority import MissingStreamError, PriorityTree
 
 from ....settings import Settings
-from ..calls import WRITE_TIMEOUT, Inbox
+from ..calls import WRITE_TIMEOUT, Inbox, PeerGoneError
 from ..fair_queue import ConnectionTurns
-from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
+from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox
 from ..request_head import KnownHeads, RequestHead
-from .app_tasks import AppTasks
-from .frame_sizes import FrameSizes
-from .request_stream import RequestStream
-from .stream_backlog import Unbegun
-from .stream_buffer import BoundedBuffer, StreamStalledError
+from .connection import AppTasks
+from .streams import BoundedBuffer, FrameSizes, RequestStream, StreamStalledError, WaitingRequests
 
 HARD_HEADERS = 4
 """A header block beyond this many times `max_header_bytes` ends the connection; a smaller one gets a 431."""
 
-UNBEGUN_S = 0.5
-"""The time in seconds for unbegun requests of a peer that has gone; later they are dropped.
+WAITING_REQUESTS_S = 0.5
+"""The time in seconds for waiting requests of a peer that has gone; later they are dropped.
 
 Otherwise a peer could leave work here as fast as it can connect.
 """
@@ -81,7 +78,7 @@ class ContainedH2(H2Protocol):
         self._receiving: set[int] = set()
         # The missing bytes of bodies with a content-length, by stream.
         self._missing: dict[int, int] = {}
-        self._unbegun = Unbegun()
+        self._waiting_requests = WaitingRequests()
         self._begun = 0
         # The number of parts of bodies waiting for the peer.
         self._pushing = 0
@@ -101,17 +98,17 @@ class ContainedH2(H2Protocol):
     async def run(self) -> None:
         """Begin the requests, each at its turn, until cancelled."""
         while True:
-            request = await self._unbegun.first()
+            request = await self._waiting_requests.first()
             await self._turns.wait_request(request.headers)
             self._begun = request.stream_id
-            while (event := self._unbegun.take(request.stream_id)) is not None:
+            while (event := self._waiting_requests.take(request.stream_id)) is not None:
                 await self._REACTIONS[type(event)](self, event)
             self._flush_now()
 
     async def begun(self) -> None:
-        """Wait until the requests of a peer that has gone have begun; after `UNBEGUN_S` the rest is dropped."""
-        with trio.move_on_after(UNBEGUN_S):
-            await self._unbegun.begun()
+        """Wait until the requests of a gone peer have begun; after `WAITING_REQUESTS_S` the rest is dropped."""
+        with trio.move_on_after(WAITING_REQUESTS_S):
+            await self._waiting_requests.begun()
 
     @property
     def full(self) -> bool:
@@ -122,7 +119,7 @@ class ContainedH2(H2Protocol):
         """Wait for this room."""
         await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
 
-    def goodbye(self) -> None:
+    def send_goaway(self) -> None:
         """Send a GOAWAY with the last stream that was begun, unless one was sent. Clients may repeat later requests."""
         with suppress(ProtocolError):
             self.connection.close_connection(last_stream_id=self._begun)
@@ -137,7 +134,7 @@ class ContainedH2(H2Protocol):
     async def handle(self, event: Event) -> None:
         """Take bytes and act on them, or take the end of the connection."""
         if not isinstance(event, RawData):
-            self._unbegun.clear()
+            self._waiting_requests.clear()
             await super().handle(event)
             for stream_id in list(self.stream_buffers):
                 self._discard(stream_id)
@@ -146,7 +143,7 @@ class ContainedH2(H2Protocol):
             if start:
                 # Other clients get their turn between two parts of a long input.
                 await self._turns.wait_read()
-            await self._unbegun.room()
+            await self._waiting_requests.room()
             if not self.closed:
                 await self._take(event.data[start : start + PARSED_BYTES])
 
@@ -171,7 +168,7 @@ class ContainedH2(H2Protocol):
 
     async def _react(self, received: list[events.Event]) -> None:
         for event in received:
-            if self._unbegun.keep(event):
+            if self._waiting_requests.keep(event):
                 continue
             reaction = self._REACTIONS.get(type(event))
             if reaction is not None:
@@ -233,7 +230,7 @@ class ContainedH2(H2Protocol):
 
     async def _begin(self, stream_id: int, head: RequestHead) -> None:
         more: dict[str, Any] = {"probe.notes": head.notes}
-        if self._unbegun.is_whole(stream_id):
+        if self._waiting_requests.is_whole(stream_id):
             more["probe.whole_body"] = {}
         place = (self.task_group, self.ssl, self.client, self.server)
         stream = RequestStream(self.app, self.config, self.context, *place, self.stream_send, stream_id, more=more)

@@ -1,0 +1,219 @@
+"""The parts of HTTP/2 streams: lengths of frames, one request, requests that wait for a turn, and unsent bytes."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import inf
+from typing import Any, TypeAlias, cast
+
+import trio
+from h2 import events
+from hypercorn.protocol.h2 import StreamBuffer
+from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
+from hypercorn.typing import ASGISendEvent
+from trio.lowlevel import ParkingLot
+
+from ..calls import PeerGoneError
+
+_PREFACE_BYTES = 24
+_FRAME_HEADER_BYTES = 9
+
+
+class FrameSizes:
+    """Checks the length of each frame when its header arrives.
+
+    h2 checks it when the frame is complete. A length has three bytes, so that may be 16 MiB later.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._header = bytearray()
+        self._skip = _PREFACE_BYTES
+
+    def acceptable(self, data: bytes) -> bool:
+        """Whether each frame beginning in `data` has an allowed length."""
+        at = 0
+        while at < len(data):
+            if self._skip:
+                step = min(self._skip, len(data) - at)
+                self._skip -= step
+            else:
+                step = min(_FRAME_HEADER_BYTES - len(self._header), len(data) - at)
+                self._header += data[at : at + step]
+            at += step
+            if len(self._header) == _FRAME_HEADER_BYTES:
+                self._skip = int.from_bytes(self._header[:3])
+                self._header.clear()
+                if self._skip > self._limit:
+                    return False
+        return True
+
+
+class RequestStream(HTTPStream):
+    """`more` are ASGI extensions of this request. `ends`: the present part of the body is the last one."""
+
+    def __init__(self, *args: Any, more: dict[str, Any]) -> None:
+        super().__init__(*args)
+        self.more = more
+        self.ends = False
+
+    async def app_send(self, message: ASGISendEvent | None) -> None:
+        """Take a message of the application; None at the end of its call."""
+        if message is not None and message["type"] == "http.response.body" and self.state is ASGIHTTPState.RESPONSE:
+            self.ends = not (message.get("more_body", False) or self.response.get("trailers", False))
+        await super().app_send(message)
+
+
+MOST_EVENTS = 256
+"""The most waiting events of one connection: heads, parts of bodies, ends and resets. With as many the reader stops.
+
+Below it, later frames such as the reset of a running request are handled at once.
+"""
+
+_MOST_OF_REST = 2
+"""One frame of a body, and the end."""
+
+StreamEvent: TypeAlias = events.RequestReceived | events.DataReceived | events.StreamEnded | events.StreamReset
+
+
+class WaitingRequests:
+    """A FIFO of requests that have not begun, each with the later frames of its stream."""
+
+    def __init__(self) -> None:
+        self._streams: dict[int, deque[StreamEvent]] = {}
+        self._events = 0
+        self._came = ParkingLot()
+        self._went = ParkingLot()
+
+    def keep(self, event: events.Event) -> bool:
+        """Keep an event if it is a request, or belongs to one that is kept; whether it was kept."""
+        if isinstance(event, events.RequestReceived):
+            self._streams[event.stream_id] = deque([event])
+            self._came.unpark_all()
+        elif isinstance(event, StreamEvent) and event.stream_id in self._streams:
+            self._streams[event.stream_id].append(event)
+        else:
+            return False
+        self._events += 1
+        return True
+
+    async def room(self) -> None:
+        """Wait until there is room for another event."""
+        while self._events >= MOST_EVENTS:
+            await self._went.park()
+
+    async def first(self) -> events.RequestReceived:
+        """The oldest request; waits for one."""
+        while not self._streams:
+            await self._came.park()
+        request = next(iter(self._streams.values()))[0]
+        assert isinstance(request, events.RequestReceived)
+        return request
+
+    def is_whole(self, stream_id: int) -> bool:
+        """Whether the events left of a request that has begun are at most one frame of its body, and its end."""
+        rest = self._streams.get(stream_id, deque())
+        return 0 < len(rest) <= _MOST_OF_REST and isinstance(rest[-1], events.StreamEnded)
+
+    def take(self, stream_id: int) -> StreamEvent | None:
+        """The next event of a stream.
+
+        None after the last one, and then the stream no longer waits; None also after `clear`.
+        """
+        waiting = self._streams.get(stream_id)
+        if not waiting:
+            self._streams.pop(stream_id, None)
+            self._went.unpark_all()
+            return None
+        self._events -= 1
+        self._went.unpark_all()
+        return waiting.popleft()
+
+    async def begun(self) -> None:
+        """Wait until all requests have begun."""
+        while self._streams:
+            await self._went.park()
+
+    def clear(self) -> None:
+        """Drop all requests."""
+        self._streams.clear()
+        self._events = 0
+        self._went.unpark_all()
+
+
+class StreamStalledError(Exception):
+    """The peer has granted a stream no window for the whole write timeout."""
+
+
+class BoundedBuffer(StreamBuffer):
+    """The unsent bytes of one stream. `push` and `drain` wait for the peer; cancelling them is harmless.
+
+    Both raise `StreamStalledError` if no byte could be sent for `stall_s` seconds, which `check` finds.
+    """
+
+    def __init__(self, stall_s: float) -> None:
+        # The base class waits with these events, but all its methods that wait are replaced.
+        super().__init__(cast("Any", object))
+        self._stall_s = stall_s
+        self._sent = ParkingLot()
+        self._over = False
+        self._stuck_since = inf
+        self._stalled = False
+        self.queued = False
+        """Whether the stream is in the order of sending: from its first part that has to wait."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the application has sent its last part."""
+        return self._complete
+
+    async def push(self, data: bytes | memoryview) -> None:
+        """Append, then wait until all bytes are handed to the connection.
+
+        Raises `PeerGoneError` if the stream is over.
+        """
+        if self._complete:
+            raise PeerGoneError("the stream is over")
+        self.buffer.extend(data)
+        while self.buffer:
+            await self._progress()
+        if self._over:
+            raise PeerGoneError("the stream was reset")
+
+    async def drain(self) -> None:
+        """Wait until all bytes are handed to the connection, with the end of the stream if it was set."""
+        while self.buffer or (self._complete and not self._over):
+            await self._progress()
+
+    def check(self, now: float) -> None:
+        """Wake the waiting tasks with an error if no byte was sent for too long."""
+        if now - self._stuck_since >= self._stall_s:
+            self._stalled = True
+            self._sent.unpark_all()
+
+    async def pop(self, max_length: int) -> bytes:
+        """The next bytes, at most `max_length`."""
+        data = bytes(self.buffer[:max_length])
+        del self.buffer[:max_length]
+        if data:
+            self._sent.unpark_all()
+        return data
+
+    async def close(self) -> None:
+        """Drop the bytes and wake the waiting tasks."""
+        self.finish()
+
+    def finish(self) -> None:
+        """Close without `await`: the end of the stream is sent, or can no longer be sent."""
+        self._complete = self._over = True
+        self.buffer.clear()
+        self._sent.unpark_all()
+
+    async def _progress(self) -> None:
+        self._stuck_since = trio.current_time()
+        try:
+            await self._sent.park()
+        finally:
+            self._stuck_since = inf
+        if self._stalled:
+            raise StreamStalledError
