@@ -9,8 +9,8 @@ from trio.testing import MockClock
 
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
-from probe.server.endpoints.pipes.frame_facts import FRAMES, FrameFacts
 from probe.server.endpoints.socket_facts import SocketFacts
+from probe.server.endpoints.websocket import FRAMES, FrameFacts
 from probe.settings import Limits
 
 from ..support.http import exchange, http_scope

@@ -14,8 +14,7 @@ from trio.testing import memory_stream_one_way_pair
 from probe.cli.ending import stopped
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
-from probe.server.endpoints.pipes.lines import LineWire
-from probe.server.endpoints.pipes.stdio_facts import StdioFacts
+from probe.server.endpoints.lines import LineWire, StdioFacts
 from probe.telemetry.standard_error import StandardError
 
 from ..support.lines import Pieces

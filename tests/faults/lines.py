@@ -18,7 +18,7 @@ from trio.testing import MemoryReceiveStream, MemorySendStream, memory_stream_on
 from probe.engine.engine import Engine
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer
-from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.lines import LineWire
 
 from .books import Book, Message, mark
 from .links import INITIALIZED, Cut, Heard, Meter, encoded, initialize, resume_request

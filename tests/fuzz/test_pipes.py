@@ -12,7 +12,7 @@ from trio.testing import memory_stream_pair, wait_all_tasks_blocked
 
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer
-from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.lines import LineWire
 
 from ..support.inside import engine_tasks
 from ..support.probe import Probe, running

@@ -29,7 +29,7 @@ from ..support.lines import STDIO, speaking
 from ..support.probe import running
 from ..support.process import serving
 from ..support.until import until
-from .test_doorman import Socket
+from .test_rate_limit import Socket
 
 FEW = "ulimit -n 160"
 """Hard and soft: nothing can be raised. 64 and 2 * 16 are reserved, and some are open from the start."""

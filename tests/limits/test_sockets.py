@@ -85,7 +85,7 @@ async def test_so_may_this_machine(start, dial) -> None:  # noqa: F811
         assert (await (await dial.http1(port)).ask()).status == 200
 
 
-def test_the_listener_takes_the_same_list_as_the_doorman() -> None:
+def test_the_listener_takes_the_same_list_as_the_rate_limiter() -> None:
     assert listening.networks is networks
 
 

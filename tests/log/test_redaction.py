@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.log.redaction import REDACTED, fingerprint, has_secret, header, headers, hidden_names, message, query
-from probe.server.endpoints.pipes import websocket
+from probe.server.endpoints import websocket
 from probe.wire import toolhost
 
 HIDDEN_MEMBERS = ["password", "secret", "apiKey", "api_key", "access_token", "refreshToken", "privateKey"]

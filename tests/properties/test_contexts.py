@@ -21,7 +21,7 @@ from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer
 from probe.log import events
 from probe.log.event_log import Entry
-from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.lines import LineWire
 
 from ..clients.asgi_transport import in_memory
 from ..support.probe import Probe, running

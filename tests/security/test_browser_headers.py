@@ -202,8 +202,8 @@ async def test_tls_is_asked_for_where_a_name_is_ours_alone_and_has_it(
         sent.append(message)
 
     scope = {**http_scope("GET", "/dashboard", [("host", host)] if host else []), "scheme": scheme}
-    instructed = Browsers(build({"public_url": public_url})).instruct(scope, send)
-    await instructed({"type": "http.response.start", "status": 200, "headers": []})
+    with_headers = Browsers(build({"public_url": public_url})).add_headers(scope, send)
+    await with_headers({"type": "http.response.start", "status": 200, "headers": []})
     value = dict(sent[0]["headers"]).get(b"strict-transport-security")
     assert value == (b"max-age=31536000" if strict else None)
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import memory_stream_one_way_pair, memory_stream_pair, wait_all_tasks_blocked
 
-from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.lines import LineWire
 from probe.wire.errors import Refusal, Rejection
 from probe.wire.jsonrpc import encode
 

@@ -13,8 +13,7 @@ import trio
 import trio_websocket
 
 from probe.engine.pipes.wires import Closed, Peer, WireBrokenError
-from probe.server.endpoints.pipes.websocket import Serve, WebSocketEndpoint
-from probe.server.endpoints.pipes.websocket_wire import WebSocketWire
+from probe.server.endpoints.websocket import Serve, WebSocketEndpoint, WebSocketWire
 
 from ..support.probe import Probe, running
 from ..support.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frame, Reader, close, connected, frame

@@ -17,7 +17,7 @@ from trio.testing import memory_stream_pair
 from probe.engine.engine import Engine
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Ending, Peer
-from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.lines import LineWire
 
 from .legacy import ALL_CAPABILITIES, RpcError
 from .modern import PREFIX, VERSION, WITH_TASKS

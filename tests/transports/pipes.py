@@ -11,7 +11,7 @@ from trio.testing import lockstep_stream_pair, memory_stream_pair
 
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer
-from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.lines import LineWire
 
 from ..support.evidence import check_modern
 from ..support.pipes import Pipe

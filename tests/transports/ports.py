@@ -19,7 +19,7 @@ from trio.testing import memory_stream_pair
 
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer
-from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.lines import LineWire
 
 from ..clients.asgi_transport import in_memory
 from ..support.http import http_scope

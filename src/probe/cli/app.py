@@ -36,9 +36,8 @@ from ..engine.pipes.pipe import serve_pipe
 from ..engine.pipes.wires import Peer
 from ..log.opened import OpenedFile
 from ..server import listener
+from ..server.endpoints.lines import LineWire, StdioFacts, StreamsClosedError, standard_streams
 from ..server.endpoints.monitoring import Metrics
-from ..server.endpoints.pipes.lines import LineWire, StreamsClosedError, standard_streams
-from ..server.endpoints.pipes.stdio_facts import StdioFacts
 from ..settings import Settings, build
 from ..telemetry import TelemetryError
 from ..telemetry.printer import Printer, adopt_logging

@@ -28,15 +28,16 @@ from ..server.endpoints.asgi import (
     Body,
     ClientGoneError,
     Receive,
+    RefusedError,
     Scope,
     Send,
     despite_half_close,
     http_head,
+    refuse,
     respond,
     wait_disconnect,
 )
-from ..server.endpoints.problem_details import RefusedError, refuse
-from ..server.endpoints.reached import is_private
+from ..server.endpoints.read_head import is_private
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import encode
 from .api import media

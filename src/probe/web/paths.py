@@ -17,24 +17,25 @@ from ..log.opened import OpenedFile
 from ..server.endpoints.asgi import (
     App,
     Receive,
+    RefusedError,
     Scope,
     Send,
     before_upgrade,
     despite_half_close,
     host_policy,
     http_head,
+    refuse,
 )
 from ..server.endpoints.browsers import Browsers, check_purpose
-from ..server.endpoints.doorman import Doorman, turn_away
 from ..server.endpoints.exchange import CONNECTION, EndpointExchanges, Exchange
 from ..server.endpoints.mcp_http import McpHttp
 from ..server.endpoints.monitoring import Health
-from ..server.endpoints.pipes.websocket import WebSocketEndpoint
-from ..server.endpoints.problem_details import RefusedError, refuse
-from ..server.endpoints.reached import is_private
+from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
+from ..server.endpoints.read_head import is_private
+from ..server.endpoints.secret_endpoint import tool_host_endpoint
 from ..server.endpoints.socket_facts import SocketFacts
-from ..server.endpoints.toolhost import tool_host_endpoint
-from ..server.forwarding.endpoint import forwarding_endpoint
+from ..server.endpoints.websocket import WebSocketEndpoint
+from ..server.forwarding.collector import forwarding_endpoint
 from ..wire.errors import Rejection, busy
 from .dashboard import Dashboard
 from .feed.feed import Feed
@@ -104,9 +105,9 @@ class Paths:
         settings = engine.settings
         self.opened = None if show is None else OpenedFiles(engine, show)
         self.mcp = McpHttp(engine)
-        self._doorman = Doorman(engine.services)
+        self._rate_limiter = RateLimiter(engine.services)
         self._browsers = Browsers(settings)
-        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._doorman.pace)
+        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._rate_limiter.pace)
         self.toolhost = tool_host_endpoint(engine)
         self.forwarding = forwarding_endpoint(engine)
         self.readers = Readers(engine.services)
@@ -130,8 +131,8 @@ class Paths:
         return self._admit(self._serve_pages, scope, receive, send)
 
     async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:
-        send = self._browsers.instruct(scope, send)
-        admitted = await self._doorman.admit(scope, receive, send)
+        send = self._browsers.add_headers(scope, send)
+        admitted = await self._rate_limiter.admit(scope, receive, send)
         if admitted is not None:
             await serve(*admitted, send)
 
@@ -142,7 +143,7 @@ class Paths:
         most = self._engine.settings.limits.max_connections
         self._engine.log.append(LimitReached("max_connections", most))
         rejection = busy(f"There are {most} connections already (max_connections)", _RETRY_S)
-        await turn_away(scope, receive, send, rejection)
+        await refuse_unread(scope, receive, send, rejection)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]

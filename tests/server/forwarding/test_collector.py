@@ -16,7 +16,7 @@ from probe.judge.rules.catalogue import catalogue
 from probe.log import events, ndjson
 from probe.log.context import Context
 from probe.log.event_log import Entry
-from probe.server.forwarding import endpoint, forwarded
+from probe.server.forwarding import collector
 
 from ...support.rows import each
 from .collectors import BEARER, Collected, collecting, greeted, line, socket_to
@@ -190,7 +190,7 @@ async def test_a_process_that_has_told_all_and_missed_the_close_tells_nothing_tw
 
 
 async def test_a_process_that_is_here_for_long_is_not_forgotten_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "_MOST_KNOWN", 1)
+    monkeypatch.setattr(collector, "_MOST_KNOWN", 1)
     async with collecting() as server:
         async with socket_to(server) as lasting:
             await greeted(lasting, run="lasting")
@@ -207,7 +207,7 @@ async def test_a_process_that_is_here_for_long_is_not_forgotten_for_newer_ones(m
 async def test_a_process_that_comes_again_has_its_latest_names_and_the_others_make_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(forwarded, "_MOST_KEPT", 2)
+    monkeypatch.setattr(collector, "_MOST_KEPT", 2)
     async with collecting() as server:
         for away, sessions in enumerate((("s1", "s2", "s3"), ("s3", "s2", "s1"))):
             async with socket_to(server) as socket:

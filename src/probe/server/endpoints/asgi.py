@@ -1,8 +1,9 @@
-"""ASGI for the endpoints: read a bounded body, respond, wait for the disconnect."""
+"""ASGI for the endpoints: read a bounded body, respond, refuse with problem details, wait for the disconnect."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ import trio
 from ...core.inbound import HostPolicy, HttpHead
 from ...settings import Settings
 from ...wire.errors import Refusal, Rejection
+from ...wire.jsonrpc import encode
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -164,3 +166,40 @@ async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") 
     length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+PROBLEM_MEDIA = "application/problem+json"
+_HEADERS: Headers = ((b"content-type", PROBLEM_MEDIA.encode()), (b"cache-control", b"no-store"))
+
+
+class RefusedError(Exception):
+    """A request is refused with a problem. `known` lists the valid names if an unknown one was requested."""
+
+    def __init__(self, status: int, detail: str, headers: Headers = (), known: Iterable[str] = ()) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = headers
+        self.body = _problem(status, detail, known)
+
+
+def _problem(status: int, detail: str, known: Iterable[str] = ()) -> bytes:
+    """The problem as JSON."""
+    title = HTTPStatus(status).phrase
+    value: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    names = list(known)
+    return encode({**value, "known": names} if names else value)
+
+
+async def refuse(send: Send, head: HttpHead, refused: RefusedError) -> None:
+    """Send the refusal as a whole response."""
+    await respond(send, refused.status, [*_HEADERS, *refused.headers], b"" if head.method == "HEAD" else refused.body)
+
+
+def upgrade_required(subprotocol: str) -> RefusedError:
+    """The answer to a request without an upgrade: 426, with the subprotocol to ask for."""
+    return RefusedError(
+        426,
+        f'this is a WebSocket: connect by HTTP/1.1, with the subprotocol "{subprotocol}"',
+        # Not sent with HTTP/2, where neither header exists.
+        [(b"upgrade", b"websocket"), (b"connection", b"upgrade")],
+    )

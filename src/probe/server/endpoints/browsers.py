@@ -53,11 +53,11 @@ class Browsers:
         public = urlsplit(settings.public_url)
         self._secure_name = _alone(public.netloc) if public.scheme == "https" else ""
 
-    def instruct(self, scope: Scope, send: Send) -> Send:
+    def add_headers(self, scope: Scope, send: Send) -> Send:
         """Make a `send` that adds the headers for browsers to each response; it keeps headers that are already set."""
         asked: Scope | None = scope
 
-        async def instructed(message: MutableMapping[str, Any]) -> None:
+        async def with_headers(message: MutableMapping[str, Any]) -> None:
             nonlocal asked
             if asked is not None and message["type"].endswith("http.response.start"):
                 given = message["headers"]
@@ -68,7 +68,7 @@ class Browsers:
                 asked = None
             await send(message)
 
-        return instructed
+        return with_headers
 
     def _headers(self, scope: Scope) -> Headers:
         notes = scope.get("extensions", {}).get(NOTES)

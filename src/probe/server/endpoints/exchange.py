@@ -17,11 +17,21 @@ from ...log.context import Context, Recorder
 from ...log.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
 from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import Json, RequestId
-from .asgi import WHOLE_BODY, Headers, Receive, Scope, Send, before_upgrade, respond, start
+from .asgi import (
+    PROBLEM_MEDIA,
+    WHOLE_BODY,
+    Headers,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    before_upgrade,
+    refuse,
+    respond,
+    start,
+)
 from .event_stream import event_position
-from .problem_details import MEDIA, RefusedError, refuse
-from .reached import base_of
-from .read_head import read_head
+from .read_head import base_of, read_head
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
 # 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse
@@ -147,7 +157,7 @@ class Exchange:
 
     async def refuse(self, refused: RefusedError) -> None:
         """Send a refusal as problem details."""
-        self._head(refused.status, MEDIA, refused.headers, problem=str(refused))
+        self._head(refused.status, PROBLEM_MEDIA, refused.headers, problem=str(refused))
         await refuse(self.send, self.head, refused)
         self._over = True
 

@@ -26,7 +26,7 @@ from ...log.header import End
 from ...wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingError, read_taken
 
 _CONNECT_S: Final = 10.0
-_GOODBYE_S: Final = 1.0
+_CLOSE_S: Final = 1.0
 # The seconds that a collector has for its first answer, and to take one message.
 _PATIENCE_S: Final = 60.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.25, 5.0
@@ -112,7 +112,7 @@ async def forwarding(
         with trio.move_on_after(_FINAL_S, shield=True):
             await forwarder.finish()
         nursery.cancel_scope.cancel()
-    forwarder.say_unsent()
+    forwarder.announce_unsent()
 
 
 class _Forwarder:
@@ -153,7 +153,7 @@ class _Forwarder:
         self._finishing.set()
         await self._over.wait()
 
-    def say_unsent(self) -> None:
+    def announce_unsent(self) -> None:
         """Announce the number of entries that the collector has not taken, if there are any."""
         unsent = self._engine.log.last - self._sent
         if unsent:
@@ -161,7 +161,7 @@ class _Forwarder:
 
     async def _connection(self) -> None:
         """Serve one connection to its end. Raises `RefusedForwardingError`."""
-        lost = _Lost()
+        end = _End()
         try:
             with trio.fail_after(_CONNECT_S):
                 stream = await self._collector.connect()
@@ -172,22 +172,22 @@ class _Forwarder:
         except* ConnectionRejected as group:
             status = _first(group).status_code
             why = f"it answers with status {status}{_MEANING.get(status, '')}"
-            lost = _Lost(why, again=status >= _SERVER_ERROR or status == _TOO_MANY)
+            end = _End(why, again=status >= _SERVER_ERROR or status == _TOO_MANY)
         except* ConnectionClosed as group:
             reason = _first(group).reason
             if reason is not None:
-                lost = _Lost(reason.reason or f"it closes with code {reason.code}", again=reason.code not in _REFUSALS)
+                end = _End(reason.reason or f"it closes with code {reason.code}", again=reason.code not in _REFUSALS)
         except* ForwardingError as group:
-            lost = _Lost(f"that is no collector: {_first(group)}", again=False)
+            end = _End(f"that is no collector: {_first(group)}", again=False)
         except* (HandshakeError, OSError, trio.BrokenResourceError, trio.TooSlowError) as group:
-            lost = _Lost(_reason(group))
+            end = _End(_reason(group))
         if self._over.is_set():
             return
-        if not lost.again:
-            raise RefusedForwardingError(f"{self._collector.url}: {lost.why}")
+        if not end.again:
+            raise RefusedForwardingError(f"{self._collector.url}: {end.why}")
         if not self._failing:
             self._failing = True
-            self._announce(f"the log cannot be forwarded to {self._collector.url} now: {lost.why}")
+            self._announce(f"the log cannot be forwarded to {self._collector.url} now: {end.why}")
 
     async def _over_stream(self, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
         authority, resource, secret = self._collector.authority, self._collector.resource, self._collector.secret
@@ -198,7 +198,7 @@ class _Forwarder:
                     reader, stream, authority, resource, subprotocols=[SUBPROTOCOL], extra_headers=headers
                 )
             await self._forward(socket)
-            with trio.move_on_after(_GOODBYE_S):
+            with trio.move_on_after(_CLOSE_S):
                 await socket.aclose()
             reader.cancel_scope.cancel()
 
@@ -272,7 +272,7 @@ class _Forwarder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lost:
+class _End:
     """The reason why a connection is over or failed, and whether to connect again."""
 
     why: str = "the connection is lost"

@@ -19,7 +19,7 @@ from ...judge.reports.as_json import JudgeReport
 from ...log.context import Context
 from ...log.event_log import Entry
 from ...log.events import Event
-from ...server.endpoints import problem_details
+from ...server.endpoints.asgi import PROBLEM_MEDIA
 from ...views.entry_view import EntryView
 from ...views.exchange_row import ExchangeRow
 from ...views.records import CallRecord
@@ -104,7 +104,7 @@ def _content(page: listing.Route, schemas: Schemas) -> Json:
 
 
 def _refusal(why: str) -> Json:
-    return {"description": why, "content": {problem_details.MEDIA: {"schema": reference("Problem")}}}
+    return {"description": why, "content": {PROBLEM_MEDIA: {"schema": reference("Problem")}}}
 
 
 def _in_path(page: listing.Route) -> list[Json]:

@@ -9,12 +9,12 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
 from ...log.query import QueryError
-from ...server.endpoints import problem_details
+from ...server.endpoints.asgi import PROBLEM_MEDIA, RefusedError
 
 
 def problem(status: int, detail: str, known: Iterable[str] = ()) -> Response:
     """A refusal; `known` are the valid names, after an unknown one."""
-    return Response(problem_details.body(status, detail, known), status=status, content_type=problem_details.MEDIA)
+    return Response(RefusedError(status, detail, known=known).body, status=status, content_type=PROBLEM_MEDIA)
 
 
 def not_found(detail: str) -> Response:

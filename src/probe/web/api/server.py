@@ -16,7 +16,7 @@ from ...engine.catalogue.tool import Tool
 from ...engine.engine import Engine
 from ...log.opened import OpenedFile
 from ...server.endpoints.asgi import Scope
-from ...server.endpoints.reached import base_of
+from ...server.endpoints.read_head import base_of
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN

@@ -16,8 +16,17 @@ from ...core.inbound import HttpHead, accepts
 from ...engine.budgets import Limit, LimitError
 from ...engine.services import Services
 from ...log.query import QueryError
-from ...server.endpoints.asgi import Headers, Receive, Scope, Send, http_head, start, wait_disconnect
-from ...server.endpoints.problem_details import RefusedError, refuse
+from ...server.endpoints.asgi import (
+    Headers,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    http_head,
+    refuse,
+    start,
+    wait_disconnect,
+)
 from ...wire.errors import Rejection
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import trio
 from h2 import events
@@ -31,8 +31,10 @@ from ..calls import WRITE_TIMEOUT, Inbox, PeerGoneError
 from ..fair_queue import ConnectionTurns
 from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox
 from ..request_head import KnownHeads, RequestHead
-from .connection import AppTasks
 from .streams import BoundedBuffer, FrameSizes, RequestStream, StreamStalledError, WaitingRequests
+
+if TYPE_CHECKING:
+    from .connection import AppTasks
 
 HARD_HEADERS = 4
 """A header block beyond this many times `max_header_bytes` ends the connection; a smaller one gets a 431."""

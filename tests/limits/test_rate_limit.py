@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.clients import NetworksError
-from probe.server.endpoints.pipes.websocket_wire import WebSocketWire
+from probe.server.endpoints.websocket import WebSocketWire
 from probe.web.paths import Paths
 from probe.wire.toolhost import SUBPROTOCOL
 

@@ -19,10 +19,9 @@ from ...log.events import LimitReached
 from ...wire.errors import Rejection, too_many
 from ...wire.jsonrpc import Json, encode
 from ...wire.v2026.codec import modern_error
-from .asgi import Receive, Scope, Send, before_upgrade, http_head, respond
+from .asgi import Receive, RefusedError, Scope, Send, before_upgrade, http_head, refuse, respond
 from .exchange import JSON_HEADERS
-from .problem_details import RefusedError, refuse
-from .reached import FORWARDED, forwarded
+from .read_head import FORWARDED, forwarded
 
 # They take a megabyte. More addresses at a time are an attack, and a table by address cannot stop it.
 _MOST_CLIENTS = 10_000
@@ -33,7 +32,7 @@ _PIECE_BYTES = 64 * 1024
 _WHY = "Too many requests from this address (requests_per_second)"
 
 
-class Doorman:
+class RateLimiter:
     """The rate limiter of one engine. Raises `NetworksError` if `trusted_proxies` has an item that is no network."""
 
     def __init__(self, services: Services) -> None:
@@ -43,11 +42,11 @@ class Doorman:
         self._trusted = networks(services.settings.trusted_proxies.split(","))
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
 
-    def _introduced(self, scope: Scope) -> Scope:
+    def _with_client_address(self, scope: Scope) -> Scope:
         """The scope with the client's address, as a trusted proxy passes it on.
 
         Beyond ASGI: behind a proxy the client's port is None, and `peer` is the proxy's address and port. Scheme and
-        path prefix from a trusted proxy are added too (`reached.py`).
+        path prefix from a trusted proxy are added too (`read_head.forwarded`).
         """
         peer = scope.get("client") or ("", None)
         client = client_of(peer[0], scope["headers"], self._trusted)
@@ -61,15 +60,15 @@ class Doorman:
         Returns None if the request was answered with 429.
         """
         if self._trusted:
-            scope = self._introduced(scope)
+            scope = self._with_client_address(scope)
         key = _key(scope)
         if key is None:
             return scope, receive
-        wait_s = 0.0 if scope["path"] in _EXEMPT else self._noted(self._rates.take(key, self._clock.now())).wait_s
+        wait_s = 0.0 if scope["path"] in _EXEMPT else self._recorded(self._rates.take(key, self._clock.now())).wait_s
         if wait_s:
-            await turn_away(scope, receive, send, too_many(_WHY, ceil(wait_s)))
+            await refuse_unread(scope, receive, send, too_many(_WHY, ceil(wait_s)))
             return None
-        return scope, _WeighedBody(self, key, receive) if scope["type"] == "http" else receive
+        return scope, _PacedBody(self, key, receive) if scope["type"] == "http" else receive
 
     def pace(self, scope: Scope, size: int) -> float:
         """Count a message of `size` bytes on a connection; returns how many seconds its client has to wait."""
@@ -78,35 +77,35 @@ class Doorman:
 
     def charge(self, key: str, requests: int) -> float:
         """Count `requests` more of a client that is already known; returns how many seconds it has to wait."""
-        return self._noted(self._rates.charge(key, requests, self._clock.now())).wait_s
+        return self._recorded(self._rates.charge(key, requests, self._clock.now())).wait_s
 
-    def _noted(self, verdict: Admission) -> Admission:
+    def _recorded(self, verdict: Admission) -> Admission:
         if verdict.first:
             most = self._services.limits.requests_per_second
             self._services.log.append(LimitReached("requests_per_second", most))
         return verdict
 
 
-async def turn_away(scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
+async def refuse_unread(scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
     """Refuse a request before it is read, in the form of answers of its path."""
     status, headers = rejection.refusal.status, rejection.headers
     if scope["type"] == "websocket":
         await receive()
         scope, send = {**scope, "method": "GET"}, before_upgrade(send)
-        speaks_mcp = scope["path"] == "/ws"
+        is_mcp = scope["path"] == "/ws"
     else:
-        speaks_mcp = scope["path"] == "/mcp"
-    if speaks_mcp:
+        is_mcp = scope["path"] == "/mcp"
+    if is_mcp:
         await respond(send, status, [*JSON_HEADERS, *headers], encode(_error(scope, rejection)))
     else:
         await refuse(send, http_head(scope), RefusedError(status, rejection.message, headers))
 
 
-class _WeighedBody:
+class _PacedBody:
     """A request body; one piece of it (`_PIECE_BYTES`) is already paid for."""
 
-    def __init__(self, doorman: Doorman, key: str, receive: Receive) -> None:
-        self._doorman = doorman
+    def __init__(self, rate_limiter: RateLimiter, key: str, receive: Receive) -> None:
+        self._rate_limiter = rate_limiter
         self._key = key
         self._receive = receive
         self._bytes = 0
@@ -118,7 +117,7 @@ class _WeighedBody:
         more = self._bytes // _PIECE_BYTES - before
         if more:
             # Bytes that are not read stay with the client: its flow-control window runs out.
-            await trio.sleep(self._doorman.charge(self._key, more))
+            await trio.sleep(self._rate_limiter.charge(self._key, more))
         return event
 
 

@@ -1,6 +1,7 @@
-"""WebSockets for programs with a shared secret: tool hosts, and forwarders of logs.
+"""WebSockets for programs with a shared secret: tool hosts at `/toolhost`, and forwarders of logs.
 
 The handshake is checked before the upgrade, so that a program gets an HTTP status such as 401 for its mistake.
+`engine.host_tools` reads the messages of tool hosts (docs/tool-hosts.md).
 """
 
 from __future__ import annotations
@@ -8,19 +9,21 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
 
 from ...core.inbound import HostPolicy, HttpHead
-from ...engine.budgets import Limit, LimitError
+from ...engine.pipes.wires import Closed, Ending, WireBrokenError
 from ...engine.engine import Engine
+from ...engine.budgets import Limit, LimitError
 from ...wire.errors import Rejection
-from .asgi import Headers, Receive, Scope, Send, host_policy, http_head
+from .asgi import Headers, Receive, RefusedError, Scope, Send, host_policy, http_head, refuse, upgrade_required
 from .exchange import EndpointExchanges, Exchange
-from .pipes.upgrade import upgrade_required
-from .pipes.websocket_wire import WebSocketWire
-from .problem_details import RefusedError, refuse
+from .websocket import WebSocketWire
+
+if TYPE_CHECKING:
+    from ...engine.host_tools.connection import HostConnection
 
 _RETRY: Final[Headers] = ((b"retry-after", b"5"),)
 
@@ -29,7 +32,7 @@ Converse: TypeAlias = Callable[[Exchange, WebSocketWire], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class SecretDoor:
+class Credentials:
     """The required credentials: the secret of a setting, and the subprotocol. `who` is the name of the program.
 
     An empty secret refuses all programs; `what` names the connections in that refusal.
@@ -77,9 +80,9 @@ class SecretEndpoint:
     `wait_idle` returns when there is none.
     """
 
-    def __init__(self, engine: Engine, door: SecretDoor, places: Limit, converse: Converse) -> None:
+    def __init__(self, engine: Engine, required: Credentials, places: Limit, converse: Converse) -> None:
         self._engine = engine
-        self._door = door
+        self._required = required
         self._places = places
         self._converse = converse
         self._policy = host_policy(engine.settings)
@@ -88,9 +91,11 @@ class SecretEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection from its handshake to its end, or refuse an HTTP request that is no handshake."""
-        door = self._door
+        required = self._required
         if scope["type"] == "http":
-            await refuse(send, http_head(scope), upgrade_required(door.protocol) if door.secret else door.off)
+            await refuse(
+                send, http_head(scope), upgrade_required(required.protocol) if required.secret else required.off
+            )
             return
         await receive()
         exchange = self._exchanges.upgrade(scope, receive, send)
@@ -103,7 +108,7 @@ class SecretEndpoint:
                 exchange.close("client")
             return
         try:
-            if await exchange.accept(send, door.protocol):
+            if await exchange.accept(send, required.protocol):
                 await self._converse(exchange, WebSocketWire(receive, send))
         finally:
             self._places.release(None)
@@ -116,7 +121,7 @@ class SecretEndpoint:
 
     def _judge(self, scope: Scope, exchange: Exchange) -> None:
         """Check a handshake and take a place for it. Raises `RefusedError`."""
-        self._door.judge(exchange.head, self._policy, scope["subprotocols"])
+        self._required.judge(exchange.head, self._policy, scope["subprotocols"])
         if self._engine.draining:
             raise RefusedError(503, "the server is shutting down", _RETRY)
         try:
@@ -124,3 +129,57 @@ class SecretEndpoint:
             self._places.acquire(None, exchange.recorder)
         except LimitError as full:
             raise RefusedError(503, full.message, _RETRY) from None
+
+
+_NORMAL, _GOING_AWAY = 1000, 1001
+
+
+def tool_host_endpoint(engine: Engine) -> SecretEndpoint:
+    """`/toolhost` of one engine."""
+    secret = engine.settings.toolhost_secret
+    host_connection, protocol = _load() if secret else (None, "")
+    required = Credentials(secret, "toolhost_secret", protocol, "tool host", "tool hosts")
+    places = Limit("max_tool_hosts", "there are {most} tool hosts already ({name})", engine.services.shares)
+
+    async def converse(exchange: Exchange, wire: WebSocketWire) -> None:
+        assert host_connection is not None, "without a secret all connections are refused"
+        recorder, client, peer = exchange.recorder, exchange.client, exchange.peer
+        await _converse(host_connection(engine, recorder, client, peer), wire)
+
+    return SecretEndpoint(engine, required, places, converse)
+
+
+def _load() -> tuple[type[HostConnection], str]:
+    """Load the code for tool hosts. It takes long, and most servers have no hosts."""
+    from ...engine.host_tools.connection import HostConnection
+    from ...wire.toolhost import SUBPROTOCOL
+
+    return HostConnection, SUBPROTOCOL
+
+
+async def _converse(connection: HostConnection, wire: WebSocketWire) -> None:
+    ending = Ending(_GOING_AWAY, "the server stopped")
+    try:
+        reader = _UntilBroken(wire)
+        await connection.serve(reader)
+        ending = reader.ending or Ending(*(connection.ending or (_NORMAL, "client")))
+    finally:
+        closed = wire.closed or Closed(ending.code, ending.why)
+        connection.closed(closed.code, closed.by)
+    await wire.close(ending.code, ending.why)
+
+
+class _UntilBroken:
+    """A wire that ends when the host breaks the rules of WebSocket; `ending` is then the reason."""
+
+    def __init__(self, wire: WebSocketWire) -> None:
+        self.ending: Ending | None = None
+        self.send = wire.send
+        self._wire = wire
+
+    async def receive(self) -> bytes | None:
+        try:
+            return await self._wire.receive()
+        except WireBrokenError as broken:
+            self.ending = Ending(broken.code, broken.why)
+            return None

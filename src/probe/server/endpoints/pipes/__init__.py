@@ -1,1 +1,0 @@
-"""Wires that carry all messages of a connection in both directions: WebSockets and standard streams."""

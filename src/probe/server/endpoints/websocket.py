@@ -1,0 +1,240 @@
+"""`/ws`: MCP over WebSocket, one JSON-RPC message in each text frame.
+
+This module handles the handshake, frames and close codes; `serve` handles the messages. The handshake is checked before
+the upgrade, so that a client gets an HTTP status such as 403 for its mistake.
+
+Control frames and refused frames are recorded, if the listener has the ASGI extension `probe.frames`:
+`scope["extensions"]["probe.frames"]` is a function that takes a `NoteFrame`. The endpoint calls it once, when the
+connection is recorded. From then on the listener calls the `NoteFrame` for each ping, pong and close, in both
+directions, and for each frame of the peer that it refuses. The `NoteFrame` neither waits nor raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final, TypeAlias
+
+import trio
+
+from ...core.budgets import Rates
+from ...engine.pipes.wires import Closed, Ending, Peer, WireBrokenError
+from ...engine.engine import Engine
+from ...engine.budgets import Limit, LimitError
+from ...log.context import Recorder
+from ...log.events import Direction, Opcode, WebSocketFrame
+from ...wire.errors import Refusal, Rejection, shutting_down
+from .asgi import Receive, Scope, Send, host_policy, http_head, refuse, upgrade_required
+from .exchange import EndpointExchanges, Exchange, asked_selection
+
+FRAMES: Final = "probe.frames"
+"""The name of the extension."""
+
+NoteFrame: TypeAlias = Callable[[Direction, Opcode, int, str | None], None]
+"""Direction, opcode and payload size in bytes of a frame, and the reason of its refusal, or None."""
+
+# The first pings and pongs that are recorded; after them one every two seconds, since a ping of six bytes costs its
+# peer little.
+_BURST: Final = 20
+_PER_S: Final = 0.5
+
+
+class FrameFacts:
+    """Records frames of one WebSocket after `opened`. `now` is a monotonic clock, in seconds.
+
+    Each close and each refusal is recorded; of pings and pongs the first 20, then one every two seconds.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._rates = Rates(_PER_S, _BURST, 1)
+        self._recorder: Recorder | None = None
+
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is open; the recorder's cause is its `connection.opened`."""
+        self._recorder = recorder
+
+    def note(self, direction: Direction, opcode: Opcode, size: int, refused: str | None = None) -> None:
+        """Record a frame within the limit of recorded frames."""
+        rare = opcode == "close" or refused is not None
+        if self._recorder is not None and (rare or not self._rates.take("", self._now()).wait_s):
+            self._recorder.append(WebSocketFrame(direction, opcode, size, refused))
+
+
+_UNSUPPORTED_DATA = 1003
+
+
+def _at_once(_size: int) -> float:
+    return 0.0
+
+
+def no_frames(_note: NoteFrame) -> None:
+    """The extension `frame_facts.FRAMES` for a listener without it."""
+
+
+class WebSocketWire:
+    """The `Wire` of one accepted WebSocket. `pace` returns the seconds that a message of a given size has to wait.
+
+    `report_frames` is the listener's extension `frame_facts.FRAMES`, or `no_frames`.
+    """
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        pace: Callable[[int], float] = _at_once,
+        report_frames: Callable[[NoteFrame], None] = no_frames,
+    ) -> None:
+        self.closed: Closed | None = None
+        """The end of the connection, set before `receive` returns None."""
+        self._receive = receive
+        self._send = send
+        self._pace = pace
+        self._report_frames = report_frames
+        self._frames = FrameFacts(trio.current_time)
+        self._waiting: str | None = None
+        self._due = 0.0
+
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is recorded."""
+        self._frames.opened(recorder)
+        self._report_frames(self._frames.note)
+
+    async def receive(self) -> bytes | None:
+        """The next message, or None at the end of the connection. Raises `WireBrokenError` for a binary frame."""
+        if self._waiting is None:
+            self._waiting = await self._next()
+            if self._waiting is None:
+                return None
+            self._due = trio.current_time() + self._pace(len(self._waiting))
+        else:
+            await trio.lowlevel.checkpoint()
+        # A receiver that is cancelled here finds the message again. A sleep that is over at once would raise and catch
+        # a `Cancelled`; both branches above had a checkpoint already.
+        if self._due > trio.current_time():
+            await trio.sleep_until(self._due)
+        text, self._waiting = self._waiting, None
+        return text.encode()
+
+    async def _next(self) -> str | None:
+        if self.closed is not None:
+            return None
+        event = await self._receive()
+        if event["type"] == "websocket.disconnect":
+            # ASGI has no reason here; our listener adds one if the server ended the connection.
+            self.closed = Closed(event["code"], event.get("reason") or "client")
+            return None
+        text = event.get("text")
+        if text is None:
+            self._frames.note("received", "binary", len(event.get("bytes") or b""), "messages are text")
+            raise WireBrokenError(_UNSUPPORTED_DATA, "a binary frame; messages are text")
+        return str(text)
+
+    async def send(self, message: bytes) -> None:
+        """Send one message; returns when the socket has taken it. Raises `OSError` if it cannot."""
+        await self._send({"type": "websocket.send", "text": message.decode()})
+
+    async def close(self, code: int, why: str) -> Closed:
+        """Close, unless it is over. The peer has some seconds to answer; its later messages are dropped."""
+        await self._send({"type": "websocket.close", "code": code, "reason": why})
+        while self.closed is None:
+            try:
+                await self._next()
+            except WireBrokenError:
+                continue
+        return self.closed
+
+
+SUBPROTOCOL = "mcp"
+
+Pace: TypeAlias = Callable[[Scope, int], float]
+"""Returns the seconds that a message of so many bytes has to wait by its client's rate limit."""
+
+
+Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[Ending]]
+"""Serves the messages of a connection until it is over or has to be closed.
+
+Raises no error for anything a peer does.
+"""
+
+
+class WebSocketEndpoint:
+    """`/ws` of one engine, with at most `max_websockets` open connections. `wait_idle` returns when there is none."""
+
+    def __init__(self, engine: Engine, serve: Serve, pace: Pace) -> None:
+        settings = engine.settings
+        self._engine = engine
+        self._settings = settings
+        self._places = Limit("max_websockets", "There are {most} WebSockets already ({name})", engine.services.shares)
+        self._serve = serve
+        self._pace = pace
+        self._policy = host_policy(settings)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
+        self._changed = trio.lowlevel.ParkingLot()
+
+    @property
+    def open(self) -> int:
+        """The number of open connections."""
+        return self._places.held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection from its handshake to its end, or refuse an HTTP request that is no handshake."""
+        if scope["type"] == "http":
+            await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL))
+            return
+        await receive()
+        exchange = self._exchanges.upgrade(scope, receive, send)
+        try:
+            peer = self._judge(scope, exchange)
+        except Rejection as rejection:
+            await self._refuse(exchange, rejection)
+            return
+        try:
+            report_frames = scope.get("extensions", {}).get(FRAMES, no_frames)
+            wire = WebSocketWire(receive, send, partial(self._pace, scope), report_frames)
+            await self._converse(exchange, peer, wire, send)
+        finally:
+            self._places.release(exchange.holder)
+            self._changed.unpark_all()
+
+    async def wait_idle(self) -> None:
+        """Wait until no connection is open."""
+        while self.open:
+            await self._changed.park()
+
+    def _judge(self, scope: Scope, exchange: Exchange) -> Peer:
+        """Check a handshake and take a place for its peer. Raises `Rejection`."""
+        # Host and Origin first. Browsers let every page open a WebSocket to any address, without CORS, so only this
+        # check keeps a foreign page from a server on this machine.
+        self._policy.check(exchange.head)
+        if SUBPROTOCOL not in scope["subprotocols"]:
+            why = f'Bad Request: Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"'
+            raise Rejection(Refusal.INVALID_REQUEST, why)
+        exchange.check_label()
+        selection = asked_selection(exchange.query, self._engine.selection)
+        if self._engine.draining:
+            raise shutting_down()
+        try:
+            self._places.acquire(exchange.holder, exchange.recorder)
+        except LimitError as full:
+            raise full.rejection() from None
+        return Peer(
+            transport="websocket",
+            address=exchange.address,
+            origin=exchange.origin,
+            selection=selection,
+            client=exchange.client,
+            peer=exchange.peer,
+            request=exchange.recorder,
+        )
+
+    async def _refuse(self, exchange: Exchange, rejection: Rejection) -> None:
+        try:
+            await exchange.reject(rejection)
+        except OSError:
+            exchange.close("client")
+
+    async def _converse(self, exchange: Exchange, peer: Peer, wire: WebSocketWire, send: Send) -> None:
+        if await exchange.accept(send, SUBPROTOCOL):
+            ending = await self._serve(wire, peer)
+            await wire.close(ending.code, ending.why)
