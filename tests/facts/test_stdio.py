@@ -15,7 +15,7 @@ from probe.cli.ending import stopped
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
 from probe.server.endpoints.lines import LineWire, StdioFacts
-from probe.telemetry.standard_error import StandardError
+from probe.telemetry.lines import StandardError
 
 from ..support.lines import Pieces
 from ..support.pipes import pipe

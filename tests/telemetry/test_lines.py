@@ -19,8 +19,7 @@ from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.log.events import AuditState, LimitReached, ServerState
 from probe.log.events import Event as Fact
-from probe.telemetry.lines import Lines, LogLine
-from probe.telemetry.printer import Printer, Records, adopt_logging
+from probe.telemetry.lines import Lines, LogLine, Printer, Records, adopt_logging
 from probe.telemetry.service import following
 
 from ..log.vocabulary import EVENT

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from probe.log.context import Context
 from probe.log.events import HostRegistered, LimitReached
-from probe.telemetry.tally import UNKNOWN, Names
+from probe.telemetry.metrics import UNKNOWN, Names
 
 from ..support.calls import slow
 from ..support.hosts import SECRET, connected

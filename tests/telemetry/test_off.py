@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from probe.telemetry import TelemetryError
-from probe.telemetry.printer import Printer
+from probe.telemetry.lines import Printer
 from probe.telemetry.service import following
 
 from ..support.probe import Probe, running
@@ -43,14 +43,14 @@ async def test_counters_and_spans_share_their_tasks(values: dict[str, bool], mon
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
     async with watched(**values):
-        assert beside() == ["probe.telemetry.counters.Counters.measure"]
+        assert beside() == ["probe.telemetry.metrics.Counters.measure"]
 
 
 SERVE = """
 import sys, trio
 from probe.cli import app
 from probe.settings import build
-from probe.telemetry.printer import Printer
+from probe.telemetry.lines import Printer
 from probe.telemetry.service import following
 
 async def serve():

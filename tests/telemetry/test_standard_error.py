@@ -1,4 +1,4 @@
-"""Whoever reads standard error may stop reading; nobody else waits for that."""
+"""A reader of standard error may stop reading; the server does not wait for it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from http.client import HTTPConnection
 
 import pytest
 
-from probe.telemetry import standard_error
-from probe.telemetry.standard_error import StandardError
+from probe.telemetry import lines
+from probe.telemetry.lines import StandardError
 
 PATIENCE_S = 30
 
@@ -65,7 +65,7 @@ def test_lines_come_in_order_and_flush_waits_for_them(pipe: tuple[int, int]) -> 
 
 def test_what_has_no_room_is_lost_and_counted(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     out, into = pipe
-    monkeypatch.setattr(standard_error, "_MOST_BYTES", 100)
+    monkeypatch.setattr(lines, "_MOST_BYTES", 100)
     filled, err = fill(into), StandardError(into)
     err.write(b"a" * 99 + b"\n")
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_what_has_no_room_is_lost_and_counted(pipe: tuple[int, int], monkeypatch
 
 def test_a_thread_can_wait_for_room(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     out, into = pipe
-    monkeypatch.setattr(standard_error, "_MOST_BYTES", 100)
+    monkeypatch.setattr(lines, "_MOST_BYTES", 100)
     filled, err = fill(into), StandardError(into)
     err.write(b"a" * 100)
     thread = threading.Thread(target=err.write_all, args=(b"b" * 100,))

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from probe.log.event_log import Entry
 from probe.server.endpoints.monitoring import Metrics
-from probe.telemetry.printer import Printer
+from probe.telemetry.lines import Printer
 from probe.telemetry.requests import ObservedRequest, Requests, RequestStep
 from probe.telemetry.service import following
 from probe.views.fold import Views

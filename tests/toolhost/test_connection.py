@@ -15,7 +15,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe import __version__
 from probe.toolhost import Host, HostRefusedError, tool
-from probe.toolhost.backoff import Backoff
+from probe.toolhost.connection import Backoff
 
 from .network import SECRET, URL, Network, Peer, accepted, serving
 

@@ -16,8 +16,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe.toolhost import Host, Report, Tool, ToolContext, ToolError, tool
 from probe.toolhost.conversation import Conversation
-from probe.toolhost.dispatch import HandlerRun
-from probe.toolhost.outbox import MOST_DISPATCHES
+from probe.toolhost.dispatch import MOST_DISPATCHES, HandlerRun
 
 from .network import Network, Peer, serving
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
 from probe.toolhost import Tool, ToolContext, tool
-from probe.toolhost.schemas import MismatchError
+from probe.toolhost.tool import MismatchError
 
 
 class Colour(enum.StrEnum):

@@ -40,9 +40,8 @@ from ..server.endpoints.lines import LineWire, StdioFacts, StreamsClosedError, s
 from ..server.endpoints.monitoring import Metrics
 from ..settings import Settings, build
 from ..telemetry import TelemetryError
-from ..telemetry.printer import Printer, adopt_logging
+from ..telemetry.lines import Printer, StandardError, adopt_logging
 from ..telemetry.service import following
-from ..telemetry.standard_error import StandardError
 from ..tools.catalogue import TOOLSETS
 from ..web.opened_files import FilePages
 from ..web.paths import Paths
@@ -364,7 +363,7 @@ def _watched(engine: Engine, screen: Screen | None) -> AbstractAsyncContextManag
     if screen is None:
         return nullcontext()
     # A hundredth of the imports, unused without this option.
-    from ..telemetry.terminal.watch import watching
+    from ..telemetry.terminal.screen import watching
 
     return watching(engine, screen)
 

@@ -1,14 +1,26 @@
-"""Facts of the event log become lines for the operator, each at its level (docs/telemetry.md has the table)."""
+"""Facts of the event log become lines for the operator, each at its level (docs/telemetry.md has the table).
+
+`Lines` makes them of facts, `Printer` makes text or JSON of them, and `StandardError` writes that in a thread, so that
+a reader that has stopped does not block this process.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Mapping
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from msgspec import structs
 
+from ..core.escaping import cut, json_line, shown, value
+from ..engine.clock import iso
 from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
@@ -150,3 +162,162 @@ _FORMS: Final[Mapping[type, _Form]] = {
     events.HttpResponse: _form("debug", "request refused", "status problem"),
 }
 """The events with lines. The line of a call has values of two events; `_BEGAN` has those of the first."""
+
+_STANDARD: Final[Mapping[str, int]] = {
+    "off": logging.CRITICAL + 1,
+    "error": logging.ERROR,
+    "warning": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+}
+
+
+_SAID_S: Final = 0.1
+"""The longest wait for a line of `say`, in seconds. A server has a handful of such lines."""
+
+
+class Printer:
+    """Turns lines into bytes for `write`. It gets whole lines and must neither raise nor wait.
+
+    `write_all` is for a thread and waits until there is room. `flush` waits until all is written, at most the given
+    seconds. `lines` returns the number of lines written. `format` and `level` are those of the settings.
+    """
+
+    def __init__(
+        self,
+        format: str,
+        level: str,
+        write: Callable[[bytes], object],
+        write_all: Callable[[bytes], object] | None = None,
+        flush: Callable[[float], object] = bool,
+        lines: Callable[[], int] = int,
+    ) -> None:
+        self.level = level
+        self.write = write
+        self.write_all = write_all or write
+        self.flush = flush
+        self.lines = lines
+        self._json = format == "json"
+
+    def say(self, text: str) -> None:
+        """Write a line about the start or the end of the server, at any level."""
+        line = LogLine(time.time(), "info", "server", text, {})
+        self.write(self.line(line) if self._json else _whole(shown(text)))
+        # It stands before any later output of tools.
+        self.flush(_SAID_S)
+
+    def line(self, line: LogLine) -> bytes:
+        """The text of a line, with its traceback."""
+        at, trace = iso(line.at), line.trace.splitlines()
+        if not self._json:
+            said = [at, line.level.upper(), shown(line.text)]
+            first = " ".join([*said, *(f"{name}={value(item)}" for name, item in line.fields.items())])
+            # Indented, so that no line of a traceback looks like a line of the log.
+            return _whole("\n".join([first, *(f"    {shown(part)}" for part in trace)]))
+        head = {"time": at, "level": line.level, "event": line.kind, "message": line.text}
+        fields = {name: cut(item) if isinstance(item, str) else item for name, item in line.fields.items()}
+        return _whole(json_line({**head, **fields, **({"traceback": trace} if trace else {})}))
+
+
+def _whole(text: str) -> bytes:
+    return f"{text}\n".encode(errors="backslashreplace")
+
+
+class Records(logging.Handler):
+    """Passes records of `logging` to a printer."""
+
+    def __init__(self, printer: Printer) -> None:
+        super().__init__()
+        self._printer = printer
+        self._traces = logging.Formatter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; called by `logging`."""
+        try:
+            trace = self._traces.formatException(record.exc_info) if record.exc_info else ""
+            # The message is not cut: it helps to find a defect.
+            line = LogLine(record.created, record.levelname.lower(), record.name, record.getMessage(), {}, trace)
+            self._printer.write(self._printer.line(line))
+        except (TypeError, ValueError, LookupError):
+            # The arguments of the logging call do not fit its format. The caller must not end by it.
+            self.handleError(record)
+
+
+def adopt_logging(printer: Printer) -> None:
+    """Send this process's records of `logging` to the printer.
+
+    Only the owner of the process may call it. The level of the printer holds for this program; for libraries it is at
+    least WARNING.
+    """
+    own = _STANDARD[printer.level]
+    logging.basicConfig(handlers=[Records(printer)], level=max(own, logging.WARNING), force=True)
+    logging.getLogger(__package__.partition(".")[0]).setLevel(own)
+
+
+_MOST_BYTES: Final = 1024 * 1024
+"""The bytes queued at most, thousands of lines. Beyond it `write` drops lines and `write_all` waits."""
+
+
+class StandardError:
+    """The descriptor of standard error, or another one, which the caller keeps open.
+
+    The thread starts with the first write and ends with the process, since a write may block for ever. Errors of the
+    descriptor are ignored: the parent process need not read the lines.
+    """
+
+    def __init__(self, descriptor: int = 2) -> None:
+        self.lines = 0
+        """The number of lines queued so far, without dropped ones."""
+        self._descriptor = descriptor
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._lost = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def write(self, data: bytes) -> None:
+        """Queue whole lines. Never waits. Without room they are dropped, and a later line has their number."""
+        with self._changed:
+            if self._bytes + len(data) > _MOST_BYTES:
+                self._lost += data.count(b"\n")
+            else:
+                self._put(data)
+
+    def write_all(self, data: bytes) -> None:
+        """Queue whole lines after waiting for room; for threads only."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting or self._bytes + len(data) <= _MOST_BYTES)
+            self._put(data)
+
+    def flush(self, seconds: float) -> None:
+        """Wait until all is written, at most these seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._bytes, seconds)
+
+    def _put(self, data: bytes) -> None:
+        if self._lost:
+            data = b"%d lines were lost here: nobody read them\n" % self._lost + data
+            self._lost = 0
+        self.lines += data.count(b"\n")
+        self._waiting.append(data)
+        self._bytes += len(data)
+        self._changed.notify_all()
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="standard error", daemon=True)
+            # "can't start new thread": a later write may succeed.
+            with suppress(RuntimeError):
+                thread.start()
+                self._thread = thread
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                data = self._waiting.popleft()
+            left = data
+            with suppress(OSError):
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
+            with self._changed:
+                self._bytes -= len(data)
+                self._changed.notify_all()

@@ -27,7 +27,7 @@ from prometheus_client.metrics_core import Metric
 from .. import __version__
 from ..log import events
 from . import conventions
-from .families import PREFIX, Names, counter
+from .metrics import PREFIX, Names, counter
 from .requests import KNOWN_METHODS, ObservedRequest, Requests, RequestStep
 from .spans import Spans
 

@@ -20,11 +20,10 @@ import trio
 from ..engine.engine import Engine
 from ..log.event_log import Entry
 from ..log.follower import LogFollower
-from .lines import Lines
-from .printer import Printer
+from .lines import Lines, Printer
 
 if TYPE_CHECKING:
-    from .counters import Counters, MetricsText
+    from .metrics import Counters, MetricsText
 
 # The longest waits at the server's end, in seconds: for the last entries and lines, then for a collector.
 _FINAL_S: Final = 1.0
@@ -60,7 +59,7 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
 
 def _counters(engine: Engine) -> Counters:
     # A part that is off is not imported.
-    from .counters import Counters
+    from .metrics import Counters
 
     return Counters.start(engine)
 

@@ -22,7 +22,7 @@ from ..log import events
 from ..log.bounded import Newest
 from . import conventions
 from .conventions import Attributes, RequestTarget
-from .families import UNKNOWN, Names
+from .metrics import UNKNOWN, Names
 from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, RequestStep
 
 # Unanswered questions to all clients.

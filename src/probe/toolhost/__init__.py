@@ -13,10 +13,8 @@ Only the names of this module are for others; the library logs to `probe.toolhos
 from __future__ import annotations
 
 from ..core.progress import Report
-from .context import ToolContext
-from .errors import DispatchCancelledError, HostRefusedError, ToolError
-from .host import Host
-from .running import run
+from .context import DispatchCancelledError, HostRefusedError, ToolContext, ToolError
+from .host import Host, run
 from .tool import Tool, tool
 
 __all__ = [

@@ -1,6 +1,6 @@
-"""One connection to the server: handshake, registration, messages both ways, and an end in good order.
+"""One connection to the server: address, handshake, registration, messages both ways, and an orderly end.
 
-connection  can be cancelled until it is open, then shielded, and told by a notice
+connection  can be cancelled until it is open; from then on it is shielded, and `_notice` is set
   reader    of trio-websocket: frames
   reading   messages
   writing   messages; no other task sends any
@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 import trio
 from pydantic import ValidationError
@@ -23,8 +25,62 @@ from wsproto.utilities import ProtocolError
 
 from ..wire.jsonrpc import Json, MalformedError, clip, parse
 from ..wire.toolhost import SUBPROTOCOL, HostCode, RegisterResult
-from .address import Address, reason
+from .context import HostRefusedError
 from .conversation import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A `ws://` or `wss://` URL, taken apart. `authority` is the `Host` header."""
+
+    host: str
+    port: int
+    authority: str
+    resource: str
+    tls: bool
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Raises `HostRefusedError` for what is no such URL."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise HostRefusedError(f"{url!r} is no URL: {error}") from None
+        if parts.scheme not in {"ws", "wss"} or not parts.hostname or parts.username or parts.fragment:
+            raise HostRefusedError(f"{url!r} is no URL such as ws://127.0.0.1:8000/toolhost")
+        tls = parts.scheme == "wss"
+        usual = 443 if tls else 80
+        resource = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return cls(parts.hostname, port or usual, parts.netloc, resource, tls)
+
+    async def connect(self, context: ssl.SSLContext | None) -> trio.abc.Stream:
+        """Open a connection, which the caller then owns.
+
+        With TLS, by this context or else by the system's authorities. Raises `OSError` and `trio.BrokenResourceError`.
+        """
+        if not self.tls:
+            return await trio.open_tcp_stream(self.host, self.port)
+        stream = await trio.open_ssl_over_tcp_stream(
+            self.host, self.port, https_compatible=True, ssl_context=context or ssl.create_default_context()
+        )
+        try:
+            # At once, so that a certificate which is not trusted is found before anything is sent.
+            await stream.do_handshake()
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+        return stream
+
+
+def reason(error: BaseException) -> str:
+    """The innermost cause of an error of a connection, in a few words."""
+    while True:
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__
+        if inner is None:
+            return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        error = inner
+
 
 CONNECT_S: Final = 10.0
 REGISTER_S: Final = 30.0
@@ -313,3 +369,27 @@ def _detail(body: bytes | None) -> str:
         return ""
     detail = problem.get("detail") if isinstance(problem, dict) else None
     return f": {clip(detail, 200)}" if isinstance(detail, str) and detail.isprintable() else ""
+
+
+SHORTEST_S: Final = 0.5
+LONGEST_S: Final = 30.0
+
+
+class Backoff:
+    """Waits that double from `SHORTEST_S` to `LONGEST_S`, each shortened by chance to as little as half.
+
+    Chance (`jitter`: 0 to 1) keeps many hosts from coming back in step when their server has been away.
+    """
+
+    def __init__(self, jitter: Callable[[], float]) -> None:
+        self._jitter = jitter
+        self._next_s = 2 * SHORTEST_S
+
+    def wait_s(self) -> float:
+        """The next wait, in seconds."""
+        longest, self._next_s = self._next_s, min(LONGEST_S, 2 * self._next_s)
+        return longest * (1 + self._jitter()) / 2
+
+    def reset(self) -> None:
+        """Begin with short waits again: the attempt was successful."""
+        self._next_s = 2 * SHORTEST_S

@@ -26,8 +26,7 @@ from ..wire.jsonrpc import (
     shown_id,
 )
 from ..wire.toolhost import CancelParams, DispatchParams, FailureData, InvalidMessageError, read_params
-from .dispatch import HandlerRun, failure
-from .outbox import MOST_DISPATCHES, SendQueue
+from .dispatch import MOST_DISPATCHES, HandlerRun, SendQueue, failure
 from .tool import Tool
 
 logger = logging.getLogger(__package__)

@@ -11,10 +11,8 @@ from typing import Annotated, Final, Literal
 import trio
 from pydantic import BaseModel, Field
 
-from .context import ToolContext
-from .errors import ToolError
-from .host import Host
-from .running import run
+from .context import ToolContext, ToolError
+from .host import Host, run
 from .tool import tool
 
 _PER_PAGE: Final = 20

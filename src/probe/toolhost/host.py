@@ -1,26 +1,79 @@
-"""A tool host: its tools, and the connection that it keeps to a server."""
+"""A tool host: its tools, the connection that it keeps to a server, and `run` for scripts."""
 
 from __future__ import annotations
 
 import logging
 import random
+import secrets
+import signal
 import ssl
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import trio
+from pydantic import ValidationError
 
+from .. import __version__
 from ..wire.jsonrpc import Json, clip
-from ..wire.toolhost import RegisterResult
-from .address import Address
-from .backoff import LONGEST_S, Backoff
-from .connection import REGISTER_S, ServerConnection, read_registered
+from ..wire.toolhost import VERSION, RegisterParams, RegisterResult, UpdateParams
+from .connection import LONGEST_S, REGISTER_S, Address, Backoff, ServerConnection, read_registered
+from .context import HostRefusedError
 from .conversation import Conversation
-from .dispatch import HandlerRun
-from .errors import HostRefusedError
-from .offer import HostOffer, by_name, update
-from .outbox import MOST_DISPATCHES
+from .dispatch import MOST_DISPATCHES, HandlerRun
 from .tool import Tool
+
+
+class HostOffer:
+    """A name, and the tools under it. Raises what `Host` raises."""
+
+    def __init__(self, name: str, version: str | None, tools: Iterable[Tool[..., Any]]) -> None:
+        self.name = name
+        self.tools = by_name(tools)
+        self.changing = trio.Lock()
+        """Held while the tools are registered, so that they do not change meanwhile."""
+        self._version = version
+        self._instance = ""
+        self.begin()
+        self.registration()
+
+    def begin(self) -> None:
+        """Be an instance of its own from now on: processes that are forked from one must not replace each other."""
+        # A process that has it may take the name over, so it is as hard to guess as a key.
+        self._instance = secrets.token_urlsafe(32)
+
+    def registration(self) -> Json:
+        """The params of `host.register`. Raises `ValueError` where the name or the version cannot be one."""
+        try:
+            return RegisterParams(
+                protocol=VERSION,
+                name=self.name,
+                instance=self._instance,
+                version=self._version,
+                library=f"mcp-probe/{__version__}",
+                tools=[tool.definition for tool in self.tools.values()],
+            ).dump()
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            raise ValueError(f"the {first['loc'][0]} of the tool host {self.name!r}: {first['msg']}") from None
+
+
+def update(tools: Iterable[Tool[..., Any]]) -> Json:
+    """The params of `host.update`."""
+    return UpdateParams(tools=[tool.definition for tool in tools]).dump()
+
+
+def by_name(tools: Iterable[Tool[..., Any]]) -> dict[str, Tool[..., Any]]:
+    """Raises `TypeError` for what is no tool, `ValueError` for two of the same name."""
+    found: dict[str, Tool[..., Any]] = {}
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            raise TypeError(f"{tool!r} is no tool; decorate the function with @tool")
+        if tool.name in found:
+            raise ValueError(f"two tools have the name {tool.name!r}")
+        found[tool.name] = tool
+    return found
+
 
 logger = logging.getLogger(__package__)
 
@@ -213,3 +266,37 @@ class _Line:
 def _check_secret(secret: str) -> None:
     if not (secret and secret.isascii() and secret.isprintable() and " " not in secret):
         raise HostRefusedError("the secret must be visible ASCII characters, as the server's is")
+
+
+def run(host: Host, url: str, secret: str) -> None:
+    """Serve a host until SIGINT or SIGTERM, and return.
+
+    Handlers that run are cancelled and the connection is closed; a second signal ends the process at once. Where the
+    program has set up no logging, what the library logs goes to standard error. Raises `HostRefusedError` where trying
+    again would not help.
+    """
+    if not logging.getLogger().handlers:
+        logging.basicConfig(format="%(message)s", level=logging.WARNING)
+        logging.getLogger(__package__).setLevel(logging.INFO)
+    try:
+        trio.run(_until_signal, host, url, secret)
+    except* HostRefusedError as group:
+        refused = group
+    else:
+        return
+    raise HostRefusedError(str(_first(refused))) from None
+
+
+async def _until_signal(host: Host, url: str, secret: str) -> None:
+    async with trio.open_nursery() as nursery:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            nursery.start_soon(partial(host.serve, url, secret))
+            async for _ in signals:
+                break
+        nursery.cancel_scope.cancel()
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

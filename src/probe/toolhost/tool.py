@@ -1,17 +1,220 @@
-"""`@tool`: a typed function becomes a tool that a host offers, and stays a function."""
+"""A tool: a handler with the schemas of its arguments and result, made from its annotations."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import json
+import types
+import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticSchemaGenerationError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticSerializationError, SchemaError, to_json
 
 from ..wire.jsonrpc import Json
 from ..wire.toolhost import ToolDefinition
 from .context import ToolContext
-from .schemas import Arguments, Output, hints_of
+
+_NOT_NAMED = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+)
+
+
+class MismatchError(ValueError):
+    """A value does not fit its annotation; the message names where and why in one sentence."""
+
+
+class _Plain(GenerateJsonSchema):
+    """Makes no titles: they only repeat a name, and every tools/list would carry them."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+class Arguments:
+    """The arguments of one handler. Raises `TypeError` for a signature that cannot be one."""
+
+    def __init__(self, handler: Callable[..., Any], hints: Mapping[str, Any]) -> None:
+        self.context: str | None = None
+        """The name of the parameter for the context, if there is one."""
+        self._names: list[str] = []
+        fields: dict[str, Any] = {}
+        for parameter in inspect.signature(handler).parameters.values():
+            annotation = _annotation(parameter, hints)
+            if _is_context(annotation):
+                self._take_context(parameter.name)
+                continue
+            # Not by its own name: pydantic refuses some, as `schema` or `_x`, that Python does not.
+            fields[f"p{len(self._names)}"] = (annotation, _field(parameter))
+            self._names.append(parameter.name)
+        self._model = _understood(lambda: _model(fields))
+        self.schema: Json = _understood(lambda: _input_schema(self._model))
+        _check_defaults(handler, hints, set(self._names))
+
+    def read(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """JSON values as the handler's parameters, defaults filled in. Raises `MismatchError`."""
+        try:
+            values = self._model.model_validate(sent)
+        except ValidationError as error:
+            raise MismatchError(_first(error)) from None
+        return {name: getattr(values, f"p{index}") for index, name in enumerate(self._names)}
+
+    def _take_context(self, name: str) -> None:
+        if self.context is not None:
+            raise TypeError(f"{self.context} and {name} are both a ToolContext; a handler has one")
+        self.context = name
+
+
+class Output:
+    """The result type of one handler. Raises `TypeError` for an annotation that is neither text nor a JSON object."""
+
+    def __init__(self, hints: Mapping[str, Any]) -> None:
+        if "return" not in hints:
+            raise TypeError("the return type has no annotation")
+        annotation = hints["return"]
+        kind = _kind(annotation)
+        self._text = kind is str
+        self._adapter: TypeAdapter[Any] = _understood(lambda: TypeAdapter(annotation))
+        self.schema: Json | None = None
+        """The schema, where the type has members; None for text and for a `dict`."""
+        if not self._text and kind not in _MAPPINGS:
+            self.schema = _understood(lambda: _output_schema(self._adapter))
+
+    def dump(self, value: Any) -> Json:
+        """A returned value as the result of a dispatch. Raises `MismatchError`."""
+        try:
+            # Lenient, a number would become text.
+            valid = self._adapter.validate_python(value, strict=True if self._text else None)
+            # Objects that were made without validation, as dataclasses are, are judged as they are written.
+            dumped = self._adapter.dump_python(valid, mode="json", by_alias=True, warnings="error")
+        except ValidationError as error:
+            raise MismatchError(_first(error)) from None
+        except PydanticSerializationError as error:
+            raise MismatchError(" ".join(str(error).split())) from None
+        if _has_no_number(dumped):
+            raise MismatchError("NaN and infinity are no JSON")
+        return {"text": dumped} if self._text else {"output": dumped}
+
+
+def _has_no_number(value: Any) -> bool:
+    """Whether NaN or an infinity is in a JSON value. Raises `ValueError` for text that is no UTF-8."""
+    written = to_json(value, inf_nan_mode="constants")
+    if b"NaN" not in written and b"Infinity" not in written:
+        return False
+    try:
+        # The words may be text; this is the slow way to know.
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return True
+    return False
+
+
+def hints_of(handler: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a handler, evaluated. Raises `TypeError` where they cannot be."""
+    try:
+        return typing.get_type_hints(handler, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"an annotation cannot be read: {error}; it must be a name of the module") from None
+
+
+def _annotation(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+    if parameter.kind in _NOT_NAMED:
+        raise TypeError(f"{parameter} cannot be an argument: arguments are passed by name, one for each parameter")
+    if parameter.name not in hints:
+        raise TypeError(f"the parameter {parameter.name} has no annotation, so there is no schema for it")
+    return hints[parameter.name]
+
+
+def _is_context(annotation: Any) -> bool:
+    if get_origin(annotation) in {typing.Union, types.UnionType}:
+        return set(get_args(annotation)) == {ToolContext, type(None)}
+    return annotation is ToolContext
+
+
+def _field(parameter: inspect.Parameter) -> Any:
+    if isinstance(parameter.default, FieldInfo):
+        raise TypeError(
+            f"the default of {parameter.name} is a Field(), which a direct call would pass on; "
+            f"write Annotated[…, Field(…)] and a plain default"
+        )
+    default = ... if parameter.default is parameter.empty else parameter.default
+    name = parameter.name
+    return Field(default, alias=name, validation_alias=name, serialization_alias=name)
+
+
+def _model(fields: dict[str, Any]) -> type[BaseModel]:
+    return create_model("Arguments", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
+
+
+def _input_schema(model: type[BaseModel]) -> Json:
+    schema = model.model_json_schema(schema_generator=_Plain)
+    schema.pop("title", None)
+    return {"type": "object", **schema}
+
+
+def _output_schema(adapter: TypeAdapter[Any]) -> Json:
+    schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
+    # A type that contains itself is a reference to its definition.
+    reference = str(schema.get("$ref", ""))
+    target = schema["$defs"][reference.removeprefix("#/$defs/")] if reference else schema
+    if target.get("type") != "object":
+        raise TypeError("a result is a JSON object or text; this type is written as something else")
+    return {"type": "object", **schema}
+
+
+_MAPPINGS = (dict, Mapping)
+
+
+def _kind(annotation: Any) -> Any:
+    """The class that a return annotation is about. Raises `TypeError` for one that makes no result."""
+    if get_origin(annotation) is Annotated:
+        return _kind(get_args(annotation)[0])
+    kind = get_origin(annotation) or annotation
+    if kind in _MAPPINGS and get_args(annotation)[:1] in {(), (str,)}:
+        return kind
+    # A TypedDict is known by its mark: before Python 3.12 pydantic wants the one of typing_extensions.
+    named = isinstance(kind, type) and (issubclass(kind, BaseModel) or hasattr(kind, "__total__"))
+    if kind is str or named or dataclasses.is_dataclass(kind):
+        return kind
+    shown = inspect.formatannotation(annotation)
+    raise TypeError(
+        f"a handler returns str, dict[str, …], a pydantic model, a dataclass or a TypedDict, so that the result is "
+        f"text or a JSON object; not {shown}"
+    )
+
+
+def _check_defaults(handler: Callable[..., Any], hints: Mapping[str, Any], names: set[str]) -> None:
+    for name, parameter in inspect.signature(handler).parameters.items():
+        if name not in names or parameter.default is parameter.empty:
+            continue
+        try:
+            TypeAdapter(hints[name]).validate_python(parameter.default)
+        except ValidationError as error:
+            raise TypeError(f"the default of {name} does not fit its annotation: {_first(error)}") from None
+
+
+_T = typing.TypeVar("_T")
+
+
+def _understood(work: Callable[[], _T]) -> _T:
+    try:
+        return work()
+    except (PydanticUserError, PydanticSchemaGenerationError, SchemaError) as error:
+        raise TypeError(f"an annotation has no JSON schema: {str(error).splitlines()[0]}") from None
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

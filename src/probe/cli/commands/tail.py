@@ -52,8 +52,7 @@ def command(url: str, client: str | None, line: str, last: int | None, *, findin
     from ...log.query import QueryError
     from ...telemetry.terminal.exchanges import Exchanges
     from ...telemetry.terminal.feed_reader import FeedError, Missing, follow
-    from ...telemetry.terminal.screen import Screen
-    from ...telemetry.terminal.watch import missing
+    from ...telemetry.terminal.screen import Screen, missing
     from ...views.fold import Views
     from ...views.search.words import read
 
