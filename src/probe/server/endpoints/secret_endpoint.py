@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import trio
 
 from ...core.inbound import HostPolicy, HttpHead
-from ...engine.pipes.wires import Closed, Ending, WireBrokenError
-from ...engine.engine import Engine
 from ...engine.budgets import Limit, LimitError
+from ...engine.engine import Engine
+from ...engine.pipes.wires import Closed, Ending, WireBrokenError
 from ...wire.errors import Rejection
 from .asgi import Headers, Receive, RefusedError, Scope, Send, host_policy, http_head, refuse, upgrade_required
 from .exchange import EndpointExchanges, Exchange

@@ -18,9 +18,9 @@ from typing import Final, TypeAlias
 import trio
 
 from ...core.budgets import Rates
-from ...engine.pipes.wires import Closed, Ending, Peer, WireBrokenError
-from ...engine.engine import Engine
 from ...engine.budgets import Limit, LimitError
+from ...engine.engine import Engine
+from ...engine.pipes.wires import Closed, Ending, Peer, WireBrokenError
 from ...log.context import Recorder
 from ...log.events import Direction, Opcode, WebSocketFrame
 from ...wire.errors import Refusal, Rejection, shutting_down

@@ -17,10 +17,9 @@ from typing import Any, Final, TypeVar
 import trio
 
 from ...core.clients import LABEL_RULE, is_client_label
-from ...engine.pipes.wires import Ending, WireBrokenError
+from ...engine.budgets import Limit, Turns
 from ...engine.engine import Engine
-from ...engine.budgets import Limit
-from ...engine.budgets import Turns
+from ...engine.pipes.wires import Ending, WireBrokenError
 from ...log import events
 from ...log.bounded import Newest
 from ...log.context import Context, Recorder
