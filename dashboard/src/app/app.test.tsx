@@ -1,9 +1,19 @@
-import { beforeEach, expect, test, vi } from "vitest";
-import { page, userEvent } from "vitest/browser";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { render } from "vitest-browser-react";
+import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { judgedRule, judgedSubject, judgeReport, serverThat } from "~/testing/reports";
+import { callRow, countsRow, entryOf, rowsOf, sessionRow } from "~/testing/rows";
 import { FakeFeed } from "~/testing/fake-source";
-import { App } from "./app";
+import { answerApi, openView } from "~/testing/view";
+import type { Viewed } from "~/trace/entry";
+import { FeedContext } from "~/trace/feed";
+import { byEntry, type Finding, JudgedContext, JudgedProvider } from "~/trace/findings";
+import { Page } from "~/ui/page";
+import CallsView from "~/views/calls/calls-view";
+import TraceView from "~/views/trace/trace-view";
+import { App, News } from "./app";
 
 // views ask the API for what the feed does not bring; here there is none
 beforeEach(() => {
@@ -104,4 +114,120 @@ test("the shell is accessible in light and dark", async () => {
   await opened("/trace");
   await expect.element(page.getByRole("heading", { level: 1 })).toBeVisible();
   await inBothThemes(() => expectAccessible());
+});
+
+const finding = (rule: string): Finding => ({ client: "acme", rule: judgedRule({ rule }) });
+
+function tree(findings: readonly Finding[]) {
+  const judged = { state: "on" as const, run: "run", subjects: [], answered: true, findings, byEntry: byEntry(findings), error: null };
+  return (
+    <QueryClientProvider client={new QueryClient()}>
+      <FeedContext value={new FakeFeed().feed}>
+        <JudgedContext value={judged}>
+          <News>
+            <Page title="Calls">text</Page>
+          </News>
+        </JudgedContext>
+      </FeedContext>
+    </QueryClientProvider>
+  );
+}
+
+function look(hidden: boolean) {
+  vi.spyOn(document, "hidden", "get").mockReturnValue(hidden);
+  document.dispatchEvent(new Event("visibilitychange"));
+}
+
+const icon = document.createElement("link");
+
+beforeEach(() => {
+  icon.rel = "icon";
+  icon.href = "/icon.svg";
+  document.head.prepend(icon);
+});
+afterEach(() => {
+  icon.remove();
+  vi.restoreAllMocks();
+});
+
+test("findings that come while the tab is hidden are counted in its title and its icon until it is looked at", async () => {
+  const screen = await render(tree([finding("a.known")]));
+  await expect.poll(() => document.title).toBe("Calls · MCP Probe");
+  look(true);
+  await screen.rerender(tree([finding("a.known"), finding("a.new"), finding("b.new")]));
+  await expect.poll(() => document.title).toBe("(2) Calls · MCP Probe");
+  expect(decodeURIComponent(icon.href)).toMatch(/^data:image\/svg\+xml,<svg .*>2<\/text><\/svg>/s);
+  look(false);
+  await expect.poll(() => document.title).toBe("Calls · MCP Probe");
+  expect(icon.href).not.toMatch(/^data:image.svg.xml,.*text/s);
+});
+
+test("what comes while the tab is looked at is no news", async () => {
+  const screen = await render(tree([]));
+  await screen.rerender(tree([finding("a.new")]));
+  await expect.poll(() => document.title).toBe("Calls · MCP Probe");
+  look(true);
+  expect(document.title).toBe("Calls · MCP Probe");
+  expect(icon.href).not.toMatch(/text/);
+});
+
+afterEach(() => vi.restoreAllMocks());
+
+const RECEIVED = { exchange: 4, rpc: "request", method: "tools/call", id: 5, message: {} };
+
+/** Has the feed bring entries with the rows of their exchanges. */
+function play(fake: FakeFeed, run: string, entries: readonly Viewed[]): void {
+  fake.source.say("rows", { table: "exchanges", rows: rowsOf(entries) });
+  for (const each of entries) fake.source.entry(run, each.seq, each);
+  fake.frame();
+}
+
+function answer() {
+  return answerApi((at) => {
+    if (at === "/api/server") return serverThat(true);
+    if (at === "/api/judge") return judgeReport([judgedSubject([judgedRule()])]);
+    if (at === "/api/calls/run.c1") return { call: callRow(), evidence: { events: [], exchanges: [], complete: true } };
+    return at === "/api/events/7" ? entryOf(7, 0, "message.received", RECEIVED) : undefined;
+  });
+}
+
+test("a request that a finding rests on leads to it, and no other does", async () => {
+  answer();
+  const { fake, show } = await openView(TraceView, "/trace", "/trace", JudgedProvider);
+  show({ sessions: [sessionRow()], counts: [countsRow()] }, "run");
+  play(fake, "run", [entryOf(7, 0, "message.received", RECEIVED), entryOf(8, 0, "message.received", { ...RECEIVED, method: "ping", exchange: 5 })]);
+  const mark = page.getByRole("link", { name: "✗ ping.answered" });
+  await expect.element(mark).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
+  expect(mark.elements().length).toBe(1);
+  expect(mark.element().closest("[role=row]")?.textContent).toMatch(/tools\/call/);
+});
+
+test("an entry of an earlier run of the server, with the same number, is not marked", async () => {
+  answer();
+  const { fake, show } = await openView(TraceView, "/trace", "/trace", JudgedProvider);
+  show({ sessions: [sessionRow()] }, "earlier");
+  play(fake, "earlier", [entryOf(7, 0, "message.received", RECEIVED)]);
+  show({ sessions: [sessionRow()], counts: [countsRow()] }, "run");
+  play(fake, "run", [entryOf(7, 0, "message.received", RECEIVED)]);
+  await expect.element(page.getByRole("link", { name: "✗ ping.answered" })).toBeVisible();
+  expect(page.getByRole("link", { name: "✗ ping.answered" }).elements().length).toBe(1);
+});
+
+const calls = [callRow(), callRow({ call: "c2", exchange: 9 })];
+
+test("a call that a finding rests on leads to it in the list, and no other does", async () => {
+  answer();
+  const list = await openView(CallsView, "/calls/:id?", "/calls", JudgedProvider);
+  list.show({ sessions: [sessionRow()], calls, counts: [countsRow()] }, "run");
+  const mark = page.getByRole("link", { name: "✗ ping.answered" });
+  await expect.element(mark).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
+  expect(mark.elements().length).toBe(1);
+});
+
+test("the page of a call that a finding rests on leads to it", async () => {
+  answer();
+  const { show } = await openView(CallsView, "/calls/:id?", "/calls/run.c1", JudgedProvider);
+  show({ sessions: [sessionRow()], calls, counts: [countsRow()] }, "run");
+  await expect.element(page.getByRole("link", { name: "✗ ping.answered" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
+  await expect.element(page.getByRole("paragraph").filter({ hasText: "Findings of the judge on it" })).toBeVisible();
 });

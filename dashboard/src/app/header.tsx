@@ -1,13 +1,12 @@
 import { CircleQuestionMark, Menu, Monitor, Moon, Sun } from "lucide";
-import { type KeyboardEvent, useId, useState } from "react";
+import { type KeyboardEvent, useId, useState, useSyncExternalStore } from "react";
 import { Link, useLocation } from "wouter";
-import { useFeed } from "~/trace/use-feed";
-import { Button, buttonClass } from "~/ui/button";
-import { Icon } from "~/ui/icon";
-import { ConnectionPill } from "~/widgets/connection-pill";
+import { useFeed } from "~/trace/feed";
+import { Icon } from "~/ui/badge";
+import { Button, buttonClass } from "~/ui/buttons";
+import { ConnectionPill } from "~/widgets/badges";
 import icon from "./icon.svg";
 import styles from "./shell.module.css";
-import { THEMES, useTheme } from "./theme";
 
 interface View {
   href: string;
@@ -77,4 +76,47 @@ function ThemeButton() {
       <Icon of={DRAWINGS[theme]} />
     </Button>
   );
+}
+
+const THEMES = ["system", "light", "dark"] as const;
+type Theme = (typeof THEMES)[number];
+
+const KEY = "mcp-probe-theme";
+const listeners = new Set<() => void>();
+
+function read(): Theme {
+  const stored = localStorage.getItem(KEY);
+  return THEMES.find((theme) => theme === stored) ?? "system";
+}
+
+/** Shows the remembered theme; `system` leaves the choice to the browser. */
+export function applyTheme(): void {
+  const theme = read();
+  if (theme === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+}
+
+function set(theme: Theme): void {
+  localStorage.setItem(KEY, theme);
+  applyTheme();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  // another tab of the same dashboard
+  const other = () => {
+    applyTheme();
+    listener();
+  };
+  addEventListener("storage", other);
+  return () => {
+    listeners.delete(listener);
+    removeEventListener("storage", other);
+  };
+}
+
+/** The chosen theme, and how to choose another; it is remembered. */
+function useTheme(): [Theme, (theme: Theme) => void] {
+  return [useSyncExternalStore(subscribe, read), set];
 }

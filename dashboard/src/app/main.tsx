@@ -1,9 +1,9 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { App } from "./app";
 import { Feed } from "~/trace/feed";
-import { applyTheme } from "./theme";
 import "~/ui/base.css";
+import { App } from "./app";
+import { applyTheme } from "./header";
 
 applyTheme();
 const root = document.getElementById("root");

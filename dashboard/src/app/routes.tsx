@@ -1,9 +1,8 @@
 import { Component, lazy, type ReactNode, Suspense } from "react";
 import { Link, Redirect, Route, Switch, useLocation, useParams, useSearch } from "wouter";
-import { Button } from "~/ui/button";
-import { EmptyState } from "~/ui/empty-state";
+import { Button } from "~/ui/buttons";
 import { Page } from "~/ui/page";
-import { Skeleton } from "~/ui/skeleton";
+import { EmptyState, Skeleton } from "~/ui/panel";
 
 const Clients = lazy(() => import("~/views/clients/clients-view"));
 const Calls = lazy(() => import("~/views/calls/calls-view"));
@@ -14,7 +13,7 @@ const Server = lazy(() => import("~/views/server/server-view"));
 const Streams = lazy(() => import("~/views/server/streams-view"));
 const Limits = lazy(() => import("~/views/server/limits-view"));
 const Hosts = lazy(() => import("~/views/server/hosts-view"));
-const Help = lazy(() => import("~/views/help/help-view"));
+const Help = lazy(() => import("~/views/server/help-view"));
 const ExportView = lazy(() => import("~/views/trace/saving"));
 
 /** Addresses of earlier versions, which links in reports and notes still have, and where each leads. */

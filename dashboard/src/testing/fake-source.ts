@@ -4,7 +4,7 @@ import { Feed } from "~/trace/feed";
 export const NO_CONTEXT = { cause: null, connection: null, exchange: null, label: null, session: null, call: null, task: null, stream: null };
 
 /** An EventSource that a test plays the server of. */
-export class FakeSource extends EventTarget {
+class FakeSource extends EventTarget {
   readonly CONNECTING = 0;
   readonly OPEN = 1;
   readonly CLOSED = 2;

@@ -1,6 +1,6 @@
 import type { Entry, ExchangeRow } from "~/protocol/schema";
+import { rowsOf, withViews } from "./rows";
 import { type FakeFeed, NO_CONTEXT } from "./fake-source";
-import { rowsOf, withViews } from "./views";
 
 type Loose = { kind: Entry["kind"] } & Record<string, unknown>;
 

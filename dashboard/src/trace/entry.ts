@@ -1,3 +1,4 @@
+import { at, type JsonNumber } from "~/protocol/json";
 import type { CallRow, CountsRow, Entry, EntryView, ExchangeRow, FeedGap, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow } from "~/protocol/schema";
 
 /** The tables that the feed keeps up to date. */
@@ -51,4 +52,53 @@ export interface Gap {
   reason: FeedGap["reason"];
   first: number | null;
   last: number | null;
+}
+
+export type MessageEntry = Extract<Entry, { rpc: string }>;
+
+/** Whether an entry is a message, and not what became of one. */
+export function isMessage<Each extends Entry>(entry: Each): entry is Extract<Each, { rpc: string }> {
+  return entry.kind === "message.received" || entry.kind === "message.emitted" || entry.kind === "message.dropped" || entry.kind === "host.message";
+}
+
+/** Whether an entry is the answer to a request. */
+export function isAnswer<Each extends Entry>(entry: Each): entry is Extract<Each, { rpc: string }> {
+  return isMessage(entry) && (entry.rpc === "response" || entry.rpc === "error");
+}
+
+/** Who is at the other end of what has a direction. */
+export function peerOf(entry: Entry): "client" | "tool host" {
+  return entry.kind === "host.message" ? "tool host" : "client";
+}
+
+/** Milliseconds between two entries of one run, by the monotonic clock. */
+export function offsetOf(entry: { mono: number }, from: { mono: number }): number {
+  return Math.round((entry.mono - from.mono) * 1e6) / 1e3;
+}
+
+/** The entry from which the times of a call are counted: its start, or the first that is left. */
+export function originOf<Each extends Entry>(entries: readonly Each[]): Each | undefined {
+  return entries.find((entry) => entry.kind === "call.started") ?? entries[0];
+}
+
+interface Progress {
+  progress: JsonNumber;
+  total: JsonNumber | null;
+  message: string | null;
+}
+
+const isNumber = (value: unknown): value is JsonNumber => typeof value === "number" || typeof value === "bigint";
+
+/** What a report of progress says, wherever it is carried; null for any other entry. */
+export function progressOf(entry: Entry): Progress | null {
+  if (entry.kind === "call.progressed") return entry;
+  if ((entry.kind !== "message.emitted" && entry.kind !== "message.dropped") || entry.method !== "notifications/progress") return null;
+  const [progress, total, message] = ["progress", "total", "message"].map((name) => at(entry.message, "params", name));
+  if (!isNumber(progress)) return null;
+  return { progress, total: isNumber(total) ? total : null, message: typeof message === "string" ? message : null };
+}
+
+/** How many messages the settled call sent after its cancellation; null when that entry is not there. */
+export function sentAfterCancel(entries: readonly Entry[]): number | null {
+  return entries.findLast((entry) => entry.kind === "call.settled")?.sent_after_cancel ?? null;
 }

@@ -1,4 +1,5 @@
-import { DASHBOARD } from "~/protocol/address";
+import { createContext, use, useSyncExternalStore } from "react";
+import { DASHBOARD } from "~/protocol/client";
 import { parseJson } from "~/protocol/json";
 import type { FeedGap, FeedHello, FeedRows } from "~/protocol/schema";
 import { type Rows, type Table, TABLES, type Viewed } from "./entry";
@@ -18,7 +19,7 @@ export interface Snapshot {
 }
 
 /** What of the browser the feed needs; tests bring their own. */
-export interface Surroundings {
+interface Surroundings {
   open: (url: string) => EventSource;
   /** Calls back once, with the next picture. */
   nextFrame: (callback: () => void) => void;
@@ -224,4 +225,23 @@ export class Feed {
     this.#renewed.clear();
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** The one feed of the page; app.tsx provides it, tests provide their own. */
+export const FeedContext = createContext<Feed | null>(null);
+
+export function useTheFeed(): Feed {
+  const feed = use(FeedContext);
+  if (feed === null) throw new Error("there is no FeedContext around this component");
+  return feed;
+}
+
+/**
+ * A part of the feed's snapshot; renders again when that part is another one (by `Object.is`).
+ *
+ * `select` must return what is in the snapshot, or a primitive; derive lists from that with useMemo.
+ */
+export function useFeed<Part>(select: (snapshot: Snapshot) => Part): Part {
+  const feed = useTheFeed();
+  return useSyncExternalStore(feed.subscribe, () => select(feed.snapshot()));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { judgeReport, judgedRule, judgedSubject } from "~/testing/judged";
-import { byEntry, findingsOf, headlineOf, keyOf, looksOf, clientHref } from "./findings";
+import { judgedRule, judgedSubject, judgeReport } from "~/testing/reports";
+import { byEntry, clientHref, findingsOf, headlineOf, keyOf, looksOf } from "./findings";
 
 const rules = [judgedRule({ evidence: [5, 7, 9], breaches: [7, 9] }), judgedRule({ rule: "a.warned", verdict: "WARN", evidence: [9], breaches: [9] }), judgedRule({ rule: "a.unclear", verdict: "INCONCLUSIVE", evidence: [9] }), judgedRule({ rule: "a.silent", verdict: "NOT_OBSERVED" })];
 

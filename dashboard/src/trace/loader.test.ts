@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { FakeFeed } from "~/testing/fake-source";
+import { rowsOf, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
-import { rowsOf, withViews } from "~/testing/views";
+import { FakeFeed } from "~/testing/fake-source";
 import { Loader } from "./loader";
 import { entriesOf, spansOf } from "./use-trace";
 

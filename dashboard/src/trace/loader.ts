@@ -2,7 +2,7 @@ import { get } from "~/protocol/client";
 import type { EventPage, SearchPage } from "~/protocol/schema";
 import type { Gap } from "./entry";
 import type { Feed } from "./feed";
-import { type Part, type Trace, MOST } from "./trace";
+import { MOST, type Part, type Trace } from "./trace";
 
 // what one press of a button asks for
 const PAGE = 500;
@@ -13,7 +13,7 @@ const FOUND = 5_000;
 const BY_ITSELF = 2;
 const FOR_REPEATS = 3;
 
-export interface Query {
+export interface Search {
   line: string;
   by: "exchange" | "entry";
   /** Whether everything is to be found, to count what repeats. */
@@ -27,7 +27,7 @@ export interface Loading {
   /** Why there is nothing older to load, as far as that is known. */
   end: "beginning" | "evicted" | "enough" | null;
   /** What the search for the present line counted, in the log up to `last`; `next` leads to older ones. */
-  found: { line: string; by: Query["by"]; matched: number; total: number; last: number; next: number | null } | null;
+  found: { line: string; by: Search["by"]; matched: number; total: number; last: number; next: number | null } | null;
 }
 
 const IDLE: Loading = { busy: null, error: null, end: null, found: null };
@@ -37,7 +37,7 @@ export class Loader {
   readonly #feed: Feed;
   readonly #listeners = new Set<() => void>();
   #state = IDLE;
-  #query: Query = { line: "", by: "exchange", whole: false };
+  #query: Search = { line: "", by: "exchange", whole: false };
   #gone = new AbortController();
 
   constructor(feed: Feed) {
@@ -65,7 +65,7 @@ export class Loader {
   readonly stop = (): void => this.#gone.abort();
 
   /** Looks for what passes a line in a run of the server, and has the feed mark what comes then. */
-  readonly find = (run: string, query: Query): void => {
+  readonly find = (run: string, query: Search): void => {
     this.#gone.abort();
     this.#gone = new AbortController();
     this.#query = query;

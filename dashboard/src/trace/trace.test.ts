@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { entry } from "~/testing/rows";
+import { entryOf, progressEntry, rowsOf, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
-import { rowsOf, withViews } from "~/testing/views";
+import { offsetOf, originOf, progressOf } from "./entry";
 import { MOST, Trace } from "./trace";
 import { entriesOf, entriesOfSpans, spansOf } from "./use-trace";
 
@@ -60,7 +60,7 @@ test("requests and answers know each other, and a call has its entries wherever 
   const answer = trace.entryOf("a", 12);
   if (request === undefined || answer === undefined) throw new Error("they are there");
   expect([trace.answerOf("a", request)?.seq, trace.requestOf("a", answer)?.seq, trace.requestOf("a", request)]).toEqual([12, 3, undefined]);
-  trace.follow(entry(90, 0, "call.progressed", { call: "c1", exchange: null }));
+  trace.follow(entryOf(90, 0, "call.progressed", { call: "c1", exchange: null }));
   expect(trace.entriesOf("a", 1, "c1").at(-1)?.seq).toBe(90);
   expect(trace.entriesOf("a", 1).at(-1)?.seq).toBe(14);
 });
@@ -77,7 +77,7 @@ test("only what reaches into a range of time is chosen", () => {
 
 test("a filter line shows what the server marks and what a search found, and forgets what others found", () => {
   const trace = following(twoCalls());
-  const older = withViews([entry(500, 0, "message.received", { exchange: 77, rpc: "notification", method: "ping", id: null, message: {} })]).map((each) => Object.assign(each, { seq: -5 }));
+  const older = withViews([entryOf(500, 0, "message.received", { exchange: 77, rpc: "notification", method: "ping", id: null, message: {} })]).map((each) => Object.assign(each, { seq: -5 }));
   trace.filter("tool:x");
   expect(shown(trace)).toEqual([]);
   trace.add("a", { events: older, exchanges: rowsOf(older, { 77: { ended: { seq: -5, at: 0, mono: 0 } } }) });
@@ -94,26 +94,26 @@ test("a filter line shows what the server marks and what a search found, and for
 test("gaps shrink to what is still missing, and older entries are added before the others", () => {
   const trace = new Trace();
   trace.begin("a", 8);
-  trace.follow(entry(9, 0, "server.state"));
+  trace.follow(entryOf(9, 0, "server.state"));
   trace.gap({ reason: "skipped", first: 10, last: 19 });
-  trace.follow(entry(20, 1, "server.state"));
+  trace.follow(entryOf(20, 1, "server.state"));
   const gaps = () => trace.view().runs[0]?.gaps.map(({ first, last }) => [first, last]);
   const [{ key } = { key: "" }] = trace.view().runs[0]?.gaps ?? [];
   trace.fill(key, 14);
   expect(gaps()).toEqual([[15, 19]]);
   trace.fill(key, 19);
   expect(gaps()).toEqual([]);
-  trace.add("a", { events: [entry(5, -2, "server.state"), entry(7, -1, "server.state")], exchanges: [] }, 5);
+  trace.add("a", { events: [entryOf(5, -2, "server.state"), entryOf(7, -1, "server.state")], exchanges: [] }, 5);
   expect(entriesOf(trace.view(), null).map(({ entry: { seq } }) => seq)).toEqual([5, 7, 9, 20]);
 });
 
 test("the newest entries are kept, with the spans that reach into them", () => {
   const trace = new Trace();
   trace.begin("a", 0);
-  const [open, over] = rowsOf(withViews([entry(1, 0, "message.received", { exchange: 1, rpc: "request", method: "a", id: 1, message: {} }), entry(2, 0, "message.received", { exchange: 2, rpc: "notification", method: "b", id: null, message: {} })]));
+  const [open, over] = rowsOf(withViews([entryOf(1, 0, "message.received", { exchange: 1, rpc: "request", method: "a", id: 1, message: {} }), entryOf(2, 0, "message.received", { exchange: 2, rpc: "notification", method: "b", id: null, message: {} })]));
   if (open === undefined || over === undefined) throw new Error("there are two");
   trace.rows([open, { ...over, ended: { seq: 2, at: 0, mono: 0 } }]);
-  for (let seq = 1; seq <= MOST + 4_000; seq += 1) trace.follow(entry(seq, seq, "server.state"));
+  for (let seq = 1; seq <= MOST + 4_000; seq += 1) trace.follow(entryOf(seq, seq, "server.state"));
   const [run] = trace.view().runs;
   expect([run?.entries.length, run?.entries.at(-1)?.key, trace.view().total, run?.spans.map(({ row }) => row.exchange)]).toEqual([MOST + 999, `a-${MOST + 4_000}`, MOST + 4_000, [1]]);
 });
@@ -128,9 +128,22 @@ test("what a run was is kept beside the next one, with the clients of each", () 
 
 test("the entries of spans are those of their exchanges and of their calls", () => {
   const trace = following(twoCalls());
-  trace.follow(entry(90, 0, "call.progressed", { call: "c1", exchange: null }));
+  trace.follow(entryOf(90, 0, "call.progressed", { call: "c1", exchange: null }));
   const [run] = trace.view().runs;
   const [first] = spansOf(trace.view(), null);
   if (run === undefined || first === undefined) throw new Error("they are there");
   expect(entriesOfSpans(run, [first]).map(({ seq }) => seq)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 90]);
+});
+
+test("progress is read wherever it is reported, and nowhere else", () => {
+  expect(progressOf(progressEntry(1, 0, 3, null))).toEqual({ progress: 3, total: null, message: null });
+  expect(progressOf(entryOf(1, 0, "message.received", { rpc: "notification", method: "notifications/progress", message: {} }))).toBeNull();
+  expect(progressOf(entryOf(1, 0, "call.progressed", { progress: 1, total: 2, message: "one" }))).toMatchObject({ progress: 1, total: 2, message: "one" });
+});
+
+test("times count from the start of the call, by the monotonic clock", () => {
+  const [before, start] = [entryOf(1, -1.5, "http.request"), entryOf(2, 0, "call.started", { at: 0 })];
+  expect(originOf([before, start])).toBe(start);
+  expect(originOf([before])).toBe(before);
+  expect(offsetOf(before, start)).toBe(-1.5);
 });

@@ -1,7 +1,65 @@
 import type { ExchangeRow, FeedGap } from "~/protocol/schema";
-import type { Gap, Kept, Span, Viewed } from "./entry";
-import { isAnswer, isMessage } from "./facts";
-import { Sorted } from "./sorted";
+import { type Gap, isAnswer, isMessage, type Kept, type Span, type Viewed } from "./entry";
+
+/** A list in the order of a number that each item has to itself. Most items come at its end. */
+class Sorted<Item> {
+  #items: Item[] = [];
+  #copy: readonly Item[] = [];
+  readonly #numberOf: (item: Item) => number;
+
+  constructor(numberOf: (item: Item) => number) {
+    this.#numberOf = numberOf;
+  }
+
+  /** Adds an item, or puts it in the place of the one with its number. */
+  put(item: Item): void {
+    const number = this.#numberOf(item);
+    const last = this.#items.at(-1);
+    const at = last === undefined || this.#numberOf(last) < number ? this.#items.length : indexOf(this.#items, number, this.#numberOf);
+    const there = this.#items[at];
+    const same = there !== undefined && this.#numberOf(there) === number;
+    if (at === this.#items.length) this.#items.push(item);
+    else this.#items.splice(at, same ? 1 : 0, item);
+    this.#copy = NONE;
+  }
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Keeps those that pass, and gives the others. */
+  keep(passes: (item: Item) => boolean): readonly Item[] {
+    const gone: Item[] = [];
+    this.#items = this.#items.filter((item) => passes(item) || (gone.push(item), false));
+    if (gone.length > 0) this.#copy = NONE;
+    return gone;
+  }
+
+  /** The item at a place, from 0. */
+  at(place: number): Item | undefined {
+    return this.#items.at(place);
+  }
+
+  /** All of them in their order: the same list until something changes. */
+  get all(): readonly Item[] {
+    if (this.#copy.length !== this.#items.length) this.#copy = this.#items.slice();
+    return this.#copy;
+  }
+}
+
+const NONE: readonly never[] = [];
+
+/** The place of the first item whose number is not smaller. */
+function indexOf<Item>(items: readonly Item[], number: number, numberOf: (item: Item) => number): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const item = items[middle];
+    if (item !== undefined && numberOf(item) < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
 
 /** As many entries are kept, the newest; lists of this length still filter within a frame. */
 export const MOST = 30_000;
@@ -21,7 +79,7 @@ export interface RunView {
 }
 
 /** A client as the entry tells that opened its session, or noted its first request. */
-export interface Client {
+interface Client {
   client_name: string;
   client_version: string;
   revision: string;
@@ -29,7 +87,7 @@ export interface Client {
 }
 
 /** What passes the filter line, as the server says. It is another object when anything of it changes. */
-export interface Passing {
+interface Passing {
   line: string;
   /** The keys of spans. */
   spans: ReadonlySet<string>;
@@ -46,8 +104,8 @@ export interface TraceView {
   total: number;
 }
 
-export const spanKey = (run: string, exchange: number) => `${run}-x${exchange}`;
-export const entryKey = (run: string, seq: number) => `${run}-${seq}`;
+const spanKey = (run: string, exchange: number) => `${run}-x${exchange}`;
+const entryKey = (run: string, seq: number) => `${run}-${seq}`;
 
 /** A part of the log with the rows of its exchanges, as pages of the API give it. */
 export interface Part {

@@ -1,9 +1,11 @@
+import { useQuery, type UseQueryOptions } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { get, type Query, useRefresh } from "~/protocol/client";
+import type { CallDetail, EventPage, ExchangeRow } from "~/protocol/schema";
 import type { Gap, Kept, Span, Viewed } from "./entry";
-import type { Snapshot } from "./feed";
-import { Loader, type Loading, type Query } from "./loader";
+import { type Snapshot, useTheFeed } from "./feed";
+import { Loader, type Loading, type Search } from "./loader";
 import { reaches, type RunView, type TraceView } from "./trace";
-import { useTheFeed } from "./use-feed";
 
 /** A part of the time, in seconds since the epoch. */
 export interface Range {
@@ -13,7 +15,7 @@ export interface Range {
 
 interface Options {
   filter: string;
-  by: Query["by"];
+  by: Search["by"];
   /** Whether everything that passes is to be found, to count what repeats. */
   whole?: boolean;
   /** Only what lies in it, or reaches into it; null for all. */
@@ -91,4 +93,65 @@ export function entriesOfSpans({ entries }: RunView, spans: readonly Span[]): re
   const exchanges = new Set(spans.map(({ row }) => row.exchange));
   const calls = new Set(spans.flatMap(({ row }) => row.call ?? []));
   return entries.flatMap(({ entry }) => (exchanges.has(entry.view.exchange) || (entry.call !== null && calls.has(entry.call)) ? [entry] : []));
+}
+
+// an answer holds all entries of the call, so it is not asked for with each of them
+const PACE = 300;
+
+/** A call with its evidence, as far as the log has it; `exchanges` are made of these entries alone. */
+export type CallWithEvidence = Omit<CallDetail, "evidence"> & { evidence: { complete: boolean; events: readonly Viewed[]; exchanges: readonly ExchangeRow[] } };
+
+/**
+ * One call with its evidence; null for none.
+ *
+ * `version` is anything that is another one when the call has changed, such as its row of the feed: then it is asked again.
+ */
+export function useCallDetail(id: string | null, version: unknown) {
+  useRefresh(["call"], version, PACE);
+  return useQuery({
+    queryKey: ["call", id],
+    queryFn: ({ signal }) => get<CallWithEvidence>(`/calls/${encodeURIComponent(id ?? "")}`, { view: 1 }, signal),
+    enabled: id !== null,
+  });
+}
+
+/** How one entry of the current run is asked for; but for its delivery it never changes. */
+export function entryQuery(run: string, seq: number) {
+  return {
+    queryKey: ["event", run, seq],
+    queryFn: ({ signal }) => get<Viewed>(`/events/${seq}`, { view: 1 }, signal),
+    enabled: run !== "",
+    staleTime: Number.POSITIVE_INFINITY,
+  } satisfies UseQueryOptions<Viewed>;
+}
+
+/** One entry of the current run. */
+export function useEntry(run: string, seq: number) {
+  return useQuery(entryQuery(run, seq));
+}
+
+/** A number larger than any of a log, in as many digits as the API reads. */
+const NEWEST = 999_999_999_999_999;
+// how many pages are asked for at most: a rare kind may be in none of them
+const PAGES = 20;
+
+interface Found {
+  /** Newest first. */
+  events: readonly Viewed[];
+  /** Whether the log was read back to its first entry, and nothing had been pushed out of it. */
+  complete: boolean;
+}
+
+/** The newest entries that pass the filters of `query`, at most `most` of them, over as many pages as that takes. */
+export async function newestEvents(query: Query, most: number, signal: AbortSignal): Promise<Found> {
+  const events: Viewed[] = [];
+  let before: number | null = NEWEST;
+  let evicted = false;
+  for (let pages = 0; pages < PAGES && before !== null && events.length < most; pages += 1) {
+    const page: EventPage = await get<EventPage>("/events", { ...query, before, limit: most - events.length, view: 1 }, signal);
+    events.push(...(page.events as Viewed[]));
+    before = page.next;
+    evicted = page.gap !== null;
+  }
+  return { events, complete: before === null && !evicted };
 }

@@ -1,10 +1,8 @@
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, type RefObject, memo, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, memo, type ReactNode, type RefObject, useLayoutEffect, useMemo, useRef, useState } from "react";
 import styles from "./data-table.module.css";
-import { type Column, type Sort, sorted, useColumns, useTracks } from "./grid-columns";
-import { GridHead } from "./grid-head";
-import { usePrinting } from "./use-printing";
-import { useWidth } from "./use-width";
+import { type Column, GridHead, type Sort, sorted, useColumns, useTracks } from "./grid-columns";
+import { usePrinting, useWidth } from "./window";
 
 interface DataTableProps<Row> {
   label: string;

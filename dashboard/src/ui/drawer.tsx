@@ -1,8 +1,8 @@
 import { X } from "lucide";
 import { type ReactNode, useEffect, useId, useRef } from "react";
-import { Button } from "./button";
+import { Icon } from "./badge";
+import { Button } from "./buttons";
 import styles from "./drawer.module.css";
-import { Icon } from "./icon";
 
 interface DrawerProps {
   title: string;

@@ -1,8 +1,7 @@
 import type { ReactNode } from "react";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
 import styles from "./page.module.css";
-import { type Tab, Tabs } from "./tabs";
-import { useTitle } from "./title";
+import { useTitle } from "./window";
 
 interface PageProps {
   title: string;
@@ -49,5 +48,37 @@ export function Page({ title, up, tabs, part, tools, drawer, scroll = false, chi
         {drawer}
       </div>
     </div>
+  );
+}
+
+/** Where a tab leads, and its name. */
+export type Tab = readonly [href: string, name: string];
+
+interface TabsProps {
+  label: string;
+  tabs: readonly Tab[];
+}
+
+/** The parts of a view, each with an address of its own. The current one is that with the longest address that begins as the present one. */
+function Tabs({ label, tabs }: TabsProps) {
+  const [location] = useLocation();
+  const [here] = tabs.filter(([href]) => location === href || location.startsWith(`${href}/`)).toSorted(([a], [b]) => b.length - a.length);
+  return (
+    <nav className={styles["tabs"]} aria-label={label}>
+      {tabs.map((tab) => (
+        <Link key={tab[0]} href={tab[0]} aria-current={tab === here ? "page" : undefined}>
+          {tab[1]}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+/** Lets the keyboard pass the header; shown when it has the focus. */
+export function SkipLink({ to }: { to: string }) {
+  return (
+    <a className={styles["skip"]} href={`#${to}`}>
+      Skip to content
+    </a>
   );
 }

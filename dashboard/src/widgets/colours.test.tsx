@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import "~/ui/tokens.css";
-import { clientColour } from "./client-mark";
+import { clientColour } from "./badges";
 
 /** Red, green and blue, linear, from 0 to 1. */
 type Light = readonly [number, number, number];

@@ -1,8 +1,7 @@
 import { useState } from "react";
 import { scalarText, writeJson } from "~/protocol/json";
-import { Button } from "~/ui/button";
-import { CopyButton } from "~/ui/copy-button";
-import { counted } from "~/words/counted";
+import { Button, CopyButton } from "~/ui/buttons";
+import { counted } from "~/words/text";
 import styles from "./json-view.module.css";
 
 // What one step shows: enough to read, few enough elements to stay quick with a value of megabytes.

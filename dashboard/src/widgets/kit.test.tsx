@@ -1,22 +1,17 @@
 import { useState } from "react";
 import { expect, test } from "vitest";
-import { page, userEvent } from "vitest/browser";
 import { render } from "vitest-browser-react";
+import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { Badge } from "~/ui/badge";
-import { Button } from "~/ui/button";
-import { Segmented, Select } from "~/ui/choice";
-import { CodeBlock } from "~/ui/code-block";
+import { Button } from "~/ui/buttons";
 import { Drawer } from "~/ui/drawer";
-import { EmptyState } from "~/ui/empty-state";
-import { KeyValues } from "~/ui/key-values";
+import { SearchField, Segmented, Select } from "~/ui/fields";
+import { CodeBlock, EmptyState, KeyValues } from "~/ui/panel";
 import { PlainTable } from "~/ui/plain-table";
-import { SearchField } from "~/ui/search-field";
 import { Duration, Time } from "~/ui/time";
-import { DirectionBadge, EraBadge, StatusBadge } from "./badges";
-import { ConnectionPill } from "./connection-pill";
+import { ConnectionPill, DirectionBadge, EraBadge, ProgressBar, StatusBadge } from "./badges";
 import { JsonView } from "./json-view";
-import { ProgressBar } from "./progress-bar";
 
 const OPTIONS = [
   { value: "a", label: "Alpha" },

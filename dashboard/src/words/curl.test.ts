@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { callRow, entry } from "~/testing/rows";
+import { callRow, entryOf } from "~/testing/rows";
 import { Story } from "~/testing/story";
 import { curlOfCall, curlOfRequest } from "./curl";
 
@@ -9,8 +9,8 @@ const modern = callRow({ era: "modern", revision: "2026-07-28", session: "m1" })
 const MESSAGE = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "progress", arguments: { label: "it's" } } };
 
 const request = (headers: readonly (readonly string[])[], more: object = {}) =>
-  entry(1, -2, "http.request", { method: "POST", path: "/mcp", query: "", headers, hidden: [], ...more });
-const received = (more: object = {}) => entry(2, -1, "message.received", { rpc: "request", method: "tools/call", id: 7, message: MESSAGE, cause: 1, hidden: [], ...more });
+  entryOf(1, -2, "http.request", { method: "POST", path: "/mcp", query: "", headers, hidden: [], ...more });
+const received = (more: object = {}) => entryOf(2, -1, "message.received", { rpc: "request", method: "tools/call", id: 7, message: MESSAGE, cause: 1, hidden: [], ...more });
 
 test("a modern call is repeated with the headers that it had, also wrong ones", () => {
   const headers = [["host", "x"], ["content-length", "9"], ["mcp-method", "tools/call"], ["mcp-name", "other"]];

@@ -1,9 +1,8 @@
 import { scalarText } from "~/protocol/json";
 import type { DispatchExpired, DispatchExtended, DispatchSent, DispatchSettled, DispatchStopped, Entry, HostRegistered } from "~/protocol/schema";
 import { formatDuration, formatSeconds } from "~/ui/time-format";
-import { cameFrom } from "./client-name";
-import { counted } from "./counted";
 import { causeOf, stateOf } from "./states";
+import { cameFrom, counted } from "./text";
 
 /** A time that somebody set: whole seconds are said as such. */
 export function formatLimit(ms: number): string {

@@ -1,5 +1,4 @@
-import { type Span } from "~/trace/entry";
-import { isMessage } from "~/trace/facts";
+import { isMessage, type Span } from "~/trace/entry";
 import type { Tone } from "~/ui/badge";
 import { stateOf } from "./states";
 import { kindOf, summaryOf } from "./summary";

@@ -1,13 +1,11 @@
 import { brief, scalarText } from "~/protocol/json";
 import type * as Api from "~/protocol/schema";
-import { isMessage } from "~/trace/facts";
+import { isMessage } from "~/trace/entry";
 import { formatDuration } from "~/ui/time-format";
-import { cameFrom } from "./client-name";
-import { counted } from "./counted";
 import { describeDispatch } from "./dispatches";
-import { type Summary, list, ofMessage, progress, quoted, stateMark } from "./message-summary";
-import { shareText } from "./share";
+import { list, ofMessage, progress, quoted, stateMark, type Summary } from "./message-summary";
 import { causeOf, stateOf } from "./states";
+import { cameFrom, counted, shareText } from "./text";
 
 /** What an entry says beside its kind or method, in one line. `method` is that of the request where the entry is an answer. */
 export function summaryOf(fact: Api.Entry, method: string | null): Summary {

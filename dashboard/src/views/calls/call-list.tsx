@@ -1,25 +1,26 @@
-import { useCallback, useMemo } from "react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
-import { ApiError, apiUrl } from "~/protocol/client";
-import { useFeed } from "~/trace/use-feed";
-import { Button } from "~/ui/button";
-import { CopyButton } from "~/ui/copy-button";
+import { ApiError, apiUrl, get, useRefresh } from "~/protocol/client";
+import type { CallPage, CallRow, ToolList } from "~/protocol/schema";
+import { useFeed } from "~/trace/feed";
+import { Button, CopyButton } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
-import { EmptyState } from "~/ui/empty-state";
+import type { Column } from "~/ui/grid-columns";
 import { Page } from "~/ui/page";
-import { useUrlState } from "~/ui/url-state";
-import { useNarrow } from "~/ui/use-narrow";
-import { FilterContext } from "~/widgets/filter-by";
-import { NothingYet } from "~/widgets/nothing-yet";
-import { CallFindingsContext, useCallFindings } from "~/widgets/use-call-findings";
-import { counted } from "~/words/counted";
-import { CALL_COLUMNS } from "./call-columns";
-import { callHref, isDivider, type Line, withDividers } from "./calls";
-import { CALLS_TABS } from "./calls-tabs";
+import { EmptyState } from "~/ui/panel";
+import { Duration, Running, Time } from "~/ui/time";
+import { formatDuration } from "~/ui/time-format";
+import { useNarrow, useUrlState } from "~/ui/window";
+import { ClientMark, ProgressBar, StatusBadge, TransportBadge, TypedValue } from "~/widgets/badges";
+import { NothingYet } from "~/widgets/connect-client";
+import { FilterBy, FilterContext } from "~/widgets/filter-line";
+import { CallFindingsContext, CallMarks, useCallFindings } from "~/widgets/findings";
+import { causeOf } from "~/words/states";
+import { clientOf, counted } from "~/words/text";
+import { callHref, CALLS_TABS, isDivider, type Line, merged, oneLine, stateOfCall, withDividers } from "./calls";
 import styles from "./calls.module.css";
-import { FilterBar } from "./filter-bar";
-import { fieldOf, questionOf } from "./filters";
-import { useCalls, useKnownTools } from "./use-calls";
+import { fieldOf, FilterBar, questionOf } from "./filters";
 
 /** All calls that the server has, before and after a restart; what the API refuses is said at the filter that it is about. */
 export function CallList() {
@@ -140,4 +141,129 @@ function NoCalls() {
       with <code>--audit-db FILE</code> keeps its calls over a restart.
     </NothingYet>
   );
+}
+
+type Of = (call: CallRow) => string | number | null;
+
+/** A column that calls have, and lines between two runs of the server have not. */
+const of = (column: Omit<Column<CallRow>, "sortBy">, by?: Of): Column<Line> => ({
+  ...column,
+  cell: (line: Line) => (isDivider(line) ? null : column.cell(line)),
+  ...(by !== undefined && { sortBy: (line: Line) => (isDivider(line) ? undefined : by(line)) }),
+});
+
+/** The columns of the list of calls; what a phone has no room for is on the page of a call. */
+const CALL_COLUMNS: readonly Column<Line>[] = [
+  of({ key: "started", head: "Started", width: { fit: [4, 9] }, cell: (call) => <Time at={call.started_at} /> }, (call) => call.started_at),
+  of({ key: "tool", head: "Tool", width: { fit: [5, 14] }, cell: (call) => <FilterBy word="tool" value={call.tool}>{call.tool}</FilterBy> }, (call) => call.tool),
+  of({ key: "outcome", head: "Outcome", width: { fit: [5, 9] }, cell: (call) => <FilterBy word="outcome" value={stateOfCall(call)}><StatusBadge status={stateOfCall(call)} /></FilterBy> }, stateOfCall),
+  of({ key: "duration", head: "Took", width: { fit: [3.5, 7] }, align: "end", from: 26, cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />) }, (call) => call.duration_ms),
+  of({ key: "client", head: "Client", width: { grow: 1, least: 7 }, from: 34, cell: (call) => <Client call={call} /> }, (call) => call.session),
+  of(
+    {
+      key: "arguments",
+      head: "Arguments",
+      width: { grow: 2, least: 8 },
+      from: 48,
+      cell: (call) => (
+        <>
+          <CallMarks call={call} />
+          <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>
+        </>
+      ),
+    },
+  ),
+  of({ key: "token", head: "Token", title: "The progress token, with its JSON type", width: { fit: [3, 8] }, from: 72, cell: (call) => call.progress_token !== null && <TypedValue value={call.progress_token} /> }),
+  of({ key: "steps", head: "Steps", width: "6rem", from: 56, cell: (call) => <Steps call={call} /> }, (call) => call.steps_done),
+  of({ key: "cancelled", head: "Cancelled by", width: { fit: [4, 12] }, from: 64, cell: (call) => <CancelledBy call={call} /> }, (call) => call.cancelled_by),
+  of({ key: "messages", head: "Received", title: "Messages beside the answer: how many the client received, of those sent", width: { fit: [4, 8] }, align: "end", from: 68, cell: (call) => <Messages call={call} /> }, (call) => call.delivered),
+];
+
+function Client({ call }: { call: CallRow }) {
+  const name = (
+    <>
+      {call.session === null ? "unknown" : <ClientMark label={call.session} />} {call.label}
+    </>
+  );
+  return (
+    <span title={`${clientOf(call)}, ${call.revision} over ${call.transport}`}>
+      {call.session === null ? name : <FilterBy word="session" value={call.session}>{name}</FilterBy>} <span className={styles["quiet"]}>{call.client_name || "no name given"}</span>{" "}
+      {call.transport !== "http" && <TransportBadge transport={call.transport} short />}
+    </span>
+  );
+}
+
+function Steps({ call }: { call: CallRow }) {
+  if (call.steps_done === null && call.outcome !== null) return null;
+  return <ProgressBar label={`steps of call ${call.id}`} done={call.steps_done} total={call.steps_total} status={stateOfCall(call)} />;
+}
+
+function CancelledBy({ call }: { call: CallRow }) {
+  if (call.cancelled_by === null) return null;
+  return (
+    <>
+      <span className={styles["strong"]} title={call.cancel_reason ?? "no reason given"}>
+        {causeOf(call.cancelled_by)}
+      </span>
+      {call.cancel_latency_ms !== null && <span title="until the work had stopped">, {formatDuration(call.cancel_latency_ms)}</span>}
+    </>
+  );
+}
+
+function Messages({ call }: { call: CallRow }) {
+  if (call.emitted === 0) return null;
+  const missing = call.emitted - call.delivered;
+  return (
+    <span title={missing === 0 ? undefined : `${missing} sent and not received`} className={missing === 0 ? undefined : styles["strong"]}>
+      {call.delivered} of {call.emitted}
+    </span>
+  );
+}
+
+const PAGE = 50;
+// how often the newest page is asked for at most, in milliseconds
+const PACE = 1000;
+
+/** The calls that a question (`filters.questionOf`) finds, newest first: page by page, and those that start or change meanwhile. */
+function useCalls(question: URLSearchParams) {
+  const asked = question.toString();
+  const rows = useFeed((snapshot) => snapshot.tables.calls);
+  const [first] = useState(rows);
+  const ask = (cursor: string | null, signal: AbortSignal) => get<CallPage>("/calls", { ...Object.fromEntries(new URLSearchParams(asked)), limit: PAGE, cursor }, signal);
+  const history = useInfiniteQuery({
+    queryKey: ["calls", asked],
+    queryFn: ({ pageParam, signal }) => ask(pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  useRefresh(["newest calls"], rows, PACE);
+  const newest = useQuery({
+    queryKey: ["newest calls", asked],
+    queryFn: ({ signal }) => ask(null, signal),
+    // a question that was refused would be refused again
+    enabled: rows !== first && history.isSuccess,
+  });
+  const { refetch } = history;
+  const older = useMemo(() => (history.data?.pages ?? []).flatMap((page) => page.calls), [history.data]);
+  // more calls came at once than a page has: there may be some between
+  const torn = isTorn(newest.data, older);
+  useEffect(() => {
+    if (torn) void refetch();
+  }, [torn, refetch]);
+  const calls = useMemo(() => merged([older, newest.data?.calls ?? []], rows, asked === ""), [older, newest.data, rows, asked]);
+  return { calls, history, rows };
+}
+
+function isTorn(newest: CallPage | undefined, older: readonly CallRow[]): boolean {
+  if (newest === undefined || newest.next === null || older.length === 0) return false;
+  const known = new Set(older.map(({ id }) => id));
+  return !newest.calls.some(({ id }) => known.has(id));
+}
+
+/** The names of the tools that the server has, and of those that were called, in the order of the alphabet. */
+function useKnownTools(calls: readonly CallRow[]): readonly string[] {
+  const { data } = useQuery({ queryKey: ["tools"], queryFn: ({ signal }) => get<ToolList>("/tools", {}, signal) });
+  return useMemo(() => [...new Set([...(data?.tools ?? []).map(({ name }) => name), ...calls.map(({ tool }) => tool)])].toSorted(), [data, calls]);
 }

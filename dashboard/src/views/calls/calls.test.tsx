@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import type { Viewed } from "~/trace/entry";
-import { callRow, cancelledCall, entry, progressEntry, sessionRow } from "~/testing/rows";
+import { callRow, cancelledCall, entryOf, evidenceOf, progressEntry, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
-import { evidenceOf } from "~/testing/views";
+import type { Viewed } from "~/trace/entry";
 import CallsView from "./calls-view";
 
 beforeEach(() => {
@@ -20,11 +19,11 @@ const search = () => new URLSearchParams(location.search);
 const rowOf = (text: string | RegExp) => page.getByRole("row").filter({ hasText: text });
 
 const EVENTS = [
-  entry(1, -2, "message.received", { rpc: "request", method: "tools/call", id: 5, message: {} }),
-  entry(3, 0, "call.started", { tool: "progress", request_id: 5 }),
+  entryOf(1, -2, "message.received", { rpc: "request", method: "tools/call", id: 5, message: {} }),
+  entryOf(3, 0, "call.started", { tool: "progress", request_id: 5 }),
   progressEntry(4, 12, 1),
-  entry(8, 900, "call.cancelled", { by: "notification", reason: "the user pressed Stop", effect: true }),
-  entry(9, 902, "call.settled", {
+  entryOf(8, 900, "call.cancelled", { by: "notification", reason: "the user pressed Stop", effect: true }),
+  entryOf(9, 902, "call.settled", {
     outcome: "cancelled",
     cancelled_by: "notification",
     scope_exit_ms: 2.067,
@@ -245,16 +244,16 @@ async function deadlines(call: ReturnType<typeof callRow>, events: readonly View
 const LIMITS = { idle_ms: 30_000, ceiling_ms: 300_000 };
 const AT_HOST = { host: "demo", dispatch: "d7" };
 const AT_DEMO = [
-  entry(3, 0, "call.started", { tool: "demo__export", request_id: 5 }),
-  entry(4, 1, "dispatch.sent", { ...AT_HOST, tool: "demo__export", ...LIMITS }),
-  entry(5, 2, "host.message", { connection: "h3", direction: "sent", rpc: "request", method: "tool.dispatch", id: "d7", message: {} }),
-  entry(6, 9000, "dispatch.extended", { reports: 1, deadline: "idle", due_ms: 39_000 }),
-  entry(7, 50_000, "dispatch.expired", { deadline: "idle", elapsed_ms: 50_000, reports: 3, ...LIMITS }),
-  entry(8, 50_001, "dispatch.cancelled", { ...AT_HOST, by: "deadline", reason: null }),
+  entryOf(3, 0, "call.started", { tool: "demo__export", request_id: 5 }),
+  entryOf(4, 1, "dispatch.sent", { ...AT_HOST, tool: "demo__export", ...LIMITS }),
+  entryOf(5, 2, "host.message", { connection: "h3", direction: "sent", rpc: "request", method: "tool.dispatch", id: "d7", message: {} }),
+  entryOf(6, 9000, "dispatch.extended", { reports: 1, deadline: "idle", due_ms: 39_000 }),
+  entryOf(7, 50_000, "dispatch.expired", { deadline: "idle", elapsed_ms: 50_000, reports: 3, ...LIMITS }),
+  entryOf(8, 50_001, "dispatch.cancelled", { ...AT_HOST, by: "deadline", reason: null }),
 ];
 const OVER = [
-  entry(9, 50_002, "dispatch.settled", { outcome: "timed_out", elapsed_ms: 50_000, reports: 3, sent: 3, coalesced: 0, invalid: 1 }),
-  entry(10, 50_013, "dispatch.stopped", { ...AT_HOST, how: "acknowledged", after_ms: 12, late: 2 }),
+  entryOf(9, 50_002, "dispatch.settled", { outcome: "timed_out", elapsed_ms: 50_000, reports: 3, sent: 3, coalesced: 0, invalid: 1 }),
+  entryOf(10, 50_013, "dispatch.stopped", { ...AT_HOST, how: "acknowledged", after_ms: 12, late: 2 }),
 ];
 
 test("the deadlines of a call say what passed, what moved them, who ran it, and whether that has stopped", async () => {
@@ -274,7 +273,7 @@ test("a host that has not acknowledged yet is said not to have", async () => {
 });
 
 test("a call of this server has no host, and may never have reported", async () => {
-  const events = [entry(3, 0, "dispatch.sent", { tool: "progress", host: null, dispatch: null, ...LIMITS })];
+  const events = [entryOf(3, 0, "dispatch.sent", { tool: "progress", host: null, dispatch: null, ...LIMITS })];
   const panel = await deadlines(callRow(), events);
   await expect.element(panel).toMatchTextContent(/Extendednever: no valid progress.*Passedneither.*Ran atthis server/);
   await expect.element(panel).not.toMatchTextContent(/told to stop/);

@@ -1,5 +1,6 @@
 import { brief } from "~/protocol/json";
 import type { CallRow } from "~/protocol/schema";
+import type { Tab } from "~/ui/page";
 import { formatMoment } from "~/ui/time-format";
 
 // a line of a table shows no more of it
@@ -38,7 +39,7 @@ export function merged(pages: readonly (readonly CallRow[])[], feed: readonly Ca
 }
 
 /** A line between the calls of two runs of the server. */
-export interface Divider {
+interface Divider {
   id: string;
   divides: string;
 }
@@ -63,3 +64,9 @@ export function withDividers(calls: readonly CallRow[], run: string, startedAt: 
 export function callHref(id: string): string {
   return `/calls/${encodeURIComponent(id)}`;
 }
+
+/** The parts of the view of the calls. */
+export const CALLS_TABS: readonly Tab[] = [
+  ["/calls", "Tool calls"],
+  ["/calls/tasks", "Tasks"],
+];

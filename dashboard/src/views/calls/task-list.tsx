@@ -1,24 +1,21 @@
 import { useMemo } from "react";
 import { useLocation } from "wouter";
-import type { SessionRow, TaskRow } from "~/protocol/schema";
-import { useFeed } from "~/trace/use-feed";
-import { Button } from "~/ui/button";
-import { Select } from "~/ui/choice";
+import type { Entry, SessionRow, TaskRow } from "~/protocol/schema";
+import { progressOf } from "~/trace/entry";
+import { useFeed } from "~/trace/feed";
+import { Button } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
-import { EmptyState } from "~/ui/empty-state";
+import { SearchField, Select } from "~/ui/fields";
 import type { Column } from "~/ui/grid-columns";
 import { Page } from "~/ui/page";
-import { SearchField } from "~/ui/search-field";
-import { ShownOf } from "~/ui/shown-of";
-import { Time } from "~/ui/time";
-import { useUrlState } from "~/ui/url-state";
-import { StatusBadge } from "~/widgets/badges";
-import { NothingYet } from "~/widgets/nothing-yet";
-import { ProgressBar } from "~/widgets/progress-bar";
-import { clientName } from "~/words/client-name";
-import { CALLS_TABS } from "./calls-tabs";
-import { Ttl } from "./task-ttl";
-import { QUEUED, STATUSES, wantedTasks } from "./tasks";
+import { EmptyState, ShownOf } from "~/ui/panel";
+import { Time, useNow } from "~/ui/time";
+import { formatSeconds } from "~/ui/time-format";
+import { useUrlState } from "~/ui/window";
+import { ProgressBar, StatusBadge } from "~/widgets/badges";
+import { NothingYet } from "~/widgets/connect-client";
+import { clientName } from "~/words/text";
+import { CALLS_TABS } from "./calls";
 import styles from "./tasks.module.css";
 
 function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
@@ -115,4 +112,63 @@ function NoneWanted() {
       <Button onClick={() => navigate("/calls/tasks")}>Clear the filters</Button>
     </EmptyState>
   );
+}
+
+const STATUSES = ["queued", "working", "input_required", "completed", "failed", "cancelled"] as const;
+
+/** What `queued` means, wherever it is shown. */
+export const QUEUED =
+  "queued is this dashboard's own state, before the work has begun; clients are told working, as the protocol has no other word.";
+
+interface Wanted {
+  status: string;
+  session: string;
+  text: string;
+}
+
+/** The tasks that pass, newest first. */
+export function wantedTasks(tasks: readonly TaskRow[], { status, session, text }: Wanted): TaskRow[] {
+  const needle = text.toLowerCase();
+  const passes = (task: TaskRow) =>
+    (status === "" || task.status === status) &&
+    (session === "" || task.session === session) &&
+    (needle === "" || [task.id, task.tool, task.message, task.call].some((each) => each?.toLowerCase().includes(needle)));
+  return tasks.filter(passes).toReversed().toSorted((a, b) => b.created_at - a.created_at);
+}
+
+export function isOver(task: TaskRow): boolean {
+  return task.status === "completed" || task.status === "failed" || task.status === "cancelled";
+}
+
+/** Seconds until the task may be forgotten; `now` in seconds since the epoch. */
+export function ttlLeft(task: TaskRow, now: number): number {
+  return Math.max(0, task.created_at + task.ttl_ms / 1000 - now);
+}
+
+const OF_TASK = new Set(["task.changed", "task.removed", "call.started", "call.cancelled", "call.settled"]);
+const ASKED = new Set(["tasks/cancel", "tasks/result", "tasks/update"]);
+
+/** The entries that tell the story of a task: its statuses, its progress, what stopped it, and who asked for its result. */
+export function storyOf(entries: readonly Entry[]): Entry[] {
+  return entries.filter(
+    (entry) =>
+      OF_TASK.has(entry.kind) ||
+      progressOf(entry) !== null ||
+      (entry.kind === "message.received" && ASKED.has(entry.method ?? "")),
+  );
+}
+
+/** The entry that the story counts from: the creation of the task, or the oldest that is left. */
+export function beginning(story: readonly Entry[]): Entry | undefined {
+  return story.find((entry) => entry.kind === "task.changed") ?? story[0];
+}
+
+/** How long the task can still be asked for, or why it no longer can. */
+export function Ttl({ task }: { task: TaskRow }) {
+  return task.removed === null ? <Left task={task} /> : <span title="The server has forgotten it">gone: {task.removed}</span>;
+}
+
+function Left({ task }: { task: TaskRow }) {
+  const left = ttlLeft(task, useNow());
+  return <span title={`ttl ${task.ttl_ms} ms from its creation`}>{left === 0 ? "due" : formatSeconds(left)}</span>;
 }

@@ -1,9 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { callRow, cancelledCall, entry, progressEntry, sessionRow, taskRow } from "~/testing/rows";
+import { callRow, cancelledCall, entryOf, evidenceOf, progressEntry, sessionRow, taskRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
-import { evidenceOf } from "~/testing/views";
 import TasksView from "./tasks-view";
 
 afterEach(() => {
@@ -14,13 +13,13 @@ const ROUTE = "/calls/tasks/:id?";
 const rowOf = (text: string | RegExp) => page.getByRole("row").filter({ hasText: text });
 
 const EVENTS = [
-  entry(1, 0, "task.changed", { status: "queued", message: null }),
-  entry(2, 1, "task.changed", { status: "working", message: "The task has begun." }),
+  entryOf(1, 0, "task.changed", { status: "queued", message: null }),
+  entryOf(2, 1, "task.changed", { status: "working", message: "The task has begun." }),
   progressEntry(3, 500, 1, 60),
   progressEntry(4, 1000, 2, 60, { kind: "message.dropped", why: "no stream is open" }),
-  entry(5, 2300, "message.received", { rpc: "request", method: "tasks/cancel", id: 11 }),
-  entry(6, 2301, "task.changed", { status: "cancelled", message: "The task was cancelled by request." }),
-  entry(7, 2303, "call.settled", {
+  entryOf(5, 2300, "message.received", { rpc: "request", method: "tasks/cancel", id: 11 }),
+  entryOf(6, 2301, "task.changed", { status: "cancelled", message: "The task was cancelled by request." }),
+  entryOf(7, 2303, "call.settled", {
     outcome: "cancelled",
     cancelled_by: "tasks_cancel",
     scope_exit_ms: 1.98,

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { judgeReport, judgedRule, judgedSubject, serverThat } from "~/testing/judged";
+import { judgedRule, judgedSubject, judgeReport, serverThat } from "~/testing/reports";
 import { countsRow, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
-import { JudgedProvider } from "~/trace/use-judged";
+import { JudgedProvider } from "~/trace/findings";
 import ClientsView from "./clients-view";
 
 const BROKEN = judgedSubject([judgedRule(), judgedRule({ rule: "http.post-accept", title: "Accepts both types", verdict: "WARN" })], {

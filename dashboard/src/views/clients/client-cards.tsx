@@ -1,26 +1,21 @@
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
+import { useMcpAddress, useServer } from "~/protocol/client";
 import type { JudgedSubject } from "~/protocol/schema";
-import { useServer } from "~/protocol/use-server";
-import { clientHref, faultOf, looksOf } from "~/trace/findings";
-import { useFeed } from "~/trace/use-feed";
-import { useJudged } from "~/trace/use-judged";
-import { Button } from "~/ui/button";
-import { EmptyState } from "~/ui/empty-state";
+import { useFeed } from "~/trace/feed";
+import { clientHref, faultOf, looksOf, useJudged } from "~/trace/findings";
+import { Button } from "~/ui/buttons";
+import { SearchField } from "~/ui/fields";
 import { Page } from "~/ui/page";
-import { SearchField } from "~/ui/search-field";
-import { Skeleton } from "~/ui/skeleton";
+import { CodeBlock, EmptyState, Skeleton } from "~/ui/panel";
 import { Time, useNow } from "~/ui/time";
-import { useUrlState } from "~/ui/url-state";
-import { JudgeOff } from "~/widgets/judge-off";
-import { UNATTRIBUTED } from "~/words/client-name";
-import { counted } from "~/words/counted";
-import styles from "./cards.module.css";
-import { type Card, type Client, cardsOf, clientsOf, titleOf } from "./clients";
-import { Dated } from "./dated";
-import { type Figure, Figures, Shares } from "./figures";
-import { begun, conclusionOf, countsOf, moodOf } from "./sentences";
-import { FirstRequest, Welcome, useFirst } from "./welcome";
+import { useUrlState } from "~/ui/window";
+import { ConnectClient, oneCommand } from "~/widgets/connect-client";
+import { JudgeOff } from "~/widgets/findings";
+import { counted, UNATTRIBUTED } from "~/words/text";
+import styles from "./client-cards.module.css";
+import { begun, type Card, cardsOf, type Client, clientsOf, conclusionOf, countsOf, moodOf, titleOf } from "./clients";
+import { Dated, type Figure, Figures, Shares } from "./figures";
 
 // more are a click away: a public server has had thousands of clients
 const SHOWN = 60;
@@ -192,3 +187,55 @@ function Earlier({ clients }: { clients: readonly Client[] }) {
 }
 
 const SIGNS = { bad: "✗", warn: "!", good: "✓", neutral: "·" } as const;
+
+/** What stands here until the first client comes: one command to try it, and how to connect a client. */
+function Welcome() {
+  const address = useMcpAddress();
+  return (
+    <section className={styles["welcome"]} aria-label="Welcome">
+      <p className={styles["listening"]}>
+        <span className={styles["dot"]} aria-hidden="true" /> Waiting for the first request
+      </p>
+      <h2 className={styles["title"]}>See what your MCP client really does</h2>
+      <p className={styles["lead"]}>
+        Each client that connects appears here at its first request, with the rules of the specification that it breaks and the messages that show it.
+      </p>
+      {address !== null && (
+        <div className={styles["part"]}>
+          <h3>Try it now: paste this into a terminal</h3>
+          <CodeBlock title="Shell" code={oneCommand(address)} wrap />
+        </div>
+      )}
+      <div className={styles["part"]}>
+        <h3>Connect your client</h3>
+        <ConnectClient address={address} />
+      </div>
+    </section>
+  );
+}
+
+/** The client that came first while the page was open, as long as it is the only one. */
+function useFirst(clients: readonly Client[], waiting: boolean): Client | null {
+  const [sawNone, setSawNone] = useState(false);
+  if (!waiting && clients.length === 0 && !sawNone) setSawNone(true);
+  const [first, second] = clients;
+  return sawNone && first !== undefined && second === undefined ? first : null;
+}
+
+/** Says that the first request has come: for a person who has just waited for it. */
+function FirstRequest({ client }: { client: Client }) {
+  return (
+    <p className={styles["first"]} role="status">
+      <svg className={styles["sign"]} viewBox="0 0 48 48" aria-hidden="true">
+        <circle className={styles["ring"]} cx="24" cy="24" r="20" />
+        <circle className={styles["ground"]} cx="24" cy="24" r="20" />
+        <path className={styles["check"]} d="M15 25 l6.5 6.5 L34 18" pathLength="1" />
+      </svg>
+      <span>
+        <strong>It works: {titleOf(client).title} has sent its first request.</strong>
+        <br />
+        The verdicts below change as it goes on. <Link href="/trace">Trace</Link> has each message.
+      </span>
+    </p>
+  );
+}

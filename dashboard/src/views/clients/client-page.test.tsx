@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import type { JudgedRule } from "~/protocol/schema";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { judgeReport, judgedRule, judgedSubject, ruleInfo, serverThat } from "~/testing/judged";
-import { callRow, countsRow, entry, refusalRow, sessionRow } from "~/testing/rows";
+import { judgedRule, judgedSubject, judgeReport, ruleInfo, serverThat } from "~/testing/reports";
+import { callRow, countsRow, entryOf, refusalRow, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
-import { JudgedProvider } from "~/trace/use-judged";
+import { JudgedProvider } from "~/trace/findings";
 import ClientsView from "./clients-view";
 
 const RULES = [
@@ -39,7 +39,7 @@ async function opened(path = "/acme", rows: readonly object[] = [sessionRow({ la
     if (at === "/api/server") return serverThat(judges);
     if (at === "/api/tools") return { tools: [{ name: "sampling_demo", toolset: "features" }] };
     if (at === "/api/judge/rules") return { version: 1, sha256: "", rules: RULES };
-    if (at === "/api/events/7") return entry(7, 0, "message.received", { rpc: "request", method: "ping", id: 3, message: {} });
+    if (at === "/api/events/7") return entryOf(7, 0, "message.received", { rpc: "request", method: "ping", id: 3, message: {} });
     if (at === "/api/events") return { run: "run", gap: null, last: 9, next: null, events: query.get("kind") === "client.misuse" ? [MISUSE] : [] };
     const subject = judgedSubject(verdicts);
     if (at === "/api/judge") return judgeReport([{ ...subject, verdicts: subject.verdicts.filter(({ verdict }) => query.get("verdict")?.includes(verdict)) }]);
@@ -171,7 +171,7 @@ test("the sessions of a client are listed, and what one of them did is below", a
 });
 
 const declares = (seq: number, capabilities: object) =>
-  entry(seq, seq, "message.received", { session: "m1", rpc: "request", method: "tools/call", id: seq, message: { params: { _meta: { "io.modelcontextprotocol/clientCapabilities": capabilities } } } });
+  entryOf(seq, seq, "message.received", { session: "m1", rpc: "request", method: "tools/call", id: seq, message: { params: { _meta: { "io.modelcontextprotocol/clientCapabilities": capabilities } } } });
 
 test("the capabilities of a client of 2026-07-28 are those of all its requests, with how many declared each", async () => {
   const row = sessionRow({ id: "m1", era: "modern", revision: "2026-07-28" });

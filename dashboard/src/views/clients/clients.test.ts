@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { judgedSubject } from "~/testing/judged";
+import type { Tool } from "~/protocol/schema";
+import { judgedRule, judgedSubject, ruleInfo } from "~/testing/reports";
 import { sessionRow } from "~/testing/rows";
-import { cardsOf, clientsOf, titleOf } from "./clients";
-import { conclusionOf, moodOf } from "./sentences";
+import { actsOf, AS_USUAL, callText, promptable, promptOf } from "./checklist";
+import { cardsOf, clientsOf, conclusionOf, moodOf, titleOf } from "./clients";
+import { groupsOf } from "./rule-words";
 
 const at = (id: string, opened: number, more: object = {}) => sessionRow({ id, opened_at: opened, last_at: opened + 5, ...more });
 
@@ -49,4 +51,62 @@ test.each([
 
 test("a report of an earlier version has no conclusion, and its counts stand there", () => {
   expect(conclusionOf({ summary: { FAIL: 1, NOT_OBSERVED: 2 }, conclusion: undefined as never })).toBe("1 failed, 2 not observed");
+});
+
+const tools = [{ name: "progress", toolset: "probe" }, { name: "ping_client", toolset: "features" }] as Tool[];
+
+function ahead(...provokes: readonly (readonly [provoke: string, needsDrill?: boolean])[]) {
+  const infos = provokes.map(([provoke, needs_drill = false], index) => ruleInfo({ rule: `group.rule-${index}`, provoke, needs_drill }));
+  const verdicts = infos.map(({ rule }) => judgedRule({ rule, verdict: "NOT_OBSERVED" }));
+  return actsOf(verdicts, new Map(infos.map((info) => [info.rule, info])), tools);
+}
+
+test("what reaches most rules comes first", () => {
+  const { acts } = ahead(["ping_client"], ["passive"], ["progress {}"], ["passive"], ["passive; progress {}"], ["passive"]);
+  expect(acts.map(({ text, rules }) => [text, rules.length])).toEqual([[AS_USUAL, 3], ["call progress {}", 2], ["call ping_client", 1]]);
+});
+
+test("only what was not observed is to be tried", () => {
+  const rules = new Map([["ping.answered", ruleInfo()]]);
+  expect(actsOf([judgedRule({ verdict: "INCONCLUSIVE" })], rules, tools).acts).toEqual([]);
+});
+
+test("what this server cannot do is apart, and no part of what to try", () => {
+  const { acts, beyond } = ahead(["drill `hang-up`", true], ["ping_client; drill `hang-up` with retry 3000"]);
+  expect(acts.map(({ text }) => text)).toEqual(["call ping_client"]);
+  expect(beyond.map(({ rule }) => rule)).toEqual(["group.rule-0"]);
+});
+
+test("a text names calls with their arguments, and settings of the server", () => {
+  const { acts } = ahead(['progress {"steps":100,"step_ms":5000}, then ping_client; --ping-interval-s 5']);
+  expect(acts[0]?.calls.map(callText)).toEqual(['{"name":"progress","arguments":{"steps":100,"step_ms":5000}}', '{"name":"ping_client","arguments":{}}']);
+  expect(acts[0]?.command).toBe("mcp-probe serve --ping-interval-s 5");
+});
+
+test("a model is asked only for what it can do: no setting, no tool that is not served, nothing of the person", () => {
+  const { acts } = ahead(["passive"], ["progress {}"], ["ping_client"], ["progress; --ping-interval-s 5"], ["end the client in order"]);
+  expect(promptable(acts, ["probe"]).map(({ text }) => text).toSorted()).toEqual([AS_USUAL, "call progress {}"].toSorted());
+});
+
+test("a prompt says what to do, one step a line where there are several", () => {
+  expect(promptOf([{ text: "ping_client" }])).toMatch(/do this, .*: ping_client\./);
+  expect(promptOf([{ text: AS_USUAL }, { text: "ping_client" }])).toMatch(/\n1\. list its tools.*\n2\. ping_client\n/);
+});
+
+const RULES = new Map([ruleInfo(), ruleInfo({ rule: "ping.later", revisions: ["2025-11-25"] }), ruleInfo({ rule: "cache.kept", revisions: ["2026-07-28"] })].map((rule) => [rule.rule, rule]));
+
+test("a cell has the worst verdict at its revision, or says why there is none", () => {
+  const subject = judgedSubject([judgedRule(), judgedRule({ rule: "ping.later", verdict: "PASS" }), judgedRule({ rule: "cache.kept", verdict: "NOT_OBSERVED" })]);
+  const [cache, ping] = groupsOf(subject, RULES, ["2025-11-25", "2026-07-28"]);
+  expect(cache).toMatchObject({ name: "Caching of lists", cells: [{ state: "absent" }, { state: "not tried", observed: 0, all: 1 }] });
+  expect(ping).toMatchObject({ name: "Ping", cells: [{ state: "FAIL", observed: 2, all: 2 }, { state: "absent" }] });
+});
+
+test("what no revision has that the client spoke is left out", () => {
+  expect(groupsOf(judgedSubject([judgedRule()]), RULES, ["2025-06-18"]).map(({ name }) => name)).toEqual(["Ping"]);
+});
+
+test("what was not observed adds nothing to what passed", () => {
+  const [, ping] = groupsOf(judgedSubject([judgedRule({ verdict: "PASS" }), judgedRule({ rule: "ping.later", verdict: "NOT_OBSERVED" })]), RULES, ["2025-11-25", "2026-07-28"]);
+  expect(ping?.cells[0]).toEqual({ state: "PASS", observed: 1, all: 2 });
 });

@@ -1,5 +1,6 @@
 import type { JudgedSubject, SessionRow } from "~/protocol/schema";
-import { UNATTRIBUTED } from "~/words/client-name";
+import { headlineOf } from "~/trace/findings";
+import { UNATTRIBUTED } from "~/words/text";
 
 /** One client: what the judge takes for one, with the sessions that it had. */
 export interface Client {
@@ -51,12 +52,12 @@ export function cardsOf(clients: readonly Client[]): readonly Card[] {
 }
 
 /** The name that the client was given in its address or by the environment; null where it was given none. */
-export function labelOf({ name, rows, subject }: Client): string | null {
+function labelOf({ name, rows, subject }: Client): string | null {
   return subject?.kind === "label" || rows.some(({ label }) => label === name) ? name : null;
 }
 
 /** `agent 1.2`: the names and versions that the client gave itself; empty where it gave none. */
-export function selfNameOf({ rows, subject }: Pick<Client, "rows" | "subject">): string {
+function selfNameOf({ rows, subject }: Pick<Client, "rows" | "subject">): string {
   const names = subject?.names.map(({ name, version }) => `${name} ${version}`.trim()) ?? rows.map((row) => `${row.client_name} ${row.client_version}`.trim());
   return [...new Set(names)].filter((name) => name !== "").join(", ");
 }
@@ -70,3 +71,40 @@ export function titleOf(client: Client): { title: string; aside: string } {
   // a name that is that of the label says no more than its version
   return { title: label, aside: own.startsWith(`${label} `) ? own.slice(label.length + 1) : own };
 }
+
+/** How many tool calls a client has begun. */
+export function callsOf(row: SessionRow): number {
+  return Object.values(row.tools).reduce((all, count) => all + count, 0);
+}
+
+export type Mood = "bad" | "warn" | "good" | "neutral";
+
+/** What the verdicts come to, in words that a name can stand before: `breaks 3 MUST rules of 2025-11-25; 25 of 96 rules exercised`. */
+export function conclusionOf(subject: Pick<JudgedSubject, "conclusion" | "summary">): string {
+  // a report that was saved by an earlier version has none
+  return subject.conclusion || headlineOf(subject);
+}
+
+/** The same with the name of the client before it. */
+export function conclusionOn(title: string, subject: Pick<JudgedSubject, "conclusion" | "summary">): string {
+  const says = conclusionOf(subject);
+  return says.startsWith("breaks") ? `${title} ${says}` : `${title}: ${says}`;
+}
+
+/** How bad that is. */
+export function moodOf(subject: Pick<JudgedSubject, "summary">): Mood {
+  const { failed, warned, exercised } = countsOf(subject);
+  if (failed > 0) return "bad";
+  if (warned > 0) return "warn";
+  return exercised > 0 ? "good" : "neutral";
+}
+
+/** How many rules have which verdict. Each that was observed is exercised, whatever came of it. */
+export function countsOf({ summary }: Pick<JudgedSubject, "summary">) {
+  const of = (verdict: string) => summary[verdict] ?? 0;
+  const all = Object.values(summary).reduce((sum, count) => sum + count, 0);
+  return { failed: of("FAIL"), warned: of("WARN"), unclear: of("INCONCLUSIVE"), passed: of("PASS"), exercised: all - of("NOT_OBSERVED"), all };
+}
+
+/** A sentence with a large first letter. */
+export const begun = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Entry } from "~/protocol/schema";
-import { callRow, sessionRow } from "~/testing/rows";
-import { capabilityLines, countResumed, exercised } from "./features";
+import { callRow, entryOf, sessionRow } from "~/testing/rows";
+import { capabilityLines, countResumed, declaredIn, declaredLines, differs, exercised } from "./features";
 
 const state = (name: string, more: Partial<Parameters<typeof exercised>[0]>) =>
   exercised({ row: sessionRow(), calls: [], resumed: null, ...more }).find((feature) => feature.name === name);
@@ -80,4 +80,24 @@ const head = (stream: string, exchange: number) => ({ ...read(stream), exchange 
 
 test("a resumption that is told of twice counts once", () => {
   expect(countResumed([head("p1", 1), resumed("p1", 2), head("p1", 2), resumed("p1", 3)])).toBe(2);
+});
+
+const request = (seq: number, capabilities?: object, rpc = "request") =>
+  entryOf(seq, seq, "message.received", { rpc, method: "tools/call", id: seq, message: { params: { _meta: { ...(capabilities && { "io.modelcontextprotocol/clientCapabilities": capabilities }) } } } });
+
+test("capabilities are those of all requests, and say in how many", () => {
+  const declared = declaredIn([request(1, { elicitation: { form: {} }, sampling: {} }), request(2, { elicitation: { url: {} } }), request(3, {}), request(4), request(5, { roots: {} }, "notification")], true);
+  expect(declared.union).toEqual({ elicitation: { form: {}, url: {} }, sampling: {} });
+  expect(declaredLines(declared)).toEqual([
+    ["elicitation", "in 2 of 4 requests, with form in 1 of 4 requests, url in 1 of 4 requests"],
+    ["sampling", "in 1 of 4 requests"],
+  ]);
+  expect(differs(declared)).toBe(true);
+});
+
+test("requests that agree are one line for each capability", () => {
+  const declared = declaredIn([request(1, { elicitation: { form: {} } }), request(2, { elicitation: { form: {} } })], true);
+  expect(declaredLines(declared)).toEqual([["elicitation", "in all 2 requests, with form"]]);
+  expect(differs(declared)).toBe(false);
+  expect(declaredLines(declaredIn([request(1, {})], true))).toEqual([]);
 });

@@ -1,16 +1,18 @@
-import type { JudgedSubject, JudgeReport, RuleInfo } from "~/protocol/schema";
-import { isFinding } from "~/trace/findings";
-import { useJudged } from "~/trace/use-judged";
-import { Panel } from "~/ui/panel";
-import { UNATTRIBUTED } from "~/words/client-name";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { writeJson } from "~/protocol/json";
+import type { JudgedRule, JudgedSubject, JudgeReport, RuleInfo } from "~/protocol/schema";
+import { faultOf, isFinding, looksOf, useJudged } from "~/trace/findings";
+import { Badge } from "~/ui/badge";
+import { KeyValues, Panel } from "~/ui/panel";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { Time } from "~/ui/time";
+import { counted, UNATTRIBUTED } from "~/words/text";
 import { Checklist } from "./checklist";
-import type { Client } from "./clients";
-import { FindingList } from "./finding-list";
-import { Headline } from "./report-headline";
-import { Measured, NotVisible, Passed } from "./report-rest";
+import { type Client, conclusionOn, countsOf, moodOf, titleOf } from "./clients";
+import { Dated, type Figure, Figures, Shares } from "./figures";
+import { FindingList } from "./findings";
 import styles from "./report.module.css";
-import { Matrix } from "./rule-matrix";
-import { useFresh } from "./use-report";
+import { type Cell, type Group, groupsOf, placeOf } from "./rule-words";
 
 interface ReportProps {
   client: Client;
@@ -48,4 +50,194 @@ export function Report({ client, report, subject, rules }: ReportProps) {
       <NotVisible report={report} />
     </>
   );
+}
+
+interface HeadlineProps {
+  client: Client;
+  subject: JudgedSubject;
+  /** Left out until all of it has come. */
+  report?: JudgeReport;
+  fresh?: ReadonlySet<string>;
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** The verdict in one sentence, and what it rests on in numbers. */
+export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineProps) {
+  const { title, aside } = titleOf(client);
+  const { failed, warned, unclear, passed, exercised, all } = countsOf(subject);
+  const figures: readonly Figure[] = [
+    { name: "broken", value: failed, mood: "bad" },
+    { name: warned === 1 ? "warning" : "warnings", value: warned, mood: "warn" },
+    { name: "inconclusive", value: unclear },
+    { name: "passed", value: passed, mood: "good" },
+  ];
+  return (
+    <section className={`${styles["headline"]} ${styles[moodOf(subject)]}`} aria-label="Conclusion">
+      <p className={styles["answer"]}>
+        <Dated text={`${conclusionOn(title, subject)}.`} />
+      </p>
+      <p className={styles["quiet"]}>
+        {[aside, placeOf(subject)].filter((part) => part !== "").join("; ")}
+        {client.lastAt > 0 && (
+          <>
+            ; last message <Time at={client.lastAt} look="ago" />
+          </>
+        )}
+      </p>
+      <Figures label="Rules" figures={[...figures, { name: "not exercised", value: all - exercised }]} />
+      <Shares label={`${exercised} of ${counted(all, "rule")} exercised`} figures={figures} of={all} />
+      <JustDecided subject={subject} fresh={fresh} />
+      {report !== undefined && <Notices report={report} subject={subject} />}
+    </section>
+  );
+}
+
+// more are in the lists below, each with its mark
+const NAMED = 4;
+
+/** What was decided a moment ago, for the eye and for those who hear the page. */
+function JustDecided({ subject, fresh }: Required<Pick<HeadlineProps, "subject" | "fresh">>) {
+  const rules = subject.verdicts.filter(({ rule }) => fresh.has(rule));
+  return (
+    <p className={styles["ticker"]} role="status" aria-label="Decided just now">
+      {rules.slice(0, NAMED).map((rule) => {
+        const { sign, word, tone } = looksOf(rule.verdict);
+        return (
+          <Badge key={rule.rule} tone={tone}>
+            {sign} {tone === "bad" || tone === "warn" ? faultOf(rule) : `${rule.title}: ${word}`}
+          </Badge>
+        );
+      })}
+      {rules.length > NAMED && <span>and {rules.length - NAMED} more</span>}
+    </p>
+  );
+}
+
+/** What weakens the verdicts. */
+function Notices({ report, subject }: { report: JudgeReport; subject: JudgedSubject }) {
+  const gaps = report.logs.reduce((sum, log) => sum + log.gaps.length, 0);
+  const broken = Object.entries(report.broken);
+  const notices = [
+    subject.several !== null && `More than one client may be judged here: ${subject.several}.`,
+    gaps > 0 && `Entries are missing in ${counted(gaps, "place")} of the log. What they could have decided is inconclusive.`,
+    !subject.whole && gaps === 0 && "A part of this client's traffic is not in the log. What it could have decided is inconclusive.",
+    ...broken.map(([rule, defect]) => `The code of ${rule} has a defect, so it has no verdict: ${defect}.`),
+  ];
+  return notices.map((notice) => typeof notice === "string" && <p key={notice} className={styles["notice"]}>{notice}</p>);
+}
+
+/** The rules of which every opportunity was taken. */
+function Passed({ subject, fresh }: { subject: JudgedSubject; fresh: ReadonlySet<string> }) {
+  const passed = subject.verdicts.filter(({ verdict }) => verdict === "PASS");
+  if (passed.length === 0) return null;
+  return (
+    <Panel title={`Passed: ${passed.length}`}>
+      <ul className={styles["passed"]}>
+        {passed.map((rule) => (
+          <li key={rule.rule} className={fresh.has(rule.rule) ? styles["fresh"] : undefined}>
+            {rule.title} <span className={styles["quiet"]}>{rule.count}×{fresh.has(rule.rule) && ", decided just now"}</span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** What was measured without a verdict. */
+function Measured({ subject: { measured } }: { subject: JudgedSubject }) {
+  const values = Object.entries(measured);
+  if (values.length === 0) return null;
+  return (
+    <Panel title="Measured">
+      <KeyValues items={values.map(([name, value]) => [name, typeof value === "string" ? value : writeJson(value, 0)])} />
+    </Panel>
+  );
+}
+
+/** What no server can see, so that nobody takes a report without findings for a proof. */
+function NotVisible({ report }: { report: JudgeReport }) {
+  return (
+    <Panel title="Not visible from a server">
+      <ul className={styles["titles"]}>
+        {report.not_visible.map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function State({ cell }: { cell: Cell | undefined }) {
+  if (cell === undefined || cell.state === "absent") return <span className={styles["absent"]}>not in this revision</span>;
+  const { state, observed, all } = cell;
+  if (state === "not tried") return <span className={styles["quiet"]}>not tried</span>;
+  const { sign, word, tone } = looksOf(state);
+  return (
+    <span className={styles["cell"]}>
+      <Badge tone={tone}>
+        {sign} {word}
+      </Badge>
+      <span className={styles["quiet"]} title={`${observed} of ${all} rules were exercised`}>
+        {observed} of {all}
+      </span>
+    </span>
+  );
+}
+
+/** What was found by feature, at the revisions that the client has spoken. */
+function Matrix({ subject, rules }: { subject: JudgedSubject; rules: ReadonlyMap<string, RuleInfo> }) {
+  const { revisions } = subject;
+  const groups = useMemo(() => groupsOf(subject, rules, revisions), [subject, rules, revisions]);
+  const tried = groups.filter(({ cells }) => cells.some(isTried));
+  const others = groups.filter((group) => !tried.includes(group));
+  if (groups.length === 0) return null;
+  return (
+    <Panel title="By feature: the worst verdict, and how many rules were exercised">
+      {tried.length > 0 && <PlainTable caption="By feature and revision" hidden columns={columnsOf(revisions)} rows={tried} rowKey={({ name }) => name} />}
+      {others.length > 0 && <p className={styles["untried"]}>Not tried: {others.map(({ name }) => name).join(", ")}.</p>}
+    </Panel>
+  );
+}
+
+const isTried = ({ state }: Cell) => state !== "absent" && state !== "not tried";
+
+function columnsOf(revisions: readonly string[]): readonly PlainColumn<Group>[] {
+  const cells = revisions.map((revision, at): PlainColumn<Group> => ({ key: revision, head: revision, cell: (group) => <State cell={group.cells[at]} /> }));
+  return [{ key: "group", head: "Rules about", cell: ({ name }) => name }, ...cells];
+}
+
+/** How long a rule is marked that was decided just now, in milliseconds. */
+const MARKED = 5_000;
+
+/**
+ * The rules whose verdict has become another one while the page was shown, each for a moment.
+ *
+ * What was decided before the page was opened is not new.
+ */
+function useFresh(verdicts: readonly JudgedRule[]): ReadonlySet<string> {
+  const known = useRef<ReadonlyMap<string, string>>(undefined);
+  const timers = useRef(new Set<ReturnType<typeof setTimeout>>());
+  const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => {
+    const before = known.current;
+    known.current = new Map(verdicts.map(({ rule, verdict }) => [rule, verdict]));
+    if (before === undefined) return;
+    const decided = verdicts.filter(({ rule, verdict }) => verdict !== (before.get(rule) ?? "NOT_OBSERVED")).map(({ rule }) => rule);
+    if (decided.length === 0) return;
+    setFresh((all) => new Set([...all, ...decided]));
+    const timer = setTimeout(() => {
+      timers.current.delete(timer);
+      setFresh((all) => new Set([...all].filter((rule) => !decided.includes(rule))));
+    }, MARKED);
+    timers.current.add(timer);
+  }, [verdicts]);
+  useEffect(() => {
+    const all = timers.current;
+    return () => {
+      for (const timer of all) clearTimeout(timer);
+      all.clear();
+    };
+  }, []);
+  return fresh;
 }

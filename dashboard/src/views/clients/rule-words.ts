@@ -1,6 +1,6 @@
 import type { JudgedRule, JudgedSubject, RuleInfo, RuleSentence } from "~/protocol/schema";
 import { type Verdict, VERDICTS } from "~/trace/findings";
-import { counted } from "~/words/counted";
+import { counted } from "~/words/text";
 
 /** How strongly the specification obliges. */
 export const LEVELS: Readonly<Record<JudgedRule["level"], string>> = { must: "MUST", should: "SHOULD", may: "MAY", practice: "good practice" };

@@ -1,22 +1,17 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import type { SessionRow } from "~/protocol/schema";
+import { useFeed } from "~/trace/feed";
 import { clientHref } from "~/trace/findings";
-import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
 import { Panel } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
-import { useUrlState } from "~/ui/url-state";
-import { StatusBadge } from "~/widgets/badges";
-import { ClientMark } from "~/widgets/client-mark";
-import { Capabilities } from "./capabilities";
-import { callsOf } from "./calls-of";
-import type { Client } from "./clients";
-import { useDeclared } from "./declared";
-import { Matrix } from "./feature-matrix";
-import { MisuseList } from "./misuse-list";
-import { RefusalList } from "./refusal-list";
+import { useUrlState } from "~/ui/window";
+import { ClientMark, StatusBadge } from "~/widgets/badges";
+import { callsOf, type Client } from "./clients";
+import { Capabilities, Matrix, useDeclared } from "./features";
+import { MisuseList, RefusalList } from "./refusals";
 import styles from "./sessions.module.css";
 
 /** The sessions of a client, and everything that one of them has done: the newest, or that which the address names. */

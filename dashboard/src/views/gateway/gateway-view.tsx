@@ -1,13 +1,70 @@
 import { type DragEvent, type ReactNode, useState, useSyncExternalStore } from "react";
-import { Button } from "~/ui/button";
-import { FileButton } from "~/ui/file-button";
+import { ROOT, useMcpAddress, useServer } from "~/protocol/client";
+import { Button, FileButton } from "~/ui/buttons";
+import { TextField } from "~/ui/fields";
 import { Page } from "~/ui/page";
-import { useUrlState } from "~/ui/url-state";
+import { CodeBlock } from "~/ui/panel";
+import { useUrlState } from "~/ui/window";
+import { shellWord } from "~/words/curl";
 import { Findings } from "./findings";
 import styles from "./gateway.module.css";
-import { NoRun } from "./no-run";
-import { type OpenedRun, readRun, UnreadableRun } from "./read-run";
+import { type OpenedRun, readRun, UnreadableRun } from "./run";
 import { SideBySide } from "./side-by-side";
+
+const PORT = 8000;
+
+/** A word of the shell, in quotes where it needs them. */
+const word = (text: string) => (/^[\w:/.@%-]+$/.test(text) ? text : shellWord(text));
+
+/** The check with a probe of its own, on a port beside that of the server at `origin`, which uses its own. */
+export function withOwnProbe(origin: string, through: string): { port: number; command: string } {
+  const port = Number(new URL(origin).port || PORT) + 1;
+  return { port, command: `mcp-probe gateway --listen ${port} --through ${word(through)} --format json --out run.json` };
+}
+
+/** The check with the server of these pages as the probe, which the gateway leads to already. */
+export function withThisProbe(probe: string, through: string): string {
+  return `mcp-probe gateway --probe ${word(probe)} --through ${word(through)} --format json --out run.json`;
+}
+
+/** What stands here before a run is opened: how to make one. */
+function NoRun() {
+  const [through, setThrough] = useUrlState("through", "http://127.0.0.1:8080/mcp");
+  const address = useMcpAddress();
+  const { port, command } = withOwnProbe(location.origin, through);
+  return (
+    <section className={styles["empty"]} aria-label="No run is open">
+      <h2 className={styles["sentence"]}>Does your gateway change the protocol?</h2>
+      <p className={styles["lead"]}>
+        <code>mcp-probe gateway</code> makes the same requests with and without the gateway, and says what it changes, delays or loses. Drop the file that
+        it writes on this page, or open it with the button above. The file stays in your browser.
+      </p>
+      <TextField label="MCP address through your gateway" value={through} onChange={setThrough} wide />
+      <div className={styles["step"]}>
+        <h3>Start the check, then point the gateway at http://127.0.0.1:{port}</h3>
+        <CodeBlock title="Shell" code={command} wrap />
+      </div>
+      {address !== null && (
+        <div className={styles["step"]}>
+          <h3>Or, where the gateway leads to this server already</h3>
+          <AllTools />
+          <CodeBlock title="Shell" code={withThisProbe(`${location.origin}${ROOT}`, through)} wrap />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** The check calls tools of each set, so it needs a server that serves all. */
+function AllTools() {
+  const { data } = useServer();
+  if (data === undefined || data.toolsets.every((toolset) => toolset.default)) return null;
+  return (
+    <p className={styles["quiet"]}>
+      This needs a server with all tools, which this one is not: start it again with <code>mcp-probe serve --tools all</code>.
+    </p>
+  );
+}
 
 // for as long as the page lives: the way back from another view shows it again, and nothing is stored
 let current: OpenedRun | null = null;

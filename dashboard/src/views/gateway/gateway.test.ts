@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
-import { withOwnProbe, withThisProbe } from "./commands";
-import { gatewayEntry, gatewayExchange, gatewayFinding, gatewayReport, gatewayTrial } from "~/testing/gateway";
-import { exchangesOf, pairOf, pairsOf, traceOf } from "./pairs";
-import { parseRun } from "./read-run";
-import { countsOf, forMaker, sentenceOf } from "./words";
+import { gatewayEntry, gatewayExchange, gatewayFinding, gatewayReport, gatewayTrial } from "~/testing/reports";
+import { withOwnProbe, withThisProbe } from "./gateway-view";
+import { countsOf, exchangesOf, forMaker, pairOf, pairsOf, parseRun, sentenceOf, traceOf } from "./run";
 
 const damaged = (change: (report: Record<string, unknown>) => void) => {
   const report = structuredClone(gatewayReport([gatewayFinding("stream.late")])) as unknown as Record<string, unknown>;

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "vitest";
-import { page } from "vitest/browser";
 import { cleanup } from "vitest-browser-react";
+import { page } from "vitest/browser";
 import type { GatewayReport } from "~/protocol/schema";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { gatewayFinding, gatewayReport } from "~/testing/gateway";
+import { gatewayFinding, gatewayReport } from "~/testing/reports";
 import { openView } from "~/testing/view";
 import GatewayView from "./gateway-view";
 

@@ -1,15 +1,13 @@
 import { Link } from "wouter";
-import { traceHref } from "~/protocol/address";
+import { traceHref } from "~/protocol/client";
 import type { GatewayReport, GatewayTrial } from "~/protocol/schema";
-import { useFeed } from "~/trace/use-feed";
+import { useFeed } from "~/trace/feed";
 import { Badge } from "~/ui/badge";
-import { EmptyState } from "~/ui/empty-state";
-import { type Moment, Moments } from "~/ui/moments";
-import { Panel } from "~/ui/panel";
+import { EmptyState, type Moment, Moments, Panel } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { Strip } from "./findings";
 import styles from "./gateway.module.css";
-import { type Line, type Pair, type Seen, type Trace, WAYS, WAY_NAMES, type Way, exchangesOf, pairOf, traceOf } from "./pairs";
-import { Strip } from "./strip";
+import { exchangesOf, type Line, type Pair, pairOf, type Seen, type Trace, traceOf, type Way, WAY_NAMES, WAYS } from "./run";
 
 interface SideBySideProps {
   report: GatewayReport;
@@ -69,7 +67,7 @@ function Both({ pair, report }: { pair: Pair; report: GatewayReport }) {
 
 const turnsOf = (step: string, { trials }: GatewayReport) => [...new Set(trials.filter((trial) => trial.step === step).map(({ turn }) => turn))];
 
-const COMPARED: readonly PlainColumn<Line>[] = [
+const COLUMNS: readonly PlainColumn<Line>[] = [
   { key: "name", head: "What", cell: (line) => line.name },
   { key: "direct", head: WAY_NAMES.direct, cell: (line) => line.direct },
   { key: "through", head: WAY_NAMES.through, cell: (line) => (line.differs ? <Badge tone="warn">{line.through}</Badge> : line.through) },
@@ -89,7 +87,7 @@ function Exchange({ name, lines }: { name: string; lines: readonly Line[] }) {
         </span>
       </summary>
       <div className={styles["inside"]}>
-        <PlainTable caption="What the client saw of it" columns={COMPARED} rows={lines} rowKey={(line) => line.name} />
+        <PlainTable caption="What the client saw of it" columns={COLUMNS} rows={lines} rowKey={(line) => line.name} />
       </div>
     </details>
   );

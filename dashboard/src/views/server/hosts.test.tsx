@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { entry, hostRow } from "~/testing/rows";
+import { entryOf, hostRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import HostsView from "./hosts-view";
 
 const OF_HOST = [
-  entry(21, 900, "dispatch.stopped", { connection: "h3", host: "demo", dispatch: "d7", call: "c7", how: "acknowledged", after_ms: 12, late: 0 }),
-  entry(20, 0, "host.message", { connection: "h3", direction: "sent", call: "c7", rpc: "request", method: "tool.dispatch", id: "d7", message: {} }),
-  entry(10, 0, "host.registered", { connection: "h3", host: "demo", version: "1.4.0", library: null, tools: ["demo__slow"], replaced: "h1" }),
+  entryOf(21, 900, "dispatch.stopped", { connection: "h3", host: "demo", dispatch: "d7", call: "c7", how: "acknowledged", after_ms: 12, late: 0 }),
+  entryOf(20, 0, "host.message", { connection: "h3", direction: "sent", call: "c7", rpc: "request", method: "tool.dispatch", id: "d7", message: {} }),
+  entryOf(10, 0, "host.registered", { connection: "h3", host: "demo", version: "1.4.0", library: null, tools: ["demo__slow"], replaced: "h1" }),
 ];
 
 const ROWS = [

@@ -1,7 +1,7 @@
 import type { LimitInfo, SettingInfo } from "~/protocol/schema";
 import { Panel, Stack } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
-import { ServerPage } from "./server-page";
+import { ServerPage } from "./server-view";
 import styles from "./server.module.css";
 
 /** Every limit and every other setting, each with its reason. */

@@ -1,14 +1,25 @@
+import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { useServer } from "~/protocol/client";
 import type { Server } from "~/protocol/schema";
-import { CopyButton } from "~/ui/copy-button";
-import { KeyValues } from "~/ui/key-values";
-import { Panel, Panels } from "~/ui/panel";
+import { Badge } from "~/ui/badge";
+import { CopyButton } from "~/ui/buttons";
+import { Page, type Tab } from "~/ui/page";
+import { EmptyState, KeyValues, Panel, Panels, Skeleton } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
 import { StatusBadge } from "~/widgets/badges";
-import { ServerPage } from "./server-page";
 import styles from "./server.module.css";
+
+/** The parts of the view of the server. */
+export const SERVER_TABS: readonly Tab[] = [
+  ["/server", "Overview"],
+  ["/server/streams", "Streams"],
+  ["/server/limits", "Limits"],
+  ["/server/hosts", "Tool hosts"],
+  ["/server/help", "Help"],
+];
 
 /** The server itself: what it is, what it serves, and what it has recorded. */
 export default function ServerView() {
@@ -133,5 +144,35 @@ function Readers({ readers }: { readers: Server["feed"] }) {
         rowKey={(reader) => `${reader.since}-${reader.position}`}
       />
     </div>
+  );
+}
+
+const EVERY_MS = 2_000;
+
+interface ServerPageProps {
+  part: string;
+  children: (server: Server) => ReactNode;
+}
+
+/** A part of the view of the server, which is asked again every two seconds. */
+export function ServerPage({ part, children }: ServerPageProps) {
+  const { data, error, dataUpdatedAt } = useServer(EVERY_MS);
+  const old = error !== null && data !== undefined;
+  return (
+    <Page
+      title="Server"
+      part={part}
+      tabs={SERVER_TABS}
+      scroll
+      tools={old && <Badge tone="warn">disconnected; this is as of {new Date(dataUpdatedAt).toLocaleTimeString()}</Badge>}
+    >
+      {data !== undefined && children(data)}
+      {data === undefined && error === null && <Skeleton label="Loading" />}
+      {data === undefined && error !== null && (
+        <EmptyState title="The server does not answer">
+          <p>{error.message}. Trying again every 2 seconds.</p>
+        </EmptyState>
+      )}
+    </Page>
   );
 }

@@ -1,17 +1,17 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
-import { traceHref } from "~/protocol/address";
+import { traceHref } from "~/protocol/client";
 import type { StreamRow } from "~/protocol/schema";
-import { useFeed } from "~/trace/use-feed";
+import { useFeed } from "~/trace/feed";
 import { Badge } from "~/ui/badge";
-import { Segmented } from "~/ui/choice";
+import { Segmented } from "~/ui/fields";
 import { Panel, Stack } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
-import { useUrlState } from "~/ui/url-state";
+import { useUrlState } from "~/ui/window";
 import { StatusBadge } from "~/widgets/badges";
 import { stateOf } from "~/words/states";
-import { ServerPage } from "./server-page";
+import { ServerPage } from "./server-view";
 import styles from "./server.module.css";
 
 // a page of streams is to be read; all of them are at /api/streams

@@ -1,11 +1,10 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { type Locator, page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { NO_CONTEXT } from "~/testing/fake-source";
-import { countsRow, sessionRow } from "~/testing/rows";
+import { countsRow, rowsOf, sessionRow, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
-import { openTrace } from "~/testing/trace";
-import { rowsOf, withViews } from "~/testing/views";
+import { NO_CONTEXT } from "~/testing/fake-source";
+import { openTrace } from "~/testing/view";
 
 afterEach(() => vi.restoreAllMocks());
 

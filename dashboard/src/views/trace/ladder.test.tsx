@@ -1,13 +1,11 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
-import type { Viewed } from "~/trace/entry";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { cancelledCall, entry, progressEntry, sessionRow } from "~/testing/rows";
+import { cancelledCall, entryOf, rowsOf as exchangesOf, progressEntry, sessionRow, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
-import { openTrace } from "~/testing/trace";
-import { rowsOf as exchangesOf, withViews } from "~/testing/views";
-import { layoutOf } from "~/widgets/ladder/layout";
-import { pictureOf } from "~/widgets/ladder/picture";
+import { openTrace } from "~/testing/view";
+import type { Viewed } from "~/trace/entry";
+import { layoutOf, pictureOf } from "~/widgets/ladder/picture";
 import { rowsOf } from "~/widgets/ladder/rows";
 import { svgOf } from "~/widgets/ladder/sheet";
 
@@ -15,14 +13,14 @@ afterEach(() => vi.restoreAllMocks());
 
 const STREAM = { call: "c1", exchange: 4, stream: "p1" };
 const request = (seq: number, ms: number, id: number, name: string) =>
-  entry(seq, ms, "message.received", { rpc: "request", method: "tools/call", id, message: { method: "tools/call", params: { name, arguments: {} } }, exchange: 4 });
+  entryOf(seq, ms, "message.received", { rpc: "request", method: "tools/call", id, message: { method: "tools/call", params: { name, arguments: {} } }, exchange: 4 });
 const EVENTS = withViews([
   request(1, 0, 7, "progress"),
-  entry(2, 0.1, "call.started", { tool: "progress", method: "tools/call", cause: 1, ...STREAM }),
+  entryOf(2, 0.1, "call.started", { tool: "progress", method: "tools/call", cause: 1, ...STREAM }),
   ...[1, 2, 3].map((step) => progressEntry(step * 2 + 1, step * 10, step, 10, { position: step, cause: 2, ...STREAM })),
-  entry(9, 35, "message.delivered", { cause: 3, first: 1, last: 3, ...STREAM }),
-  entry(10, 40, "message.received", { rpc: "notification", method: "notifications/cancelled", id: null, message: { params: { requestId: 7, reason: "enough" } } }),
-  entry(11, 40.1, "call.cancelled", { by: "notification", reason: "enough", effect: true, cause: 10, ...STREAM }),
+  entryOf(9, 35, "message.delivered", { cause: 3, first: 1, last: 3, ...STREAM }),
+  entryOf(10, 40, "message.received", { rpc: "notification", method: "notifications/cancelled", id: null, message: { params: { requestId: 7, reason: "enough" } } }),
+  entryOf(11, 40.1, "call.cancelled", { by: "notification", reason: "enough", effect: true, cause: 10, ...STREAM }),
 ]);
 
 const ladder = page.getByRole("listbox");
@@ -85,7 +83,7 @@ test("the list has the same steps in words, nothing folded", async () => {
 /** What `/api/search` answers for the requests of a client. */
 const ofClient = (session: string) => (path: string, query: URLSearchParams) => {
   if (path !== "/api/search" || query.get("filter") !== `client:${session}`) return undefined;
-  const handshake = entry(50, -9, "message.received", { session: null, exchange: 3, rpc: "request", method: "initialize", id: 0, message: {} });
+  const handshake = entryOf(50, -9, "message.received", { session: null, exchange: 3, rpc: "request", method: "initialize", id: 0, message: {} });
   const events = withViews([handshake, ...EVENTS.map((each) => ({ ...each, seq: each.seq + 50, cause: each.cause === null ? null : each.cause + 50 }))]);
   return { run: "a", matched: 2, total: 9, last: 100, next: null, left_out: 0, events, exchanges: exchangesOf(events) };
 };
@@ -96,7 +94,7 @@ test("the ladder of a client has its handshake, follows the feed, and is that of
   await expect.poll(() => (fake.frame(), row(/initialize request/).query())).not.toBeNull();
   await expect.element(page.getByRole("combobox", { name: "Client" })).toHaveValue("s2");
   await expect.element(row(/tools\/call request/)).toBeVisible();
-  const newer = withViews([entry(120, 90, "message.received", { session: "s2", exchange: 9, rpc: "request", method: "ping", id: 8, message: {} })]);
+  const newer = withViews([entryOf(120, 90, "message.received", { session: "s2", exchange: 9, rpc: "request", method: "ping", id: 8, message: {} })]);
   fake.source.hello("a", { resumed: true });
   fake.source.say("rows", { table: "exchanges", rows: exchangesOf(newer).map((each) => Object.assign(each, { passes: true })) });
   for (const each of newer) fake.source.entry("a", each.seq, each);
@@ -116,8 +114,8 @@ const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTi
 
 test("of ten thousand messages only those in view exist, and scrolling, searching and another pace are quick", async () => {
   const pings = Array.from({ length: 5_000 }, (_, index) => [
-    entry(2 * index + 1, 2 * index, "message.received", { rpc: "request", method: "ping", id: index, message: { method: "ping" } }),
-    entry(2 * index + 2, 2 * index + 1, "message.emitted", { rpc: "response", method: null, id: index, message: { result: {} }, cause: 2 * index + 1 }),
+    entryOf(2 * index + 1, 2 * index, "message.received", { rpc: "request", method: "ping", id: index, message: { method: "ping" } }),
+    entryOf(2 * index + 2, 2 * index + 1, "message.emitted", { rpc: "response", method: null, id: index, message: { result: {} }, cause: 2 * index + 1 }),
   ]).flat();
   await callLadder("", pings);
   await expect.element(row(/ping request · id 0$|ping request · id 0 · /).first()).toBeVisible();
@@ -159,7 +157,7 @@ test("the file that is saved needs nothing else: it has a title, its lanes and i
 });
 
 test("what does not fit on one page of paper goes on on the next, each row once, and is the whole page", async () => {
-  const pings = Array.from({ length: 60 }, (_, index) => entry(index + 1, index, "message.received", { rpc: "request", method: "ping", id: index, message: { method: "ping" } }));
+  const pings = Array.from({ length: 60 }, (_, index) => entryOf(index + 1, index, "message.received", { rpc: "request", method: "ping", id: index, message: { method: "ping" } }));
   await callLadder("", pings);
   await expect.element(row(/ping request · id 0/).first()).toBeVisible();
   dispatchEvent(new Event("beforeprint"));

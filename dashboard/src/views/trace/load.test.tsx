@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { page } from "vitest/browser";
 import { rendersSinceThen } from "~/testing/renders";
+import { rowsOf, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
-import { openTrace } from "~/testing/trace";
-import { rowsOf, withViews } from "~/testing/views";
+import { openTrace } from "~/testing/view";
 
 const MOST = 10_000;
 // In milliseconds: what comes by itself is shown within three frames, what draws all rows in view within thirty (half a second; a build for use

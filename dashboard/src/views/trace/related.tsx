@@ -1,11 +1,10 @@
 import { Link } from "wouter";
 import { quoted } from "~/protocol/filter";
-import type { Viewed } from "~/trace/entry";
-import { isAnswer } from "~/trace/facts";
-import { useTheFeed } from "~/trace/use-feed";
-import { counted } from "~/words/counted";
+import { isAnswer, type Viewed } from "~/trace/entry";
+import { useTheFeed } from "~/trace/feed";
 import { kindOf, titleOf } from "~/words/summary";
-import { Line, What, between } from "./cells";
+import { counted } from "~/words/text";
+import { between, Line, What } from "./entry-columns";
 import styles from "./trace.module.css";
 import type { TraceUrl } from "./url";
 

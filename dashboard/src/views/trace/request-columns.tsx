@@ -1,18 +1,17 @@
 import type { ReactNode } from "react";
 import type { Span, Viewed } from "~/trace/entry";
-import { keyOf } from "~/trace/findings";
-import { useTheFeed } from "~/trace/use-feed";
-import { useJudged } from "~/trace/use-judged";
+import { useTheFeed } from "~/trace/feed";
+import { keyOf, useJudged } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
 import type { Column } from "~/ui/grid-columns";
 import { Duration, Time } from "~/ui/time";
 import { formatDuration, formatOffset } from "~/ui/time-format";
-import { FilterBy } from "~/widgets/filter-by";
-import { FindingMarks } from "~/widgets/finding-mark";
-import { summaryOf } from "~/words/summary";
+import { FilterBy } from "~/widgets/filter-line";
+import { FindingMarks } from "~/widgets/findings";
 import { endingOf, titleOfSpan } from "~/words/spans";
-import { ClientCell, Id, Way, What, between } from "./cells";
-import { type Row, isOpen, spanOf } from "./rows";
+import { summaryOf } from "~/words/summary";
+import { between, ClientCell, Id, Way, What } from "./entry-columns";
+import { isOpen, type Row, spanOf } from "./rows";
 import styles from "./trace.module.css";
 import { Waterfall, WaterfallAxis } from "./waterfall";
 

@@ -3,7 +3,7 @@ import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { sessionRow } from "~/testing/rows";
 import { Story } from "~/testing/story";
-import { openTrace } from "~/testing/trace";
+import { openTrace } from "~/testing/view";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -16,6 +16,8 @@ function twoCalls(): Story {
 }
 
 const rows = () => page.getByRole("treegrid").getByRole("row");
+// on the time of a row: other cells filter by their value
+const AT_TIME = { position: { x: 40, y: 12 } };
 const texts = () => [...document.querySelectorAll("[role=row][tabindex]")].map((row) => row.textContent);
 const param = (name: string) => new URLSearchParams(location.search).get(name);
 const drawer = () => page.getByRole("complementary");
@@ -76,7 +78,7 @@ test("a line unfolds by click and by keyboard to its messages, and progress to e
   expect(page.getByText(/step 2/).query()).toBeNull();
   await page.getByText("progress × 3", { exact: true }).click();
   await expect.element(page.getByText(/step 2/)).toBeVisible();
-  await rows().nth(2).click();
+  await rows().nth(2).click(AT_TIME);
   await userEvent.keyboard("{Escape}{ArrowLeft}");
   await expect.element(rows().nth(2)).toHaveAttribute("aria-expanded", "false");
   await userEvent.keyboard("{ArrowRight}");
@@ -85,7 +87,7 @@ test("a line unfolds by click and by keyboard to its messages, and progress to e
 
 test("a line shows the message that was sent before anything else, and the back button leads out of it", async () => {
   await openTrace("", twoCalls());
-  await rows().nth(2).click();
+  await rows().nth(2).click(AT_TIME);
   await expect.element(drawer().getByRole("heading", { name: "tools/call request #3" })).toBeVisible();
   const [message, related, recorded] = ["message", "Related", "When, where and under what names it was recorded"].map((text) => drawer().getByText(text, { exact: true }).first().element().getBoundingClientRect().top);
   expect(message).toBeLessThan(related ?? 0);
@@ -214,6 +216,6 @@ test("it is accessible in light and dark, folded, open and with its legend", { t
   await rows().nth(2).getByRole("button", { name: "Unfold" }).click();
   await page.getByRole("button", { name: "Legend" }).click();
   await inBothThemes(() => expectAccessible());
-  await rows().nth(2).click();
+  await rows().nth(2).click(AT_TIME);
   await inBothThemes(() => expectAccessible());
 });

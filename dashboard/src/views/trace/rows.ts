@@ -1,6 +1,5 @@
 import { useMemo } from "react";
-import type { Gap, Kept, Span, Viewed } from "~/trace/entry";
-import { progressOf } from "~/trace/facts";
+import { type Gap, type Kept, progressOf, type Span, type Viewed } from "~/trace/entry";
 import type { Trace } from "~/trace/trace";
 import { endingOf } from "~/words/spans";
 

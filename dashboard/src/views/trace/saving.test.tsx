@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
+import { OpenFileContext } from "~/protocol/client";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
-import { OpenFileContext } from "~/widgets/open-file";
 import ExportView from "./saving";
 
 const CONTAINS = {

@@ -1,18 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "wouter";
-import { apiUrl, get, type Query } from "~/protocol/client";
+import { apiUrl, get, type Query, useOpenFile } from "~/protocol/client";
 import type { ExportOverview, Overview } from "~/protocol/schema";
-import { useFeed } from "~/trace/use-feed";
-import { Select } from "~/ui/choice";
-import { EmptyState } from "~/ui/empty-state";
-import { FileButton } from "~/ui/file-button";
-import { KeyValues } from "~/ui/key-values";
+import { useFeed } from "~/trace/feed";
+import { FileButton } from "~/ui/buttons";
+import { Select } from "~/ui/fields";
 import { Page } from "~/ui/page";
-import { Panel, Panels } from "~/ui/panel";
+import { EmptyState, KeyValues, Panel, Panels } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
-import { useOpenFile } from "~/widgets/open-file";
-import { clientOf, clientsOf } from "~/words/client-name";
+import { clientOf, clientsOf } from "~/words/text";
 import styles from "./saving.module.css";
 
 /** What a file would have in it, before it is saved; `client` and `call` of the address choose a part of the log. */

@@ -1,26 +1,25 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useCallback, useMemo, useState } from "react";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
+import { Link } from "wouter";
+import { get, useMcpAddress, useRefresh } from "~/protocol/client";
 import { has, only, quoted, toggled, withOnly } from "~/protocol/filter";
-import { get } from "~/protocol/client";
-import type { SearchPage } from "~/protocol/schema";
-import { useMcpAddress } from "~/protocol/use-server";
-import { useRefresh } from "~/protocol/use-refresh";
-import { useFeed } from "~/trace/use-feed";
-import { type Traced, spansOf, useTrace } from "~/trace/use-trace";
-import { Button } from "~/ui/button";
+import type { CountsRow, SearchPage } from "~/protocol/schema";
+import { useFeed } from "~/trace/feed";
+import { spansOf, type Traced, useTrace } from "~/trace/use-trace";
+import { Button } from "~/ui/buttons";
+import { Segmented } from "~/ui/fields";
 import { Page } from "~/ui/page";
-import { FilterContext } from "~/widgets/filter-by";
-import { NothingConnected } from "~/widgets/nothing-connected";
-import { Brush } from "./brush";
-import { CallLadder } from "./call-ladder";
-import { ClientLadder, ladderClient } from "./client-ladder";
+import { Time } from "~/ui/time";
+import { NothingConnected } from "~/widgets/connect-client";
+import { FilterContext, FilterLine } from "~/widgets/filter-line";
+import { counted } from "~/words/text";
 import { Selected } from "./drawer";
+import { CallLadder, ClientLadder, ladderClient } from "./ladder";
 import { List, useOpenRows } from "./list";
 import { type Cleared, isCleared, useRows } from "./rows";
-import { Toolbar } from "./toolbar";
-import { type TraceUrl, useTraceUrl } from "./url";
-import { Legend } from "./waterfall";
 import styles from "./trace.module.css";
+import { type TraceUrl, useTraceUrl } from "./url";
+import { Brush, Legend } from "./waterfall";
 
 /** The log as requests with their times, as the ladder of a client or of one call, or entry by entry. */
 export default function TraceView() {
@@ -108,13 +107,13 @@ function useCounts({ snapshot, run, loading: { found } }: Traced, line: string, 
   const end = snapshot.tables.counts[0]?.last ?? 0;
   useRefresh(["counted"], end, PACE);
   const first = found?.line === line && found.by === by ? found : null;
-  const counted = useQuery({
+  const grown = useQuery({
     queryKey: ["counted", run, by, line],
     queryFn: ({ signal }) => get<SearchPage>("/search", { filter: line, by, limit: 0 }, signal),
     enabled: first !== null && first.last < end,
     placeholderData: keepPreviousData,
   });
-  return counted.isPlaceholderData ? (first ?? counted.data ?? null) : (counted.data ?? first);
+  return grown.isPlaceholderData ? (first ?? grown.data ?? null) : (grown.data ?? first);
 }
 
 function LegendButton() {
@@ -138,5 +137,96 @@ function Nobody() {
     <NothingConnected address={useMcpAddress()}>
       Every request, message, call and task appears here as it happens. Connect a client and call a tool, such as <code>progress</code>.
     </NothingConnected>
+  );
+}
+
+interface ToolbarProps {
+  url: TraceUrl;
+  traced: Traced;
+  /** How many requests or entries are listed, and pass in the whole log. */
+  listed: number;
+  counts: { matched: number; total: number } | null;
+  /** The client that the filter asks for alone. */
+  client: string | null;
+  /** When the view was cleared and how many entries it hides since; null where nothing is hidden. */
+  cleared: { at: number; hidden: number; show: () => void } | null;
+  /** The buttons that say how the list moves. */
+  children: ReactNode;
+}
+
+const VIEWS = [
+  { value: "", label: "Requests" },
+  { value: "ladder", label: "Ladder" },
+  { value: "all", label: "All entries" },
+];
+
+/** The filter line, what it found in the whole log, and chips that write into it. */
+function Toolbar({ url, traced, listed, counts, client, cleared, children }: ToolbarProps) {
+  const kept = traced.snapshot.tables.counts[0];
+  return (
+    <>
+      <FilterLine value={url.line} onChange={url.filter} />
+      <span className={styles["actions"]}>
+        <Segmented label="What is shown" options={VIEWS} value={url.view === "requests" ? "" : url.view} onChange={(view) => url.change({ view })} />
+        {children}
+        <Link href={client === null ? "/export" : `/export?client=${encodeURIComponent(client)}`}>Save as a file</Link>
+      </span>
+      <div className={styles["groups"]}>
+        <Chips url={url} kept={kept} />
+        {url.view !== "ladder" && (
+          <span className={styles["quiet"]} role="status">
+            {listedText({ url, traced, listed, counts, kept })}
+          </span>
+        )}
+        {cleared !== null && (
+          <span className={styles["quiet"]}>
+            Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, url.view === "all" ? "entry" : "request", url.view === "all" ? "entries" : "requests")} hidden.{" "}
+            <Button small onClick={cleared.show}>
+              Show them
+            </Button>
+          </span>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Over what the list is, and how much of it passes. */
+function listedText({ url, traced, listed, counts, kept }: Pick<ToolbarProps, "url" | "traced" | "listed" | "counts"> & { kept: CountsRow | undefined }): string {
+  const [one, many] = url.view === "all" ? ["entry", "entries"] : ["request", "requests"];
+  const { loading } = traced;
+  const shown = `${counted(listed, one, many)} shown`;
+  if (loading.error !== null) return `${shown}. The log could not be searched: ${loading.error}`;
+  if (url.line === "") return kept === undefined ? shown : `${shown}; the log has ${counted(kept.entries, "entry", "entries")}`;
+  if (counts === null) return `${shown}; searching the log`;
+  return `${shown}. ${counts.matched.toLocaleString("en")} of the ${counts.total.toLocaleString("en")} ${many} in the log match${loading.busy === "search" ? "; loading…" : ""}`;
+}
+
+const PROBLEM_CHIPS = [
+  ["mistake", "violations", "mistakes", "What a client did against the protocol, refused or tolerated"],
+  ["asked", "tool errors (expected)", "asked", "Errors that tools gave: simulated, because of their arguments, or of a task that failed"],
+  ["lost", "not received", "lost", "Messages that no client received, and calls whose client has gone"],
+  ["limit", "server limits", "limits", "Limits, deadlines and failures of this server"],
+  ["other", "other problems", "others", "Of tool hosts, and errors that clients answer, as they may"],
+] as const;
+
+const GROUPS = ["messages", "http", "calls", "tasks", "streams", "sessions", "hosts", "server"] as const;
+
+function Chips({ url: { line, filter, view, fold, change }, kept }: { url: TraceUrl; kept: CountsRow | undefined }) {
+  const chip = (key: string, value: string, name: string, count: number | undefined, title: string) => (
+    <Button key={value} small aria-pressed={has(line, key, value)} title={title} onClick={() => filter(toggled(line, key, value))}>
+      {name} {count !== undefined && <span className={styles["quiet"]}>{count.toLocaleString("en")}</span>}
+    </Button>
+  );
+  return (
+    <span role="group" aria-label="Words for the filter line" className={styles["chips"]}>
+      {PROBLEM_CHIPS.map(([value, name, field, title]) => (value === "other" && !kept?.others && !has(line, "problem", value) ? null : chip("problem", value, name, kept?.[field], `${title}. Requests in the whole log.`)))}
+      {view === "all" && GROUPS.map((group) => chip("group", group, group === "http" ? "HTTP" : group, kept?.[group], "Entries in the whole log"))}
+      {view === "all" && (
+        <Button small look="quiet" aria-pressed={fold} title="Whether a message was received is told in its own row" onClick={() => change({ deliveries: fold ? "rows" : "" })}>
+          Fold deliveries
+        </Button>
+      )}
+    </span>
   );
 }

@@ -1,12 +1,10 @@
 import { expect, test } from "vitest";
+import { entryOf, rowsOf as exchangesOf, progressEntry, withViews } from "~/testing/rows";
 import type { Viewed } from "~/trace/entry";
-import { entry, progressEntry } from "~/testing/rows";
-import { rowsOf as exchangesOf, withViews } from "~/testing/views";
-import { columnsOf, layoutOf, visible } from "./layout";
 import * as pictures from "./picture";
-import { indexOf, rowsOf } from "./rows";
+import { columnsOf, layoutOf, visible } from "./picture";
+import { hasText, indexOf, labelOf, rowsOf, sentenceOf } from "./rows";
 import * as ladder from "./steps";
-import { hasText, labelOf, sentenceOf } from "./words";
 
 const NONE: ReadonlySet<string> = new Set();
 // what the server says of the end of the call, in the row of its exchange
@@ -14,15 +12,15 @@ const ENDING = { 4: { call: "c1", ending: { state: "cancelled", by: "notificatio
 const CALL = { call: "c1", exchange: 4, stream: "p1" };
 
 const asked = (seq: number, ms: number, id: number | string, method = "tools/call", more: object = {}) =>
-  entry(seq, ms, "message.received", { rpc: "request", method, id, message: { method, params: { name: "progress", arguments: {} } }, exchange: 4, ...more });
+  entryOf(seq, ms, "message.received", { rpc: "request", method, id, message: { method, params: { name: "progress", arguments: {} } }, exchange: 4, ...more });
 const answered = (seq: number, ms: number, cause: number, more: object = {}) =>
-  entry(seq, ms, "message.emitted", { rpc: "response", method: null, id: 7, message: { result: { content: [{ type: "text", text: "done" }] } }, position: 9, cause, ...CALL, ...more });
+  entryOf(seq, ms, "message.emitted", { rpc: "response", method: null, id: 7, message: { result: { content: [{ type: "text", text: "done" }] } }, position: 9, cause, ...CALL, ...more });
 const told = (seq: number, ms: number, step: number, more: object = {}) => progressEntry(seq, ms, step, 5, { position: step, cause: 2, ...CALL, ...more });
-const taken = (seq: number, ms: number, cause: number, first: number, last = first) => entry(seq, ms, "message.delivered", { first, last, cause, ...CALL });
-const started = (seq: number, ms: number, more: object = {}) => entry(seq, ms, "call.started", { tool: "progress", method: "tools/call", cause: 1, ...CALL, ...more });
+const taken = (seq: number, ms: number, cause: number, first: number, last = first) => entryOf(seq, ms, "message.delivered", { first, last, cause, ...CALL });
+const started = (seq: number, ms: number, more: object = {}) => entryOf(seq, ms, "call.started", { tool: "progress", method: "tools/call", cause: 1, ...CALL, ...more });
 const settled = (seq: number, ms: number, more: object = {}) =>
-  entry(seq, ms, "call.settled", { outcome: "completed", answered: true, cancelled_by: null, scope_exit_ms: null, sent_after_cancel: 0, cause: 2, ...CALL, ...more });
-const toHost = (seq: number, ms: number, more: object) => entry(seq, ms, "host.message", { connection: "h3", rpc: "request", method: null, id: "d1", message: {}, call: "c1", ...more });
+  entryOf(seq, ms, "call.settled", { outcome: "completed", answered: true, cancelled_by: null, scope_exit_ms: null, sent_after_cancel: 0, cause: 2, ...CALL, ...more });
+const toHost = (seq: number, ms: number, more: object) => entryOf(seq, ms, "host.message", { connection: "h3", rpc: "request", method: null, id: "d1", message: {}, call: "c1", ...more });
 
 const stepsOf = (given: readonly Viewed[]) => {
   const entries = withViews(given);
@@ -46,17 +44,17 @@ test("a request and its answer lead from lane to lane, and know each other", () 
 
 test.each([
   ["was delivered", [taken(5, 20, 4, 1)], "received"],
-  ["was delivered before its stream ended", [taken(5, 20, 4, 1), entry(6, 21, "http.closed", { by: "end of stream", exchange: 4 })], "received"],
+  ["was delivered before its stream ended", [taken(5, 20, 4, 1), entryOf(6, 21, "http.closed", { by: "end of stream", exchange: 4 })], "received"],
   ["may still be delivered", [], "not received yet"],
-  ["was left when the client closed the response", [entry(5, 20, "http.closed", { by: "client", messages: 0, exchange: 4 })], "not received"],
-  ["was left when the session ended", [entry(5, 20, "session.closed", { why: "deleted" })], "not received"],
-  ["does not belong to the response that was closed", [entry(5, 20, "http.closed", { by: "client", messages: 0, exchange: 99 })], "not received yet"],
+  ["was left when the client closed the response", [entryOf(5, 20, "http.closed", { by: "client", messages: 0, exchange: 4 })], "not received"],
+  ["was left when the session ended", [entryOf(5, 20, "session.closed", { why: "deleted" })], "not received"],
+  ["does not belong to the response that was closed", [entryOf(5, 20, "http.closed", { by: "client", messages: 0, exchange: 99 })], "not received yet"],
 ])("a message %s", (_name, later, what) => {
   expect(stepOf([started(2, 0), told(4, 10, 1), ...later], 4).fate?.what).toBe(what);
 });
 
 test("a message that was not sent says why, once", () => {
-  const dropped = entry(4, 10, "message.dropped", { why: "no stream is open", rpc: "notification", method: "notifications/tasks/status", id: null, message: { params: { taskId: "a".repeat(43), status: "working" } } });
+  const dropped = entryOf(4, 10, "message.dropped", { why: "no stream is open", rpc: "notification", method: "notifications/tasks/status", id: null, message: { params: { taskId: "a".repeat(43), status: "working" } } });
   expect(labels([dropped])).toEqual(["notifications/tasks/status | task aaaaaaaa… · working · not sent: no stream is open"]);
 });
 
@@ -70,8 +68,8 @@ test("a cancellation is the message, the moment, and the end of the work; its re
   const entries = [
     asked(1, 0, 7),
     started(2, 0.1),
-    entry(5, 100, "message.received", { rpc: "notification", method: "notifications/cancelled", id: null, message: { params: { requestId: 7, reason: "enough" } } }),
-    entry(6, 100.1, "call.cancelled", { by: "notification", reason: "enough", effect: true, cause: 5, ...CALL }),
+    entryOf(5, 100, "message.received", { rpc: "notification", method: "notifications/cancelled", id: null, message: { params: { requestId: 7, reason: "enough" } } }),
+    entryOf(6, 100.1, "call.cancelled", { by: "notification", reason: "enough", effect: true, cause: 5, ...CALL }),
     settled(7, 100.6, { outcome: "cancelled", answered: false, cancelled_by: "notification", scope_exit_ms: 0.5 }),
   ];
   expect(labels(entries)).toEqual([
@@ -81,17 +79,17 @@ test("a cancellation is the message, the moment, and the end of the work; its re
     "work stopped | by the client after 3 steps, stopped in 0.5 ms, nothing sent afterwards",
   ]);
   expect(stepOf(entries, 6).tone).toBe("warn");
-  expect(stepOf([entry(6, 100, "call.cancelled", { by: "notification", reason: null, effect: false })], 6)).toMatchObject({ tone: "neutral", text: "without effect: it was over already" });
+  expect(stepOf([entryOf(6, 100, "call.cancelled", { by: "notification", reason: null, effect: false })], 6)).toMatchObject({ tone: "neutral", text: "without effect: it was over already" });
   expect(labels([asked(1, 0, 7), started(2, 0.1)])).toEqual(["tools/call request | id 7 · progress {} · no answer so far"]);
 });
 
 const HOSTED = [
   asked(1, 0, 7),
   started(2, 0.1),
-  entry(3, 0.2, "dispatch.sent", { tool: "demo__slow", host: "demo", dispatch: "d1", connection: "h3", ...CALL }),
+  entryOf(3, 0.2, "dispatch.sent", { tool: "demo__slow", host: "demo", dispatch: "d1", connection: "h3", ...CALL }),
   toHost(4, 0.3, { direction: "sent", method: "tool.dispatch", cause: 2 }),
   toHost(8, 50, { direction: "sent", method: "tool.cancel", rpc: "notification", id: null, cause: 2 }),
-  entry(9, 50.1, "dispatch.settled", { outcome: "cancelled", ...CALL }),
+  entryOf(9, 50.1, "dispatch.settled", { outcome: "cancelled", ...CALL }),
   settled(10, 50.2, { outcome: "cancelled", answered: false, cancelled_by: "notification", scope_exit_ms: 1 }),
   toHost(11, 52, { direction: "received", rpc: "error", cause: 4, message: { error: { code: 2, message: "The work has stopped" } } }),
 ];

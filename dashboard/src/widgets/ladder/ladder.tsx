@@ -1,14 +1,11 @@
 import { type CSSProperties, type KeyboardEvent, type RefObject, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { Button } from "~/ui/button";
-import { useWidth } from "~/ui/use-width";
-import { Bars, Lifelines, RowDrawing, type Scene } from "./drawing";
+import { Button } from "~/ui/buttons";
+import { useWidth } from "~/ui/window";
+import { Bars, Lifelines, RowDrawing, type Scene, SCREEN } from "./drawing";
 import styles from "./ladder.module.css";
-import { columnsOf, layoutOf, type Pace, type Placed, visible } from "./layout";
-import { SCREEN } from "./palette";
-import type { Picture } from "./picture";
-import { indexOf, type Row, rowsOf } from "./rows";
+import { columnsOf, layoutOf, type Pace, type Picture, type Placed, visible } from "./picture";
+import { hasText, indexOf, type Row, rowsOf, sentenceOf } from "./rows";
 import type { Step } from "./steps";
-import { hasText, sentenceOf } from "./words";
 
 interface LadderProps {
   picture: Picture;

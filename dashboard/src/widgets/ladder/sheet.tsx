@@ -1,13 +1,14 @@
-import { flushSync } from "react-dom";
+import { createPortal, flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
-import { Bars, Lifelines, RowDrawing, type Scene } from "./drawing";
-import { columnsOf, type Layout, type Pace, visible } from "./layout";
-import { type Palette, paper } from "./palette";
-import type { Picture } from "./picture";
+import { usePrinting } from "~/ui/window";
+import { Bars, Lifelines, type Palette, paper, RowDrawing, type Scene } from "./drawing";
+import styles from "./ladder.module.css";
+import { columnsOf, type Layout, layoutOf, type Pace, type Picture, visible } from "./picture";
+import { rowsOf } from "./rows";
 import type { Step } from "./steps";
 
 /** What a drawing that leaves the page is made of. */
-export interface Drawn {
+interface Drawn {
   title: string;
   picture: Picture;
   layout: Layout;
@@ -15,7 +16,7 @@ export interface Drawn {
   origin: Step | undefined;
 }
 
-export const WIDTH = 1200;
+const WIDTH = 1200;
 const HEADS = 64;
 
 interface SheetProps {
@@ -27,7 +28,7 @@ interface SheetProps {
 }
 
 /** A part of a ladder as one SVG that needs nothing else: it has its title, its lanes and its colours. */
-export function Sheet({ drawn: { title, picture, layout, pace, origin }, top, bottom, palette = paper() }: SheetProps) {
+function Sheet({ drawn: { title, picture, layout, pace, origin }, top, bottom, palette = paper() }: SheetProps) {
   const columns = columnsOf(picture.lanes.length, WIDTH);
   const scene: Scene = { lanes: picture.lanes, columns, layout, pace, palette, width: WIDTH, origin };
   const height = bottom - top + HEADS;
@@ -74,4 +75,45 @@ export function downloadSvg(name: string, drawn: Drawn): void {
   link.download = `${name}.svg`;
   link.click();
   URL.revokeObjectURL(url);
+}
+
+// the height of a page in the units of the drawing, whose width fills an upright page
+const PAGE = 1500;
+// more than two hundred pages nobody means to print
+const PAGES = 200;
+
+interface PrintedLadderProps {
+  title: string;
+  picture: Picture;
+  origin: Step | undefined;
+  pace: Pace;
+  zoom: number;
+}
+
+/** In place of the page, what is printed: the whole ladder, page by page, in the colours of paper. */
+export function PrintedLadder({ title, picture, origin, pace, zoom }: PrintedLadderProps) {
+  const printing = usePrinting();
+  if (!printing) return null;
+  const layout = layoutOf(rowsOf(picture.steps, new Set()), pace, zoom);
+  return createPortal(
+    <div className={styles["printed"]}>
+      {pagesOf(layout).map(([top, bottom], index, pages) => (
+        <Sheet key={top} drawn={{ title: `${title}, page ${index + 1} of ${pages.length}`, picture, layout, pace, origin }} top={top} bottom={bottom} />
+      ))}
+    </div>,
+    document.body,
+  );
+}
+
+/** From where to where each page goes; none cuts through a row. */
+function pagesOf({ placed, height }: Layout): [number, number][] {
+  const pages: [number, number][] = [];
+  let top = 0;
+  while (top < height && pages.length < PAGES) {
+    const first = placed.find(({ y }) => y > top + PAGE - 20);
+    const bottom = first === undefined ? height : Math.max(top + PAGE / 2, first.y - 26);
+    pages.push([top, bottom]);
+    top = bottom;
+  }
+  return pages;
 }

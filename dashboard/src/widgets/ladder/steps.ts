@@ -1,18 +1,18 @@
 import { at, scalarText } from "~/protocol/json";
-import type { ExchangeRow } from "~/protocol/schema";
-import type { Of, Viewed } from "~/trace/entry";
-import { type MessageEntry, isAnswer, isMessage } from "~/trace/facts";
+import type { Entry, ExchangeRow } from "~/protocol/schema";
+import { isAnswer, isMessage, type MessageEntry, type Of, type Viewed } from "~/trace/entry";
 import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
-import { list } from "~/words/message-summary";
+import { list, quoted } from "~/words/message-summary";
+import { causeOf, stateOf } from "~/words/states";
 import { summaryOf, titleOf } from "~/words/summary";
-import { type Mark, HostNames, markOf } from "./marks";
+import { counted } from "~/words/text";
 
 /** Who sends and receives: the client, this server, and a lane for each tool host, by its name. */
 export type LaneKey = "client" | "probe" | `host ${string}`;
 
 /** What became of a message on its way to the client. */
-export type Fate = { what: "received"; at: number } | { what: "dropped"; why: string } | { what: "not received" } | { what: "not received yet" };
+type Fate = { what: "received"; at: number } | { what: "dropped"; why: string } | { what: "not received" } | { what: "not received yet" };
 
 /** A message from one lane to another, or a mark on one lane, where `from` and `to` are the same. */
 export interface Step {
@@ -177,4 +177,94 @@ export function endOf({ after, fate, at: sent, unanswered }: Step): string {
   const slow = fate?.what === "received" && fate.at - sent >= 0.05 ? `received ${formatDuration((fate.at - sent) * 1000)} later` : null;
   const open = unanswered === null ? null : unanswered === "for good" ? "not answered" : "no answer so far";
   return list(after !== null && `after ${formatDuration(after)}`, lost, slow, open);
+}
+
+type HostLane = `host ${string}`;
+
+/** What happened on one lane. `sender`: bytes from the client to the server that are no message. */
+interface Mark {
+  lane: "client" | "probe" | HostLane | "sender";
+  title: string;
+  text: string;
+  tone: Tone;
+  /** As that of a step. */
+  fold?: string;
+}
+
+/** The names of tool hosts by their connections, as the entries tell them. */
+export class HostNames {
+  readonly #names = new Map<string, string>();
+
+  constructor(entries: readonly Entry[]) {
+    for (const entry of entries) {
+      const host = "host" in entry ? entry.host : null;
+      if (host !== null && entry.connection !== null) this.#names.set(entry.connection, host);
+    }
+  }
+
+  /** The lane of the host that an entry is about; by its connection where no entry names it. */
+  laneOf(entry: Entry): HostLane {
+    const own = "host" in entry ? entry.host : null;
+    return `host ${own ?? this.#names.get(entry.connection ?? "") ?? entry.connection ?? "?"}`;
+  }
+}
+
+/** What an entry that is no message tells on the ladder; null for what other steps and bars tell already. `row` is that of its exchange. */
+function markOf(entry: Entry, hosts: HostNames, row: ExchangeRow | undefined): Mark | null {
+  // most entries are no mark
+  const text = () => summaryOf(entry, null).text;
+  switch (entry.kind) {
+    case "call.progressed":
+      return { lane: "probe", title: "progress", text: text(), tone: "neutral", fold: `${entry.call} progressed` };
+    case "call.cancelled":
+      return entry.effect ? { lane: "probe", title: `cancelled by ${causeOf(entry.by)}`, text: quoted(entry.reason) ?? "", tone: "warn" } : { lane: "probe", title: `cancelled by ${causeOf(entry.by)}`, text: "without effect: it was over already", tone: "neutral" };
+    case "call.settled":
+      if (entry.cancelled_by === null) return null;
+      return { lane: "probe", title: "work stopped", text: row?.call === entry.call ? row.ending.text : text(), tone: entry.sent_after_cancel > 0 ? "bad" : "warn" };
+    case "dispatch.expired":
+      return { lane: "probe", title: `${entry.deadline} deadline passed`, text: text(), tone: "bad" };
+    case "task.changed":
+      return { lane: "probe", title: `task ${stateOf(entry.status).label}`, text: list(quoted(entry.message)), tone: stateOf(entry.status).tone };
+    case "limit.reached":
+      return { lane: "probe", title: `limit ${entry.limit}`, text: text(), tone: "bad" };
+    case "message.unreadable":
+      return { lane: "sender", title: "unreadable", text: list(entry.fault, entry.problem, entry.head), tone: "bad" };
+    case "client.misuse":
+      return { lane: "client", title: `violation: ${entry.what}`, text: list(entry.detail, entry.clause), tone: "bad" };
+    default:
+      return ofHost(entry, hosts, text) ?? ofCarrier(entry, text);
+  }
+}
+
+// of these the answer of the host tells
+const TOLD = new Set(["acknowledged", "answered"]);
+
+function ofHost(entry: Entry, hosts: HostNames, text: () => string): Mark | null {
+  switch (entry.kind) {
+    case "dispatch.stopped":
+      return TOLD.has(entry.how) ? null : { lane: hosts.laneOf(entry), title: stateOf(entry.how).label, text: text(), tone: "warn" };
+    case "dispatch.late":
+      return { lane: hosts.laneOf(entry), title: "late", text: text(), tone: "warn" };
+    case "host.closed":
+      return { lane: hosts.laneOf(entry), title: "tool host gone", text: text(), tone: entry.failed > 0 ? "bad" : "neutral" };
+    default:
+      return null;
+  }
+}
+
+function ofCarrier(entry: Entry, text: () => string): Mark | null {
+  switch (entry.kind) {
+    case "http.closed":
+      return entry.by === "end of stream" ? null : { lane: "client", title: `response closed by ${entry.by}`, text: counted(entry.messages, "message"), tone: "warn" };
+    case "connection.closed":
+      return { lane: "client", title: `connection closed by ${entry.by}`, text: text(), tone: "warn" };
+    case "session.closed":
+      return { lane: "probe", title: "session closed", text: entry.why, tone: "neutral" };
+    case "stream.resumed":
+      return { lane: "client", title: "stream resumed", text: text(), tone: "info" };
+    case "stream.lost":
+      return { lane: "probe", title: `stream lost: ${entry.why}`, text: text(), tone: "bad" };
+    default:
+      return null;
+  }
 }

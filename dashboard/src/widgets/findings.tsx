@@ -1,0 +1,89 @@
+import { useQueries, type UseQueryResult } from "@tanstack/react-query";
+import { createContext, use, useMemo } from "react";
+import { Link } from "wouter";
+import type { CallRow, Entry } from "~/protocol/schema";
+import { clientHref, faultOf, type Finding, looksOf, useJudged } from "~/trace/findings";
+import { entryQuery } from "~/trace/use-trace";
+import { Badge } from "~/ui/badge";
+import styles from "./findings.module.css";
+
+interface FindingMarksProps {
+  findings: readonly Finding[];
+  /** False inside a row, which has one stop for the keyboard: what the row opens has the same links. */
+  reachable?: boolean;
+}
+
+/** A small link to each finding, by the id of its rule; nothing where there are none. */
+export function FindingMarks({ findings, reachable = true }: FindingMarksProps) {
+  return findings.map(({ client, rule }) => {
+    const { sign, tone, word } = looksOf(rule.verdict);
+    return (
+      <Link
+        key={`${client} ${rule.rule}`}
+        href={clientHref(client, rule.rule)}
+        className={`${styles["mark"]} ${reachable ? "" : styles["inRow"]}`}
+        title={`${word}: ${faultOf(rule)}. ${rule.remark}`}
+        {...(!reachable && { tabIndex: -1 })}
+        onClick={(event) => event.stopPropagation()}
+      >
+        <Badge tone={tone}>
+          {sign} {rule.rule}
+        </Badge>
+      </Link>
+    );
+  });
+}
+
+/** The findings that rest on an entry of a run. */
+export function EntryMarks({ run, seq, reachable = true }: { run: string; seq: number; reachable?: boolean }) {
+  const judged = useJudged();
+  const findings = run === judged.run ? judged.byEntry.get(seq) : undefined;
+  return findings === undefined ? null : <FindingMarks findings={findings} reachable={reachable} />;
+}
+
+type Call = Pick<CallRow, "run" | "call" | "exchange">;
+
+// each is one small question, asked once; a client with more findings than this has them on its report
+const ENTRIES = 200;
+
+/** The findings that rest on a call: on an entry of it, or of the exchange that brought it. */
+export function useCallFindings(): (call: Call) => readonly Finding[] {
+  const { run, byEntry } = useJudged();
+  const seqs = useMemo(() => [...byEntry.keys()].toSorted((a, b) => b - a).slice(0, ENTRIES), [byEntry]);
+  const entries = useQueries({ queries: seqs.map((seq) => entryQuery(run, seq)), combine: loaded });
+  return useMemo(() => {
+    const found = new Map<string, Set<Finding>>();
+    for (const entry of entries) {
+      for (const place of placesOf(entry)) {
+        const there = found.get(place) ?? new Set();
+        for (const finding of byEntry.get(entry.seq) ?? []) there.add(finding);
+        found.set(place, there);
+      }
+    }
+    return (call) => (call.run === run ? [...new Set(placesOf(call).flatMap((place) => Array.from(found.get(place) ?? [])))] : []);
+  }, [entries, byEntry, run]);
+}
+
+function loaded(results: UseQueryResult<Entry>[]): readonly Entry[] {
+  return results.flatMap(({ data }) => data ?? []);
+}
+
+function placesOf({ call, exchange }: { call: string | null; exchange: number | null }): readonly string[] {
+  return [...(call === null ? [] : [`call ${call}`]), ...(exchange === null ? [] : [`exchange ${exchange}`])];
+}
+
+export const CallFindingsContext = createContext<(call: Call) => readonly Finding[]>(() => []);
+
+/** The findings on the call of a row. */
+export function CallMarks({ call }: { call: Call }) {
+  return <FindingMarks findings={use(CallFindingsContext)(call)} reachable={false} />;
+}
+
+/** What stands where verdicts would while the server does not judge, and how to change that. */
+export function JudgeOff() {
+  return (
+    <p>
+      Judging is off: this server was started with <code>--no-judge</code>, so no rule was checked.
+    </p>
+  );
+}
