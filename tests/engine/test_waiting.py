@@ -1,4 +1,4 @@
-"""Waiting without exceptions: sleeping until a moment, and the bell that wakes one task."""
+"""Waiting without exceptions: sleeping until a moment, and the waker that wakes one task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock, assert_checkpoints, wait_all_tasks_blocked
 
 from probe.engine.clock import Timer
-from probe.engine.streams.stream import Bell
+from probe.engine.streams.stream import Waker
 
 
 @pytest.fixture(params=["own scope", "shared scope", "unserved"])
@@ -121,29 +121,29 @@ async def test_a_timer_lets_go_of_alarms_that_were_cancelled(autojump_clock: Moc
 
 
 async def test_a_bell_wakes_who_waits_and_nobody_who_comes_later() -> None:
-    bell, woken = Bell(), trio.Event()
+    waker, woken = Waker(), trio.Event()
 
     async def wait() -> None:
-        await bell.wait()
+        await waker.wait()
         woken.set()
 
-    bell.ring()
+    waker.wake()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
         await wait_all_tasks_blocked()
         assert not woken.is_set()
-        bell.ring()
-        bell.ring()
+        waker.wake()
+        waker.wake()
         await woken.wait()
 
 
 async def test_who_is_cancelled_waits_for_the_bell_no_more() -> None:
-    bell = Bell()
+    waker = Waker()
     with trio.CancelScope() as scope:
         scope.cancel()
-        await bell.wait()
-    bell.ring()
+        await waker.wait()
+    waker.wake()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(bell.wait)
+        nursery.start_soon(waker.wait)
         await wait_all_tasks_blocked()
-        bell.ring()
+        waker.wake()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe.engine.streams.outbox import answer
+from probe.engine.streams.sending import answer
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
 from probe.log.redaction import hidden_members

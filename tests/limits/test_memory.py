@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.budgets import SMALL_BYTES
-from probe.engine.streams.stream import ReplayRoom, Stream
+from probe.engine.streams.stream import ReplayBudget, Stream
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
 from probe.log.events import LimitReached
@@ -24,9 +24,9 @@ from .strangers import ANN, BEN, legacy, reached, seen_from
 # -- streams that can be resumed
 
 
-def room_for(most_bytes: int) -> tuple[ReplayRoom, EventLog]:
+def room_for(most_bytes: int) -> tuple[ReplayBudget, EventLog]:
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=10_000_000)
-    return ReplayRoom(most_bytes), log
+    return ReplayBudget(most_bytes), log
 
 
 def stream(log: EventLog, id: str, session: str = "s1") -> Stream:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from probe.wire.errors import Code, McpError
 from probe.wire.revisions import LEGACY
-from probe.wire.v2025.registry import REQUESTS, SERVER_REQUESTS, client_result, offers, request_params, task_wish
+from probe.wire.v2025.registry import REQUESTS, SERVER_REQUESTS, client_result, offers, request_params, task_request
 
 from ..support.schemas import RevisionSchema, schema
 from .params import JUNK, near, params_schema, resolve
@@ -189,7 +189,7 @@ def test_a_task_is_wished_for_only_where_the_revision_has_tasks(
     revision: str, params: dict[str, Any], ttl: Any
 ) -> None:
     """Receivers without the capability process the request normally, "ignoring any task-augmentation metadata"."""
-    wish = task_wish(request_params("tools/call", revision, params), revision)
+    wish = task_request(request_params("tools/call", revision, params), revision)
     if ttl == "none" or revision < "2025-11-25":
         assert wish is None
     else:
@@ -200,9 +200,9 @@ def test_a_task_is_wished_for_only_where_the_revision_has_tasks(
 @pytest.mark.parametrize("task", [value for value in JUNK if not isinstance(value, dict)])
 def test_a_task_of_another_shape_is_ignored_before_2025_11_25_and_refused_since(task: Any) -> None:
     params = {"name": "x", "task": task}
-    assert task_wish(request_params("tools/call", "2025-06-18", params), "2025-06-18") is None
+    assert task_request(request_params("tools/call", "2025-06-18", params), "2025-06-18") is None
     with pytest.raises(McpError, match=r"params\.task"):
-        task_wish(request_params("tools/call", "2025-11-25", params), "2025-11-25")
+        task_request(request_params("tools/call", "2025-11-25", params), "2025-11-25")
 
 
 @pytest.mark.parametrize(

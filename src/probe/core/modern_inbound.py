@@ -175,7 +175,7 @@ def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = Fa
     return same(sent[0], value) if encoded else sent[0] == value
 
 
-def _said(head: HttpHead, request: Request, name: str) -> str:
+def _shown_header(head: HttpHead, request: Request, name: str) -> str:
     """What a header says, in words. Raises `Rejection` where there are several."""
     values = head.each(name.lower())
     if len(values) > 1:
@@ -190,7 +190,7 @@ def _mismatch(request: Request, why: str) -> Rejection:
 def _check_mirrored(head: HttpHead, request: Request, name: str, expected: str, source: str) -> None:
     """Method and version have no encoding: they are compared byte by byte, and case counts."""
     if not repeats(head, name, expected):
-        raise _mismatch(request, f"{_said(head, request, name)}, {source} is {clip(expected)!r}")
+        raise _mismatch(request, f"{_shown_header(head, request, name)}, {source} is {clip(expected)!r}")
 
 
 def _check_name(head: HttpHead, request: Request, row: ModernMethod) -> None:
@@ -204,11 +204,11 @@ def _check_value(head: HttpHead, request: Request, name: str, value: str | float
     try:
         if repeats(head, name, value, encoded=True):
             return
-        said = _said(head, request, name)
+        sent = _shown_header(head, request, name)
         expected = clip(encode(value))
     except HeaderValueError as error:
         raise _mismatch(request, f"{name} {error}") from None
-    raise _mismatch(request, f"{said}, {source} makes it {expected!r}")
+    raise _mismatch(request, f"{sent}, {source} makes it {expected!r}")
 
 
 def _check_arguments(head: HttpHead, request: Request, header_params: Callable[[str], Iterable[HeaderParam]]) -> None:
@@ -229,8 +229,8 @@ def _check_argument(head: HttpHead, request: Request, param: HeaderParam, value:
     # arrays have no header value, and the tool reports them as wrong arguments. A header beside one of these
     # contradicts the body.
     elif head.each(param.header.lower()):
-        said = _said(head, request, param.header)
-        raise _mismatch(request, f"{said}, but {source} is nothing that a header can mirror")
+        sent = _shown_header(head, request, param.header)
+        raise _mismatch(request, f"{sent}, but {source} is nothing that a header can mirror")
 
 
 def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:

@@ -208,10 +208,10 @@ class ToolHost(Generic[CallT]):
 
     def cancel(self, dispatch: Dispatch[CallT], now: float) -> bool:
         """The call has ended otherwise. True if `tool.cancel` must be sent."""
-        must_tell = self._receive(dispatch, DispatchInput.CANCEL)
-        if must_tell:
+        must_send = self._receive(dispatch, DispatchInput.CANCEL)
+        if must_send:
             dispatch.cancelled_at = now
-        return must_tell
+        return must_send
 
     @property
     def deadline(self) -> float | None:

@@ -220,11 +220,11 @@ _OVERHEAD: Final = 1024
 class Turns:
     """Counts the work since other tasks ran.
 
-    Of all that share a `turnstile` one goes on at a time, so that many of them take no more time from others than one.
+    Of all that share a `lock` one goes on at a time, so that many of them take no more time from others than one.
     """
 
-    def __init__(self, turnstile: trio.Lock | None = None) -> None:
-        self._turnstile = turnstile
+    def __init__(self, lock: trio.Lock | None = None) -> None:
+        self._lock = lock
         self._done = 0
 
     async def done(self, size: int) -> None:
@@ -232,10 +232,10 @@ class Turns:
         self._done += size + _OVERHEAD
         if self._done > _TURN_BYTES:
             self._done = 0
-            if self._turnstile is None:
+            if self._lock is None:
                 await trio.lowlevel.checkpoint()
             else:
                 # A trio lock passes to its waiters in order, and `acquire` is a checkpoint even if the lock is free. So
                 # of all that share it, one does a piece in each pass of the scheduler.
-                async with self._turnstile:
+                async with self._lock:
                     pass

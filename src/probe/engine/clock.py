@@ -38,20 +38,20 @@ MANY: Final = 250
 With few tasks, the task of the timer would wake for each of them, which costs more than a scope.
 """
 
-Ring: TypeAlias = Callable[[], None]
+Function: TypeAlias = Callable[[], None]
 
 
 class Alarm:
     """One function to call at its time. `cancel` is harmless when repeated, and after the call."""
 
-    __slots__ = ("ring",)
+    __slots__ = ("call",)
 
-    def __init__(self, ring: Ring) -> None:
-        self.ring: Ring | None = ring
+    def __init__(self, call: Function) -> None:
+        self.call: Function | None = call
 
     def cancel(self) -> None:
         """Do not call it any more, and drop the reference to it."""
-        self.ring = None
+        self.call = None
 
 
 class Timer:
@@ -74,8 +74,8 @@ class Timer:
         """The number of alarms, with cancelled ones that are not removed yet."""
         return len(self._alarms)
 
-    def at(self, when: float, ring: Ring) -> Alarm | None:
-        """Have `ring` called when trio's clock is at `when`. Returns None, and never calls it, if `serve` does not run.
+    def at(self, when: float, call: Function) -> Alarm | None:
+        """Call a function when trio's clock is at `when`. Returns None, and never calls it, if `serve` does not run.
 
         It is called while trio processes deadlines: it may change deadlines and reschedule tasks, and must not raise.
         At the end of the timer, all are called early.
@@ -85,7 +85,7 @@ class Timer:
             return None
         if len(self._alarms) >= self._prune_at:
             self._prune()
-        alarm = Alarm(ring)
+        alarm = Alarm(call)
         heappush(self._alarms, (when, next(self._numbers), alarm))
         if self._alarms[0][2] is alarm:
             scope.deadline = when
@@ -125,7 +125,7 @@ class Timer:
             if not scope.cancel_called:
                 # A cancellation from outside.
                 return Abort.SUCCEEDED
-            self._ring_due(trio.current_time())
+            self._call_due(trio.current_time())
             trio.lowlevel.reschedule(task)
             return Abort.FAILED
 
@@ -138,18 +138,18 @@ class Timer:
                 await trio.lowlevel.checkpoint_if_cancelled()
         finally:
             self._scope = None
-            self._ring_due(inf)
+            self._call_due(inf)
 
-    def _ring_due(self, now: float) -> None:
+    def _call_due(self, now: float) -> None:
         # A called function may add an alarm, and so replace the list.
         while self._alarms and self._alarms[0][0] <= now:
             alarm = heappop(self._alarms)[2]
-            ring, alarm.ring = alarm.ring, None
-            if ring is not None:
-                ring()
+            call, alarm.call = alarm.call, None
+            if call is not None:
+                call()
 
     def _prune(self) -> None:
-        self._alarms = [each for each in self._alarms if each[2].ring is not None]
+        self._alarms = [each for each in self._alarms if each[2].call is not None]
         heapify(self._alarms)
         self._prune_at = max(_FEW, 2 * len(self._alarms))
 

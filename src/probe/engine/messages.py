@@ -13,7 +13,7 @@ from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify
 from ..wire.revisions import V2025_03_26
 from ..wire.v2026.meta import RequestMeta
 from .calls.request_context import RequestContext
-from .streams.outbox import kept
+from .streams.sending import kept
 
 
 class Received(NamedTuple):

@@ -40,7 +40,7 @@ from .calls.scope import CallScope
 from .catalogue.offers import Offer
 from .catalogue.tool import LogLevel
 from .services import Services
-from .streams.stream import ReplayRoom, Stream
+from .streams.stream import ReplayBudget, Stream
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -72,7 +72,7 @@ class Session:
         offer: Offer,
         context: RequestContext,
         services: Services,
-        room: ReplayRoom,
+        room: ReplayBudget,
         on_end: OnEnd,
     ) -> None:
         settings = services.settings
@@ -299,7 +299,7 @@ class SessionService:
         self._settings = services.settings
         why = "Too many sessions: the limit {name} is {most}"
         self._limit = Limit("max_sessions", why, services.shares, retry_s=_RETRY_S)
-        self._room = ReplayRoom(services.limits.max_replay_bytes)
+        self._room = ReplayBudget(services.limits.max_replay_bytes)
         self._on_end = on_end
         self._sessions: dict[str, Session] = {}
         # Keyed by digest, since the id is a secret.

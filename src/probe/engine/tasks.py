@@ -94,7 +94,7 @@ class Task:
         """The time from its creation to its removal, in milliseconds."""
         return self.plan.ttl_ms
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the tasks that wait for a change."""
         self._changed.unpark_all()
 
@@ -193,7 +193,7 @@ class TaskService:
         The status stays if its work is being stopped.
         """
         task.asking -= questions
-        task.ring()
+        task.wake()
         if not questions or task.call.scope.cancel_called or not task.machine.allows(Input.RESUME):
             return
         if task.asking:
@@ -250,7 +250,7 @@ class TaskService:
             self._move(task, *task.plan.ending(outcome))
         if not task.call.machine.settled:
             task.call.settle(outcome)
-        task.ring()
+        task.wake()
 
     def _remove(self, task: Task) -> None:
         task.removed = task.removed or "stopped"
@@ -262,21 +262,21 @@ class TaskService:
         del self._tasks[task.id]
         self._limit.release(task.plan.holder)
         task.call.recorder.append(TaskRemoved(task.removed))
-        task.ring()
+        task.wake()
 
     def _move(self, task: Task, event: Input, message: str, by: Recorder | None = None) -> None:
         task.machine.move(event, self._clock.wall(), message)
         call = task.call
         seq = self._record_change(task, call.recorder if by is None else call.visited_by(by))
         task.plan.announce(task, call.recorder.caused_by(seq))
-        task.ring()
+        task.wake()
 
     def _record_change(self, task: Task, recorder: Recorder) -> int:
         status, message = task.machine.status.value, task.machine.message
         return recorder.append(TaskChanged(task.tool, status, message, task.ttl_ms))
 
 
-def said(outcome: Outcome) -> str:
+def failure_text(outcome: Outcome) -> str:
     """The words of a failed outcome: the error's, or the first text of the result."""
     if outcome.error is not None:
         return outcome.error.message

@@ -255,8 +255,8 @@ def refused_responses(value: Any, why: str) -> list[RefusedResponse]:
     """
     if not isinstance(value, list):
         return [RefusedResponse(value["id"], why)] if _is_meant_as_answer(value) else []
-    said = f"it came in a batch that is refused: {why}"
-    return [RefusedResponse(item["id"], said, _is_malformed(item)) for item in value if _is_meant_as_answer(item)]
+    in_batch = f"it came in a batch that is refused: {why}"
+    return [RefusedResponse(item["id"], in_batch, _is_malformed(item)) for item in value if _is_meant_as_answer(item)]
 
 
 def _is_malformed(value: Any) -> bool:

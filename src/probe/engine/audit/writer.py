@@ -64,7 +64,7 @@ class Audit:
         # Only one thread at a time may use SQLite's connection.
         self._one = trio.CapacityLimiter(1)
         self._scope = trio.CancelScope(shield=True)
-        self._bell = trio.Event()
+        self._write_now = trio.Event()
         self._outgrown = trio.Event()
         self._finished = False
         self._failures = 0
@@ -99,12 +99,12 @@ class Audit:
     def _write_soon(self) -> None:
         # Early enough, so that no call is dropped.
         if 2 * len(self._unwritten) > self._settings.limits.call_records and not self._failures:
-            self._bell.set()
+            self._write_now.set()
 
     def finish(self) -> None:
         """The log has its last entry: write the rest, and end."""
         self._finished = True
-        self._bell.set()
+        self._write_now.set()
         self._scope.deadline = trio.current_time() + FINAL_S
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -171,9 +171,9 @@ class Audit:
         if self._failures:
             delay = max(delay, min(_LONGEST_PAUSE_S, delay * 2**self._failures))
         with trio.move_on_after(delay):
-            await self._bell.wait()
+            await self._write_now.wait()
         if not self._finished:
-            self._bell = trio.Event()
+            self._write_now = trio.Event()
 
     async def _write_the_rest(self, file: AuditFile) -> None:
         self._observer.catch_up()

@@ -13,7 +13,7 @@ from ...wire.jsonrpc import Json, ProgressToken
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..clock import Clock
 from ..interactions import ConfirmationPage
-from ..streams.stream import Bell
+from ..streams.stream import Waker
 from .scope import CallScope
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -59,7 +59,7 @@ class Channel(Protocol):
     def hang_up(self) -> None:
         """Close the connection that reads the response; the stream goes on."""
 
-    def hears(self, level: LogLevel) -> bool:
+    def wants_log(self, level: LogLevel) -> bool:
         """Whether the client wants log messages of this level."""
 
 
@@ -88,7 +88,7 @@ class CallContext:
         self._clock = clock
         self._asked = 0
         self._slept_until = clock.now()
-        self._waiting = Bell()
+        self._waiting = Waker()
 
     @property
     def recorder(self) -> Recorder:
@@ -142,7 +142,7 @@ class CallContext:
         if sendable is not None:
             self._send(sendable)
         elif gate.due is not None:
-            self._waiting.ring()
+            self._waiting.wake()
         return valid
 
     def _send(self, report: Report) -> None:
@@ -177,7 +177,7 @@ class CallContext:
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send a log message, if it reaches the client's level."""
-        if self._channel.hears(level):
+        if self._channel.wants_log(level):
             named = {} if logger is None else {"logger": logger}
             self._channel.notify("notifications/message", {"level": level, **named, "data": data})
 

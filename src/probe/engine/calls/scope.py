@@ -46,7 +46,7 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ..catalogue.tool import ToolResult
 from ..clock import Alarm, Clock
-from ..streams.outbox import drop, send
+from ..streams.sending import drop, send
 from ..streams.stream import Stream
 from .outcome import Outcome, attempt_async, deadline_failure
 
@@ -225,7 +225,7 @@ class CallScope:
         client has cancelled the task, and still expects messages of the protocol.
 
         With `by_work=False` the engine sends the message, such as a withdrawal. `recorder` is the message's, where its
-        cause is another entry than the `call.started`. Returns the result of `outbox.send`, None for a dropped message.
+        cause is another entry than the `call.started`. Returns what `sending.send` returns, None for a dropped message.
         """
         recorder, by_work = recorder or self.recorder, by_work and self.working
         if self.is_over:

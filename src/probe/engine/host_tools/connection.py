@@ -60,7 +60,7 @@ from ...wire.toolhost import (
 )
 from ..catalogue.tool import Tool
 from ..engine import Engine
-from ..streams.outbox import stored
+from ..streams.sending import stored
 from .dispatcher import DispatchedCall, Dispatcher, MisuseError
 from .hosted import NameTakenError
 from .hosted_tool import ToolsError, build
@@ -213,7 +213,7 @@ class HostConnection:
         if not is_id(id) or ("method" not in value and self._dispatcher.unreadable(id, why)):
             return
         if "method" in value or not {"result", "error"} & value.keys():
-            self._say(error_response(id, {"code": int(code), "message": why}))
+            self._send(error_response(id, {"code": int(code), "message": why}))
 
     def _react(self, message: Message) -> None:
         if isinstance(message, Response):
@@ -227,9 +227,9 @@ class HostConnection:
 
     def _answer(self, message: Request) -> None:
         try:
-            self._say(result_response(message.id, self._result(message)))
+            self._send(result_response(message.id, self._result(message)))
         except RefusedMessageError as error:
-            self._say(error_response(message.id, {"code": error.code, "message": str(error)}))
+            self._send(error_response(message.id, {"code": error.code, "message": str(error)}))
             self._misuse(f"{clip(message.method)} refused", str(error))
 
     def _result(self, message: Request) -> Json:
@@ -280,9 +280,9 @@ class HostConnection:
         )
         return RegisterResult(protocol=VERSION, host=name, tools=[*tools], limits=bounds).dump()
 
-    def _say(self, message: Json) -> None:
+    def _send(self, message: Json) -> None:
         body = encode(message)
-        self._outgoing.say(body, reply=True)
+        self._outgoing.send(body, reply=True)
         if message.get("result") != {}:
             self._message.append(HostMessage("sent", *essentials(message), stored(message, body)))
 

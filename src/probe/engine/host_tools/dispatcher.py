@@ -43,7 +43,7 @@ from ...wire.toolhost import (
 from ..calls.outcome import structured_failure
 from ..catalogue.tool import ToolContext, ToolResult, content, structured, text
 from ..clock import Clock
-from ..streams.outbox import stored
+from ..streams.sending import stored
 from .hosted_tool import HostedTool
 from .outgoing import Outgoing, QueueFullError
 
@@ -162,7 +162,7 @@ class Dispatcher:
         params = CancelParams.model_validate({"dispatch": dispatch.id, "cause": stop.cause, "reason": stop.reason})
         message = notification("tool.cancel", params.dump())
         body = encode(message)
-        self._outgoing.say(body, reply=False)
+        self._outgoing.send(body, reply=False)
         dispatch.call.recorder.append(DispatchCancelled(self.host, dispatch.id, stop.cause, stop.reason))
         self._note_sent(message, body, dispatch)
         self._changed.unpark_all()

@@ -62,7 +62,7 @@ class Outgoing:
                 return True
         return False
 
-    def say(self, body: bytes, *, reply: bool) -> None:
+    def send(self, body: bytes, *, reply: bool) -> None:
         """Send another message."""
         self._append(_Frame(body, None, reply))
 

@@ -26,7 +26,7 @@ from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..interactions import ConfirmationPage
 from ..sessions import Session
-from ..streams.outbox import drop, send
+from ..streams.sending import drop, send
 from ..streams.stream import Stream
 from ..streams.tool_stream import ToolStream
 from ..tasks import Task, TaskService
@@ -97,7 +97,7 @@ class _LegacyChannel:
     async def ask_one(self, method: str, params: Json) -> Json:
         raise NotImplementedError
 
-    def hears(self, level: LogLevel) -> bool:
+    def wants_log(self, level: LogLevel) -> bool:
         return LEVELS.index(level) >= LEVELS.index(self._session.log_level)
 
     def set_status(self, message: str) -> None:

@@ -74,15 +74,15 @@ from ..repeats import Repeats
 from ..services import Services
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams
-from ..streams.outbox import Emitted, drop, send
-from ..streams.outbox import answer as answer_whole
 from ..streams.reading import Reading, Track
+from ..streams.sending import Emitted, drop, send
+from ..streams.sending import answer as answer_whole
 from ..streams.stream import Stream
 from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
 from .channels import start_pinging
 from .methods import Methods
-from .stream_desk import StreamDesk
+from .stream_methods import StreamMethods
 from .tasks import LegacyTaskMethods
 from .tool_calls import LegacyToolCalls
 
@@ -150,11 +150,11 @@ class LegacyRouter:
         self._clock = services.clock
         self._settings = services.settings
         self._methods = Methods(services)
-        self._desk = LegacyTaskMethods(services, tasks, runs)
-        self._tool_calls = LegacyToolCalls(services, tasks, self._desk.create, runs)
+        self._task_methods = LegacyTaskMethods(services, tasks, runs)
+        self._tool_calls = LegacyToolCalls(services, tasks, self._task_methods.create, runs)
         self._runs = runs
         self._streams = streams
-        self._stream_desk = StreamDesk(streams, services.clock, runs)
+        self._stream_methods = StreamMethods(streams, services.clock, runs)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
         """The recorder of the server's open request with this id; None if there is none."""
@@ -281,7 +281,7 @@ class LegacyRouter:
             return self._on_stream(session, request, context, response.reading)
         handle = self._handle
         if request.method in draft_streams.METHODS:
-            handle = partial(self._stream_desk.handle, response.reading)
+            handle = partial(self._stream_methods.handle, response.reading)
         outcome = handled(handle, session, request, context)
         if not isinstance(outcome, Outcome):
             self._launch(session, request, context, outcome, response)
@@ -331,7 +331,7 @@ class LegacyRouter:
     def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Answer:
         """The answer to a call with a stream that was lost before its first reader."""
         assert stream.machine.lost is not None
-        stream.told = True
+        stream.answer_taken = True
         return _Answer(error_response(request.id, lost_error(stream.machine.lost).body()), context.recorder)
 
     def _send_on(self, stream: ToolStream, answer: _Answer) -> None:
@@ -359,28 +359,30 @@ class LegacyRouter:
             case CallToolRequestParams():
                 return self._tool_calls.call(session, request, params, context)
             case GetTaskRequestParams():
-                return self._desk.get(session, params, context)
+                return self._task_methods.get(session, params, context)
             case CancelTaskRequestParams():
-                return self._desk.cancel(session, params, context)
+                return self._task_methods.cancel(session, params, context)
             case GetTaskPayloadRequestParams():
                 return partial(self._start_result, session, request, context, params.task_id)
             case InitializeRequestParams():
                 why = "Invalid Request: this session is initialized already"
                 raise context.refused(McpError(Code.INVALID_REQUEST, why))
             case PaginatedRequestParams() if request.method == "tasks/list":
-                return self._desk.list(session, params)
+                return self._task_methods.list(session, params)
         return self._methods.answer(session, request.method, params, context)
 
     def _start_result(
         self, session: Session, request: Request, context: RequestContext, task_id: str, stream: Stream
     ) -> Begun:
         call = self._runs.open_plain(context, request, session.offer)
-        task = self._desk.tasks.find(task_id, session.label)
+        task = self._task_methods.tasks.find(task_id, session.label)
         if task is not None:
             context.concerns(task.call.recorder)
 
         async def work() -> Outcome | None:
-            return call.settle(await run(call, lambda: self._desk.result(session, task_id, stream), trio.sleep_forever))
+            return call.settle(
+                await run(call, lambda: self._task_methods.result(session, task_id, stream), trio.sleep_forever)
+            )
 
         return Begun(call, work)
 
@@ -450,7 +452,7 @@ class LegacyRouter:
         self, session: Session, message: Notification, context: RequestContext, reading: Reading
     ) -> _Answer | None:
         try:
-            self._stream_desk.take_up(session, message.params, context, reading)
+            self._stream_methods.resume_unanswered(session, message.params, context, reading)
         except McpError as refused:
             return _Answer({"jsonrpc": "2.0", "error": refused.body()}, context.recorder)
         return None
@@ -463,7 +465,7 @@ class LegacyRouter:
             return
         call = session.calls.get(asked.id)
         if call is None:
-            tasks = self._desk.tasks.of(session.label)
+            tasks = self._task_methods.tasks.of(session.label)
             asked.without_effect(tasks, session.finished, initialize=asked.id == session.initialize_id)
             return
         context.concerns(call.recorder)

@@ -28,7 +28,7 @@ from ..catalogue.catalogue import Resource
 from ..catalogue.offers import SIMPLE, Offer
 from ..services import Services
 from ..sessions import Session
-from ..streams.outbox import drop, send
+from ..streams.sending import drop, send
 
 
 def capabilities(offer: Offer, *, streams: bool) -> Json:

@@ -22,9 +22,9 @@ from ..catalogue.tool import Tool
 from ..clock import iso
 from ..services import Services
 from ..sessions import Session
-from ..streams.outbox import drop, send
+from ..streams.sending import drop, send
 from ..streams.stream import Stream
-from ..tasks import Task, TaskPlan, TaskService, said
+from ..tasks import Task, TaskPlan, TaskService, failure_text
 from .channels import RELATED_TASK, LegacyTaskChannel, TaskRoutes
 
 IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
@@ -157,4 +157,4 @@ def ending(outcome: Outcome) -> tuple[Input, str]:
     """
     if outcome.kind == "completed":
         return Input.COMPLETE, "The task is completed."
-    return Input.CANCEL if outcome.kind == "given_up" else Input.FAIL, said(outcome)
+    return Input.CANCEL if outcome.kind == "given_up" else Input.FAIL, failure_text(outcome)

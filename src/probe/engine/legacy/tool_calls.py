@@ -17,7 +17,7 @@ from ...wire.client_messages import CallToolRequestParams
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
 from ...wire.revisions import V2025_11_25
-from ...wire.v2025.registry import offers, task_wish
+from ...wire.v2025.registry import offers, task_request
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
@@ -63,7 +63,7 @@ class LegacyToolCalls:
         """The outcome, or the start of the work."""
         offer = session.offer
         token = progress_token(request.params, self._services.limits.max_id_length)
-        task_params = task_wish(params, offer.revision)
+        task_params = task_request(params, offer.revision)
         asked = ToolCallRequest(request.id, params.name, params.arguments or {}, token)
         self._note_token(session, token, context)
         try:

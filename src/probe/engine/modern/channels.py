@@ -97,7 +97,7 @@ class ModernCallChannel(_ModernChannel):
     def set_status(self, message: str) -> None:
         """Without effect: only a task has a status message."""
 
-    def hears(self, level: LogLevel) -> bool:
+    def wants_log(self, level: LogLevel) -> bool:
         """2026-07-28 server/utilities/logging: without a level in the request "the server MUST NOT send" any."""
         wanted = self._incoming.meta.log_level
         return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
@@ -146,6 +146,6 @@ class ModernTaskChannel(_ModernChannel):
         """Change the status message."""
         self._tasks.note(self._task, message)
 
-    def hears(self, level: LogLevel) -> bool:
+    def wants_log(self, level: LogLevel) -> bool:
         """Always False: a task sends no log messages."""
         return False

@@ -44,7 +44,7 @@ from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
 from ..repeats import Repeats
 from ..services import Services
-from ..streams.outbox import Emitted, answer, send
+from ..streams.sending import Emitted, answer, send
 from ..streams.stream import Stream
 from ..tasks import TaskService
 from .listeners import Listeners
@@ -142,10 +142,10 @@ class ModernRouter:
         self._places = {"tools/call": self._calls, "subscriptions/listen": self._subscriptions}
         self.listeners = Listeners(services)
         self._tasks = tasks
-        self._desk = ModernTaskMethods(services, tasks, self.listeners, runs)
+        self._task_methods = ModernTaskMethods(services, tasks, self.listeners, runs)
         self._trips = trips
         self._runs = runs
-        self._tool_calls = ModernToolCalls(services, self.listeners, tasks, self._desk.create, trips, runs)
+        self._tool_calls = ModernToolCalls(services, self.listeners, tasks, self._task_methods.create, trips, runs)
         self._server_info = about
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
@@ -153,9 +153,9 @@ class ModernRouter:
             "prompts/get": self._get_prompt,
             "resources/read": self._read,
             "subscriptions/listen": self._listen,
-            "tasks/get": self._desk.get,
-            "tasks/update": self._desk.update,
-            "tasks/cancel": self._desk.cancel,
+            "tasks/get": self._task_methods.get,
+            "tasks/update": self._task_methods.update,
+            "tasks/cancel": self._task_methods.cancel,
         }
         self._repeats = Repeats(services.log)
         self._numbers = count(1)
@@ -239,15 +239,15 @@ class ModernRouter:
 
     def _listen(self, incoming: Incoming, params: ListenParams) -> Start:
         request, offer, context = incoming.request, incoming.offer, incoming.context
-        honoured = self.listeners.honoured(params.notifications, offer, self._desk.knows, context.recorder)
+        accepted = self.listeners.accept(params.notifications, offer, self._task_methods.knows, context.recorder)
 
         def start(stream: Stream) -> Begun:
             call = self._runs.open_plain(context, request, offer)
             context.concerns(call.recorder)
-            listener = self.listeners.open(request.id, honoured, offer, call, stream)
+            listener = self.listeners.open(request.id, accepted, offer, call, stream)
             # A task may have changed since its creation; with this, the client need not poll it as well.
-            for id in honoured.tasks:
-                self._desk.publish(id, listener)
+            for id in accepted.tasks:
+                self._task_methods.publish(id, listener)
             return Begun(call, lambda: self.listeners.serve(listener, offer))
 
         return start

@@ -65,7 +65,7 @@ class Listeners:
         """The number of open subscriptions."""
         return len(self._open)
 
-    def honoured(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder) -> Filter:
+    def accept(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder) -> Filter:
         """The accepted part of a filter: lists that exist, and up to the limit, uris and task ids that exist."""
         announced, most = offer.announced, self._limits.max_subscriptions
         asked_uris, asked_tasks = dict.fromkeys(asked.resource_subscriptions or ()), dict.fromkeys(asked.task_ids or ())
@@ -79,18 +79,18 @@ class Listeners:
             tasks=tuple(id for id in islice(asked_tasks, most) if is_task(id)),
         )
 
-    def open(self, id: RequestId, honoured: Filter, offer: Offer, call: CallScope, stream: Stream) -> Listener:
+    def open(self, id: RequestId, accepted: Filter, offer: Offer, call: CallScope, stream: Stream) -> Listener:
         """Acknowledge a subscription; it gets its notifications from now on.
 
         "The server MUST send `notifications/subscriptions/acknowledged` as the first message".
         """
-        machine = Subscription(honoured, max_queue=self._limits.max_listen_queue)
+        machine = Subscription(accepted, max_queue=self._limits.max_listen_queue)
         self._count += 1
         listener = Listener(self._count, id, offer.selection, offer.has_hosts, machine, call, stream)
         self._open[listener.number] = listener
         for change in machine.changes:
             self._by_change.setdefault(change, {})[listener.number] = listener
-        params = {"notifications": _shown(honoured)}
+        params = {"notifications": _shown(accepted)}
         self._send(listener, "notifications/subscriptions/acknowledged", params, call.recorder)
         return listener
 
@@ -180,13 +180,13 @@ class Listeners:
             self.offer(listener, Change("resource", uri), {"uri": uri}, listener.call.recorder.caused_by(None))
 
 
-def _shown(honoured: Filter) -> Json:
+def _shown(accepted: Filter) -> Json:
     """A filter in the acknowledgement: it has only what the server accepted."""
     shown = {
-        "toolsListChanged": honoured.tools,
-        "promptsListChanged": honoured.prompts,
-        "resourcesListChanged": honoured.resources,
-        "resourceSubscriptions": list(honoured.uris),
-        "taskIds": list(honoured.tasks),
+        "toolsListChanged": accepted.tools,
+        "promptsListChanged": accepted.prompts,
+        "resourcesListChanged": accepted.resources,
+        "resourceSubscriptions": list(accepted.uris),
+        "taskIds": list(accepted.tasks),
     }
     return {member: value for member, value in shown.items() if value}

@@ -21,7 +21,7 @@ from ..calls.tool_runs import ToolRuns, tool_work
 from ..catalogue.tool import Tool
 from ..clock import iso
 from ..services import Services
-from ..tasks import Task, TaskPlan, TaskService, said
+from ..tasks import Task, TaskPlan, TaskService, failure_text
 from .channels import ModernTaskChannel
 from .listeners import Listener, Listeners
 from .rounds import Admitted, Incoming, check_answers
@@ -143,8 +143,8 @@ def ending(outcome: Outcome) -> tuple[Input, str]:
         case "completed":
             return Input.COMPLETE, "The task is completed."
         case "tool_error":
-            return Input.COMPLETE, said(outcome)
+            return Input.COMPLETE, failure_text(outcome)
         case "given_up":
-            return Input.CANCEL, said(outcome)
+            return Input.CANCEL, failure_text(outcome)
         case _:
-            return Input.FAIL, said(outcome)
+            return Input.FAIL, failure_text(outcome)

@@ -61,7 +61,7 @@ from ..messages import (
     refused_message,
 )
 from ..sessions import Session
-from ..streams.outbox import answer
+from ..streams.sending import answer
 from .pipe_modern import Job, PipeModern
 from .pipe_writer import PipeWriter
 from .wires import Closed, Ending, Peer, TooLargeError, Wire, WireBrokenError
@@ -335,7 +335,7 @@ class _Pipe:
     def _send_refused(self, rejection: Rejection, recorder: Recorder, *, modern: bool) -> None:
         body = rejection.body()
         shaped = {**body, "error": modern_error(body["error"])} if modern else body
-        self._writer.say([answer(recorder, shaped)])
+        self._writer.send_answers([answer(recorder, shaped)])
 
     def _receive(self, session: Session, value: Any, contexts: Sequence[RequestContext]) -> None:
         limits = self._settings.limits
@@ -358,7 +358,7 @@ class _Pipe:
             self._refuse(rejection, refused_message(received, rejection), modern=False)
             return
         if isinstance(outcome, Answered):
-            self._writer.say(outcome.messages)
+            self._writer.send_answers(outcome.messages)
 
     def _initialize(self, held: _WaitingMessage, context: RequestContext) -> None:
         request = read_initialize(held.value, len(held.message), self._settings.limits)
@@ -376,7 +376,7 @@ class _Pipe:
         else:
             value = result_response(request.id, result)
             self._open(session, context)
-        self._writer.say([answer(context.recorder, value)])
+        self._writer.send_answers([answer(context.recorder, value)])
 
     def _open(self, session: Session, context: RequestContext) -> None:
         self._session = session

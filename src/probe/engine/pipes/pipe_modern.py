@@ -102,7 +102,7 @@ class PipeModern:
             raise busy(f"Too many requests: the limit max_in_flight is {limits.max_in_flight}", 1, request.id)
         answer = engine.modern.receive(request, inbound, offer, context)
         if isinstance(answer, AnsweredAtOnce):
-            self._writer.say([answer.message])
+            self._writer.send_answers([answer.message])
             if request.method == "tools/call":
                 self._in_flight.finished.add(request.id, context.recorder)
         else:

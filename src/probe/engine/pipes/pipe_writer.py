@@ -17,19 +17,19 @@ import trio
 from ...log.context import Recorder
 from ...wire.jsonrpc import error_response
 from ..services import Services
-from ..streams.outbox import Emitted, answer, note_delivered
 from ..streams.reading import Reading, Track
+from ..streams.sending import Emitted, answer, note_delivered
 from ..streams.tool_stream import ToolStream, lost_error
 from .wires import Wire
 
 # Enough to keep a socket busy; above it, no message that needs an answer is begun.
 _UNREAD_BYTES = 64 * 1024
 # A task's handle is sent before its first status. 16 keeps this order, and streams still get their turn.
-_SAID_PER_TURN = 16
+_ANSWERS_PER_TURN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _WholeAnswer:
     """One message in one piece, and the function to call when the peer's side has taken it."""
 
     body: bytes
@@ -63,8 +63,8 @@ class PipeWriter:
         self._holder = holder
         self._slow = slow
         self._admit = admit
-        self._said: deque[_Said] = deque()
-        self._said_bytes = 0
+        self._answers: deque[_WholeAnswer] = deque()
+        self._answer_bytes = 0
         self._counted = 0
         self._writing = False
         self._taken = trio.lowlevel.ParkingLot()
@@ -77,15 +77,15 @@ class PipeWriter:
     @property
     def finished(self) -> bool:
         """True if everything is written, or the wire is broken."""
-        return self.broken or not (self._said or self._writing or not self.reading.caught_up)
+        return self.broken or not (self._answers or self._writing or not self.reading.caught_up)
 
-    def say(self, messages: Sequence[Emitted]) -> None:
+    def send_answers(self, messages: Sequence[Emitted]) -> None:
         """Send answers in one piece; they are delivered together."""
         for place, message in enumerate(messages, 1):
             delivered = partial(note_delivered, messages) if place == len(messages) else _nothing
-            self._said.append(_Said(message.body, delivered))
-            self._said_bytes += len(message.body)
-        self.reading.ring()
+            self._answers.append(_WholeAnswer(message.body, delivered))
+            self._answer_bytes += len(message.body)
+        self.reading.wake()
 
     async def wait_progress(self) -> None:
         """Wait until a message was taken, a request is over, or the wire broke."""
@@ -107,11 +107,11 @@ class PipeWriter:
         """Write until cancelled. Raises `OSError`, with `broken` set, when the peer's side takes no more."""
         try:
             while True:
-                wrote = await self._write_said()
+                wrote = await self._write_answers()
                 wrote = await self._write_streams() or wrote
                 self._check_backlog()
-                # No checkpoint may stand between this line and the wait: a ring in between would be lost.
-                if not (self._admit() or wrote or self._said):
+                # No checkpoint may stand between this line and the wait: a wake-up in between would be lost.
+                if not (self._admit() or wrote or self._answers):
                     await self.reading.wait_changed()
         except OSError:
             self.broken = True
@@ -122,13 +122,13 @@ class PipeWriter:
     @property
     def _unread(self) -> int:
         """The bytes of messages before the peer takes them; draft streams have bounds of their own."""
-        return self._said_bytes + self.reading.unread
+        return self._answer_bytes + self.reading.unread
 
     def _check_backlog(self) -> None:
         unread = self._unread
         self._count(unread)
         # One answer alone may exceed the bound.
-        first = len(self._said[0].body) if self._said else 0
+        first = len(self._answers[0].body) if self._answers else 0
         if unread - first > self._most:
             self._slow("max_pipe_bytes")
         elif unread > _UNREAD_BYTES and self._piped.too_many(self._holder, first):
@@ -141,20 +141,21 @@ class PipeWriter:
     def _answer_lost(self, track: Track) -> None:
         """Answer a call after the loss of its stream, since no message on the stream can do so."""
         stream = track.stream
-        if isinstance(stream, ToolStream) and stream.machine.lost is not None and not stream.told:
+        if isinstance(stream, ToolStream) and stream.machine.lost is not None and not stream.answer_taken:
             body = error_response(stream.request_id, lost_error(stream.machine.lost).body())
             call = stream.recorder.context
-            self.say([answer(stream.request.bind(connection=self._connection, call=call.call, task=call.task), body)])
+            recorder = stream.request.bind(connection=self._connection, call=call.call, task=call.task)
+            self.send_answers([answer(recorder, body)])
 
-    async def _write_said(self) -> bool:
+    async def _write_answers(self) -> bool:
         """Write answers in one piece, at most 16, so that the streams get their turn."""
-        wrote = bool(self._said)
-        for _ in range(min(len(self._said), _SAID_PER_TURN)):
-            said = self._said[0]
-            await self._put(said.body)
-            self._said.popleft()
-            self._said_bytes -= len(said.body)
-            said.taken()
+        wrote = bool(self._answers)
+        for _ in range(min(len(self._answers), _ANSWERS_PER_TURN)):
+            whole = self._answers[0]
+            await self._put(whole.body)
+            self._answers.popleft()
+            self._answer_bytes -= len(whole.body)
+            whole.taken()
         return wrote
 
     async def _write_streams(self) -> bool:

@@ -56,7 +56,7 @@ from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
 from ..services import Services
 from ..sessions import Session
-from .outbox import send
+from .sending import send
 from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 
 Job: TypeAlias = Callable[[], Awaitable[None]]

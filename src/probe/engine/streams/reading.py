@@ -15,7 +15,7 @@ import trio
 from ...core.replay import EvictedError
 from ...log.context import Recorder
 from ...log.events import Control, StreamControl
-from .stream import Bell, Reader, Stream
+from .stream import Reader, Stream, Waker
 
 OVERFLOW = "overflow: messages were lost before this reader got them"
 
@@ -76,7 +76,7 @@ class Reading:
         self.latest: Track | None = None
         self.overflowed = False
         self._tracks: list[Track] = []
-        self._bell = Bell()
+        self._waker = Waker()
         self._on_change = on_change
         self._on_end = on_end
 
@@ -111,9 +111,9 @@ class Reading:
 
     def add(self, stream: Stream, cursor: int) -> Track:
         """Begin to read a stream after `cursor`. Another connection that reads it is displaced."""
-        track = self.latest = Track(stream, cursor, stream.attach(self.recorder, self.ring))
+        track = self.latest = Track(stream, cursor, stream.attach(self.recorder, self.wake))
         self._tracks.append(track)
-        self.ring()
+        self.wake()
         return track
 
     def drop(self, track: Track, why: str) -> None:
@@ -124,7 +124,7 @@ class Reading:
             track.end(why)
             if self._on_end is not None:
                 self._on_end(track)
-            self.ring()
+            self.wake()
 
     def close(self, why: str) -> None:
         """End the reading of all streams, at the end of the exchange."""
@@ -181,15 +181,15 @@ class Reading:
             recorder = recorder.bind(stream=about.stream, call=about.call, task=about.task)
         recorder.append(StreamControl(what, event_id, retry_ms))
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the writer."""
-        self._bell.ring()
+        self._waker.wake()
         if self._on_change is not None:
             self._on_change()
 
     def wait_changed(self) -> Awaitable[None]:
-        """Wait for a change in one of the streams, or for `ring`. The one writer awaits the result at once."""
-        return self._bell.wait()
+        """Wait for a change in one of the streams, or for `wake`. The one writer awaits the result at once."""
+        return self._waker.wait()
 
 
 def _some(messages: Sequence[bytes], most_bytes: int) -> Sequence[bytes]:

@@ -3,7 +3,7 @@
 Work appends messages and never waits for a socket. A reader, one at a time, follows the log with its own cursor. A
 newer reader displaces an older one, since the older connection may be dead without a sign.
 
-`ReplayRoom` bounds the memory of all resumable streams of all sessions. At the bound, the holder with the most bytes
+`ReplayBudget` bounds the memory of all resumable streams of all sessions. At the bound, the holder with the most bytes
 loses messages: first those of ended streams, oldest first, then those of its largest stream. So a holder never takes
 memory from one with less. For example, with a bound of 100 MB, a holder of 80 MB and one of 20 MB: if the second grows
 by 1 MB, the first loses a stream's messages. A reader then finds its next message evicted, as it does at the bound of
@@ -26,8 +26,8 @@ from ...settings.limits import Limits
 from ...wire.jsonrpc import Json, Rpc
 
 
-class Bell:
-    """Wakes the one task that waits. Without a waiting task, a ring has no effect.
+class Waker:
+    """Wakes the one task that waits. Without a waiting task, `wake` has no effect.
 
     A parking lot is for many tasks, and costs more here. An empty one has a dictionary of 0.4 kB for each open stream,
     and to wake a task takes five calls for each message.
@@ -38,7 +38,7 @@ class Bell:
     def __init__(self) -> None:
         self._task: trio.lowlevel.Task | None = None
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the task that waits."""
         task = self._task
         if task is not None:
@@ -46,8 +46,8 @@ class Bell:
             trio.lowlevel.reschedule(task)
 
     async def wait(self) -> None:
-        """Wait for the next ring."""
-        assert self._task is None, "another task waits for this bell"
+        """Wait for the next `wake`."""
+        assert self._task is None, "another task waits for this waker"
         self._task = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(self._leave)
 
@@ -60,7 +60,7 @@ class StreamLostError(Exception):
     """The stream takes no more messages, because its client can never have all of them. The message has the reason."""
 
 
-def _ignore_ring() -> None:
+def _wake_none() -> None:
     pass
 
 
@@ -107,9 +107,9 @@ class Stream:
         self.unanswered = False
         self.weighed: Callable[[], None] | None = None
         self.comments = True
-        self._bell = Bell()
+        self._waker = Waker()
         # Wakes the writer of the present reader. Kept here, since a reader with it would be part of a cycle.
-        self._ring = _ignore_ring
+        self._wake_reader = _wake_none
         self._hang_ups = 0
         self._delivered = 0
         self._recorders: dict[int, Recorder] = {}
@@ -189,9 +189,9 @@ class Stream:
         self._hang_ups += 1
         self._wake()
 
-    def attach(self, recorder: Recorder, ring: Callable[[], None] = _ignore_ring) -> Reader:
-        """Make a connection the reader, and displace the one before it. `ring` is called after each change."""
-        before, self._ring = self._ring, ring
+    def attach(self, recorder: Recorder, wake: Callable[[], None] = _wake_none) -> Reader:
+        """Make a connection the reader, and displace the one before it. `wake` is called after each change."""
+        before, self._wake_reader = self._wake_reader, wake
         self.reader = Reader(recorder, self._hang_ups)
         before()
         return self.reader
@@ -199,7 +199,7 @@ class Stream:
     def detach(self, reader: Reader) -> None:
         """Remove a reader after its connection has closed."""
         if self.reader is reader:
-            self.reader, self._ring = None, _ignore_ring
+            self.reader, self._wake_reader = None, _wake_none
 
     def dismissed(self, reader: Reader) -> str | None:
         """The reason for which a reader must leave, or None."""
@@ -209,11 +209,11 @@ class Stream:
 
     async def wait_changed(self) -> None:
         """Wait for a message, the end, or a hang-up. Only one task may wait at a time."""
-        await self._bell.wait()
+        await self._waker.wait()
 
     def _wake(self) -> None:
-        self._bell.ring()
-        self._ring()
+        self._waker.wake()
+        self._wake_reader()
 
     def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
         """A socket took these messages, as events with ids or not: one entry for each run of messages of a call."""
@@ -249,7 +249,7 @@ class Stream:
         self._recorders = {at: recorder for at, recorder in self._recorders.items() if at >= kept}
 
 
-class ReplayRoom:
+class ReplayBudget:
     """The streams of the sessions of one engine by their holder: a client address, or on loopback a session."""
 
     def __init__(self, most_bytes: int) -> None:

@@ -37,7 +37,7 @@ class ToolStream(Stream):
 
     `holder` is the session in which the client can cancel the call and answer its questions; None before the client has
     come back, and once the stream is not `kept`. `address` is the client address for shares, None without a share.
-    `call` is None once it is over. `told` is set once the client has the answer.
+    `call` is None once it is over. `answer_taken` is set once the client has the answer.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ToolStream(Stream):
         self.number = number
         self.address = session.holder
         self.kept = True
-        self.told = False
+        self.answer_taken = False
         self.weight = 0
         self._home = session
         self._retry_ms = ceil(settings.stream_min_s * 1000)
@@ -105,10 +105,10 @@ class ToolStream(Stream):
         """The message with its place in this stream."""
         return wire.marked(value, self.stream_id, self.replay.last + 1)
 
-    def attach(self, recorder: Recorder, ring: Callable[[], None] = lambda: None) -> Reader:
+    def attach(self, recorder: Recorder, wake: Callable[[], None] = lambda: None) -> Reader:
         """Attach a reader, and stop the resume timeout."""
         self.machine.connect(self._clock.now())
-        return super().attach(recorder, ring)
+        return super().attach(recorder, wake)
 
     def detach(self, reader: Reader) -> None:
         """Detach a reader, and start the resume timeout."""
@@ -126,7 +126,7 @@ class ToolStream(Stream):
     def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
         """Record a delivery, and count these messages as taken."""
         super().delivered(first, last, reader, event_ids=event_ids)
-        self.told = self.told or (self._answer_at is not None and last >= self._answer_at)
+        self.answer_taken = self.answer_taken or (self._answer_at is not None and last >= self._answer_at)
         self.machine.taken(last, self._clock.now())
         self._changed(self)
 

@@ -120,7 +120,7 @@ class EventStream:
     def _ask_whether_it_reads(self) -> None:
         """Send a comment: a client that has closed answers with a reset, one that still reads skips it."""
         self._silent = True
-        self._reading.ring()
+        self._reading.wake()
 
     def _events(self, piece: Piece) -> bytes:
         stream, messages = piece.track.stream, piece.messages

@@ -10,7 +10,7 @@ from ...core.clients import LABEL_RULE, client_key, endpoint, is_client_label
 from ...engine.calls.request_context import RequestContext
 from ...engine.catalogue.catalogue import UnknownSelectionError
 from ...engine.services import Services
-from ...engine.streams.outbox import Emitted, answer, note_delivered
+from ...engine.streams.sending import Emitted, answer, note_delivered
 from ...engine.streams.stream import Stream
 from ...log import redaction
 from ...log.context import Context, Recorder

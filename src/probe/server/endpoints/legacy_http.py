@@ -21,8 +21,8 @@ from ...engine.messages import (
     refused_message,
 )
 from ...engine.sessions import Session
-from ...engine.streams.outbox import answer
 from ...engine.streams.reading import Reading
+from ...engine.streams.sending import answer
 from ...engine.streams.stream import Stream
 from ...wire.errors import McpError, Refusal, Rejection
 from ...wire.jsonrpc import Request, error_response, result_response

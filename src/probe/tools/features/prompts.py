@@ -33,16 +33,16 @@ def headlines(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
         style = Choice("style", _STYLES, _STYLES[0], "").read(arguments.get("style", _STYLES[0]))
     except ArgumentsError as error:
         raise McpError(Code.INVALID_PARAMS, str(error)) from None
-    return [_said("user", text(f"Write three made-up headlines of the year {year}, as in a {style}."))]
+    return [_message("user", text(f"Write three made-up headlines of the year {year}, as in a {style}."))]
 
 
 def attachments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     """Three messages of the user and the answer they are to begin with."""
     return [
-        _said("user", {"type": "resource", "resource": {"uri": TEXT_URI, "mimeType": "text/plain", "text": TEXT}}),
-        _said("user", {"type": "image", "data": IMAGE, "mimeType": "image/png"}),
-        _said("user", text("How many lines has the text, and which colours has the image?")),
-        _said("assistant", text("The text has")),
+        _message("user", {"type": "resource", "resource": {"uri": TEXT_URI, "mimeType": "text/plain", "text": TEXT}}),
+        _message("user", {"type": "image", "data": IMAGE, "mimeType": "image/png"}),
+        _message("user", text("How many lines has the text, and which colours has the image?")),
+        _message("assistant", text("The text has")),
     ]
 
 
@@ -50,10 +50,10 @@ def recipe(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     """One sentence from what the person chose."""
     order = filled_in(_ORDER, answers["order"])
     wish = "anything you like" if order is None else f"{order['dish']} for {order['guests']}"
-    return [_said("user", text(f"Write a short recipe: {wish}."))]
+    return [_message("user", text(f"Write a short recipe: {wish}."))]
 
 
-def _said(role: str, block: Json) -> Json:
+def _message(role: str, block: Json) -> Json:
     return {"role": role, "content": block}
 
 

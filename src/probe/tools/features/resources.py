@@ -46,8 +46,8 @@ def _clock(now: float, answers: Answers) -> Json:
 
 
 def _greeting(now: float, answers: Answers) -> Json:
-    told = filled_in(_NAME, answers["name"])
-    return {"text": "Hello, whoever you are!" if told is None else f"Hello, {told['name']}!"}
+    given = filled_in(_NAME, answers["name"])
+    return {"text": "Hello, whoever you are!" if given is None else f"Hello, {given['name']}!"}
 
 
 def _says(sentence: str) -> Callable[[float, Answers], Json]:

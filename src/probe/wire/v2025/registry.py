@@ -94,7 +94,7 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
     return read
 
 
-def task_wish(params: messages.CallToolRequestParams, revision: str) -> messages.TaskMetadata | None:
+def task_request(params: messages.CallToolRequestParams, revision: str) -> messages.TaskMetadata | None:
     """The `task` member that asks for a task; None without it, or in a revision that has no tasks and ignores it.
 
     Raises `McpError` -32602 for a member of the wrong shape.
@@ -163,7 +163,7 @@ def first_fault(error: ValidationError) -> str:
     """One readable sentence about one member at fault; of a union, what any of its branches takes."""
     if error.error_count() > _MOST_FAULTS:
         return f"params: {error.error_count()} members have the wrong type"
-    faults = _telling(error.errors(include_url=False))
+    faults = _deepest(error.errors(include_url=False))
     where = _path(faults[0])
     first, *others = (fault for fault in faults if _path(fault) == where)
     if first["type"] == "missing":
@@ -173,7 +173,7 @@ def first_fault(error: ValidationError) -> str:
     return f"{where} must be {' or '.join(known)}" if known else f"{where}: {first['msg']}"
 
 
-def _telling(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+def _deepest(faults: list[ErrorDetails]) -> list[ErrorDetails]:
     """The deepest faults, since they come from the branch of a union that was meant; not those of another `type`."""
     deepest = max(_path(fault).count(".") for fault in faults)
     deep = [fault for fault in faults if _path(fault).count(".") == deepest]

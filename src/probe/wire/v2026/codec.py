@@ -100,11 +100,11 @@ class TaskTimes:
 
 def describe_task(id: str, status: str, message: str | None, times: TaskTimes) -> Json:
     """The flat `Task` of the extension."""
-    said = {} if message is None else {"statusMessage": message}
+    shown = {} if message is None else {"statusMessage": message}
     return {
         "taskId": id,
         "status": status,
-        **said,
+        **shown,
         "createdAt": times.created_at,
         "lastUpdatedAt": times.updated_at,
         "ttlMs": times.ttl_ms,

@@ -32,7 +32,7 @@ from ..streams.stream import Stream
 from ..streams.tool_stream import ToolStream, lost_error
 
 
-class StreamDesk:
+class StreamMethods:
     """The methods `stream/resume`, `stream/poll` and `stream/poll/all` of one engine."""
 
     def __init__(self, streams: DraftStreams, clock: Clock, runs: ToolRuns) -> None:
@@ -54,7 +54,7 @@ class StreamDesk:
         track = self._read(session, stream, reference, context, reading)
         return lambda answers: self._start(session, request, context, reading, track)
 
-    def take_up(
+    def resume_unanswered(
         self, session: Session, params: Mapping[str, Any] | None, context: RequestContext, reading: Reading
     ) -> None:
         """Begin a `stream/resume` without an id, as in the draft's example: it has no answer. Raises `McpError`."""
