@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe.log.unreadable import SHOWN_BYTES, shown
+from probe.log.redaction import SHOWN_BYTES, shown_bytes
 
 from ..support.http import exchange, http_scope
 from ..support.legacy import HEADERS
@@ -147,7 +147,7 @@ async def test_bytes_over_http_are_kept_with_what_is_wrong_with_them(body: bytes
     assert await post(probe, body, {"content-length": str(len(body))}) == 400
     event = last(probe, "message.unreadable")
     assert (event["fault"], event["head"], event["size"], event["declared"]) == (
-        fault, shown(body), len(body), len(body)
+        fault, shown_bytes(body), len(body), len(body)
     )  # fmt: skip
     assert event["cause"] == probe.events("http.request")[-1]["seq"]
     assert probe.events("message.received") == []
@@ -213,4 +213,4 @@ async def test_a_line_that_is_no_json_is_kept_and_one_too_long_has_its_beginning
     ],
 )
 def test_what_is_shown_is_ascii_and_ends_before_a_secret(body: bytes, text: str) -> None:
-    assert shown(body) == text
+    assert shown_bytes(body) == text

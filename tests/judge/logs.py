@@ -27,7 +27,7 @@ from probe.judge.verdicts import RuleTally, Verdict
 from probe.log import events
 from probe.log.context import Context
 from probe.log.event_log import Entry, Gap
-from probe.log.header import End, Header
+from probe.log.ndjson import End, Header
 
 MODERN = "2026-07-28"
 INFO = {"name": "acme", "version": "1"}

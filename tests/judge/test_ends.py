@@ -9,8 +9,7 @@ import pytest
 
 from probe.log import events
 from probe.log.context import Context
-from probe.log.header import End
-from probe.log.ndjson import dump
+from probe.log.ndjson import End, dump
 
 from ..support.logs import load
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN

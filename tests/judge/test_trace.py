@@ -16,7 +16,7 @@ from probe.judge.trace.rules import RuleFunction
 from probe.judge.trace.trace import Trace
 from probe.judge.verdicts import Verdict
 from probe.log import events
-from probe.log.header import End
+from probe.log.ndjson import End
 from probe.views.retention import Retention
 
 from .checks import FAIL as FAILED

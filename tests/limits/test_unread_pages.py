@@ -11,7 +11,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe.log.events import ServerState
-from probe.web.page_answer import RESERVED
+from probe.web.paths import RESERVED
 
 from ..support.api import LOCAL, page
 from ..support.http import exchange, http_scope

@@ -15,8 +15,7 @@ from probe.log.context import NO_CONTEXT, Context
 from probe.log.event_filter import EVERYTHING, parse
 from probe.log.event_log import Entry, Gap
 from probe.log.events import HttpRequest, MessageReceived, ServerState, SessionOpened
-from probe.log.header import End, Header
-from probe.log.ndjson import NdjsonError
+from probe.log.ndjson import End, Header, NdjsonError
 from probe.log.opened import ReadLog
 from probe.settings import Limits, Settings
 

@@ -25,10 +25,10 @@ from probe.log.event_log import EventLog
 from probe.settings import Limits
 from probe.views.records import CallRecord
 from probe.views.search.call_filter import OUTCOMES, CallFilter, parse
-from probe.web.api import call_table
+from probe.web.api import tables
 from probe.wire.jsonrpc import encode
 
-from ..views.calls import RUN, begun, record, written
+from ..views.work import RUN, begun, record, written
 from . import at_most
 
 MANY = 10**9
@@ -231,7 +231,7 @@ def _read_back(line: dict[str, str]) -> dict[str, Any]:
 @given(st.lists(RECORDS, max_size=5))
 def test_a_table_can_be_read_back_and_has_no_formulas(made: list[dict[str, Any]]) -> None:
     rows = [record(number, **fields).encoded() for number, fields in enumerate(made, 1)]
-    text = b"".join([call_table.header(), *map(call_table.line, rows)]).decode()
+    text = b"".join([tables.csv_header(), *map(tables.csv_line, rows)]).decode()
     lines = list(csv.DictReader(io.StringIO(text, newline="")))
     assert len(lines) == len(rows)
     for line, row in zip(lines, rows, strict=True):

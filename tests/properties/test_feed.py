@@ -14,10 +14,9 @@ from probe.log.event_log import EventLog
 from probe.log.events import MessageReceived
 from probe.views.entry_view import EntryViews
 from probe.views.fold import Views
-from probe.views.tables.tables import Tables
+from probe.views.tables import Tables
 from probe.web.feed.feed_pieces import Pieces
-from probe.web.feed.feed_query import place
-from probe.web.feed.position import PIECE, FeedCursor, Missed
+from probe.web.feed.feed_query import PIECE, FeedCursor, Missed, place
 
 from ..wire.event_source import EventSource
 from . import steps

@@ -18,7 +18,7 @@ from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 from probe.log.event_log import Entry, Gap
 from probe.log.events import AuditState
-from probe.log.header import End
+from probe.log.ndjson import End
 
 from ..judge.logs import HEADER, HttpSession, Log, Pipe
 

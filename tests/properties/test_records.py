@@ -23,7 +23,7 @@ from probe.log.events import (
     MessagesDelivered,
     StreamOpened,
 )
-from probe.log.header import End, Header
+from probe.log.ndjson import End, Header
 from probe.views.records import CallRecord
 from probe.wire.jsonrpc import encode
 

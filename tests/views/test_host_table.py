@@ -23,7 +23,7 @@ from probe.log.events import (
 )
 from probe.views.fold import Views
 from probe.views.retention import Retention
-from probe.views.tables.tables import Tables
+from probe.views.tables import Tables
 
 from ..support.facts import Placed, at, record_all
 

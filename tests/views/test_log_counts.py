@@ -12,8 +12,7 @@ from msgspec import structs
 from probe.log.context import NO_CONTEXT
 from probe.log.event_filter import EVENTS
 from probe.log.events import ClientMisuse, Event, HttpResponse, LimitReached, MessagesDelivered, ServerState
-from probe.views.tables.groups import groups_of
-from probe.views.tables.problems import problem_of
+from probe.views.meaning import groups_of, problem_of
 
 from ..support.api import page
 from ..support.facts import emitted, received

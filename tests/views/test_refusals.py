@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from probe.log.context import Context
 from probe.log.events import SessionOpened
-from probe.views.tables.tables import UNATTRIBUTED, TableName
+from probe.views.tables import UNATTRIBUTED, TableName
 
 from ..support.http import exchange
 from ..support.legacy import Legacy, RpcError

@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.log import events
 from probe.log.event_log import Entry, EventLog
 from probe.views.fold import Views
-from probe.views.tables.tables import TABLES, TableName, Tables
+from probe.views.tables import TABLES, TableName, Tables
 
 from ..judge.logs import Log, judged
 from ..support.facts import Placed, at, emitted, received, record_all, settled, started

@@ -15,9 +15,9 @@ from msgspec import Struct
 from probe.log import events, ndjson
 from probe.log.context import Context
 from probe.log.event_log import Entry
-from probe.log.header import End, Header
+from probe.log.ndjson import End, Header
 from probe.views.fold import Views
-from probe.views.naming import exchange_key
+from probe.views.meaning import exchange_key
 from probe.views.retention import ForgottenError, Retention
 from probe.views.values import Message
 

@@ -23,7 +23,7 @@ from probe.views.entry_view import EntryViews
 from probe.views.fold import Views
 from probe.web.feed import feed_pieces
 from probe.web.feed.feed_pieces import FeedFrame, Pieces
-from probe.web.feed.position import Span
+from probe.web.feed.feed_query import Span
 
 from ..support.facts import emitted, received
 from ..support.feed import LOCAL, watching

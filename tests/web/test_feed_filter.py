@@ -9,9 +9,8 @@ from probe.cli.program import main
 from probe.engine.budgets import Turns
 from probe.telemetry.terminal.exchanges import Exchanges
 from probe.views.fold import Views
-from probe.views.search.completing import Known, complete
 from probe.views.search.search import Search, SearchRequest
-from probe.views.search.words import read
+from probe.views.search.words import Known, complete, read
 
 from ..support.api import page
 from ..support.feed import LOCAL, watching

@@ -19,10 +19,10 @@ from ..log import ndjson
 from ..log.context import Recorder
 from ..log.event_log import EventLog
 from ..log.events import ServerState
-from ..log.header import Header
+from ..log.ndjson import Header
 from ..log.opened import OpenedFile, ReadLog
 from ..settings import Settings
-from ..views.calls import Calls
+from ..views.work import Calls
 from ..wire.client_messages import InitializeRequestParams
 from ..wire.errors import McpError, shutting_down
 from ..wire.jsonrpc import Json, Message, Request, RequestId

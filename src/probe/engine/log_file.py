@@ -17,7 +17,7 @@ import trio
 from ..log import ndjson
 from ..log.event_log import Entry, Gap
 from ..log.follower import LogFollower
-from ..log.header import End
+from ..log.ndjson import End
 from .engine import Engine
 
 logger = logging.getLogger(__name__)

@@ -10,11 +10,10 @@ import trio
 from ..log.event_log import Entry, EventLog
 from ..log.follower import LogFollower
 from ..settings.limits import Limits
-from ..views.calls import Calls
 from ..views.fold import Views
 from ..views.retention import Retention
-from ..views.tables.tables import Tables
-from ..views.work import Call
+from ..views.tables import Tables
+from ..views.work import Call, Calls
 
 
 class EntryFollower(Protocol):

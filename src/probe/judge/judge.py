@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import structs
 
 from ..log.event_log import Entry, Gap
-from ..log.header import End, Header
+from ..log.ndjson import End, Header
 from ..views.fold import Views
 from ..views.retention import ForgottenError, Retention
 from ..views.values import Exchange, Message

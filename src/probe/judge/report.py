@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..log.event_log import Gap
-from ..log.header import End
+from ..log.ndjson import End
 from .rules.catalogue import Level, Rule, RuleCatalogue
 from .verdicts import Verdict, VerdictEvidence
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import asdict
-from typing import Any, Final, TypeAlias, TypeVar, get_type_hints
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic_core import from_json
 
@@ -21,7 +21,36 @@ from ..settings import Limits, Settings, described
 from ..wire.jsonrpc import encode
 from .entry_reading import Kinds, as_written, check, entry_of, kinds
 from .event_log import Entry, Gap
-from .header import End, Header
+
+Why: TypeAlias = Literal["complete", "filtered"]
+"""`complete`: each number up to the end is an entry or in a gap.
+
+`filtered`: only the entries asked for were written.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The origin of a log. `started_at` is seconds since the epoch, `program` the version of the server.
+
+    `settings` are those needed by the rules about clients (`ndjson.settings_for_rules`). `catalogue` is the version of
+    these rules if the log was written for them.
+    """
+
+    run: str
+    program: str
+    started_at: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    catalogue: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last line: the file covers the numbers up to `last`."""
+
+    last: int
+    why: Why = "complete"
+
 
 _T = TypeVar("_T")
 

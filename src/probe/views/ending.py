@@ -11,9 +11,9 @@ from pydantic_core import from_json
 from ..log import events
 from ..log.event_log import Entry
 from ..wire.jsonrpc import clip
-from .contents import members
-from .naming import EntryOf
+from .meaning import EntryOf
 from .records import CallRecord
+from .retention import members
 from .values import Exchange, Message
 from .work import Call
 

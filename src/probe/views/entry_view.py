@@ -1,21 +1,256 @@
-"""The exchange and the meaning of an entry, so that a reader of single entries need not infer them from others."""
+"""The view of an entry, and the row of its exchange: the request, its duration and its ending.
+
+A reader of single entries gets both, and need not infer them from other entries. A row is made when a reader asks, from
+the views and the kept entries of the log. It costs about as much as an entry.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from ..log import events
+from ..log.context import Context
 from ..log.event_filter import direction_of
 from ..log.event_log import Entry
 from ..wire.jsonrpc import encode
-from .exchange_row import ExchangeRow, Moment, lone_row, moment, row_of
+from .ending import Ending, Parts, asks, ending_of, lone_ending, streams
 from .fold import Views
-from .naming import EntryOf, exchange_key, method
-from .tables.groups import Group, group_of, is_on_wire
-from .tables.problems import Problem, problem_of
-from .values import Message
+from .meaning import EntryOf, Group, Problem, exchange_key, group_of, is_on_wire, method, problem_of
+from .records import ANSWERS
+from .values import Exchange, Message
+from .work import Call
+
+Transport: TypeAlias = Literal["http", "websocket", "stdio", "host"]
+
+# In an exchange without a message, entries looked at for one on the wire.
+_LOOKED_AT: Final = 100
+_PROGRESS: Final = "notifications/progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The number of an entry and its times, in seconds since the epoch and of the monotonic clock."""
+
+    seq: int
+    at: float
+    mono: float
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work that an exchange began; the work of a `task` goes on after it.
+
+    `cancelled` is the moment of the cancellation, `ended` the moment when its scope had exited.
+    """
+
+    task: str | None
+    began: Moment
+    cancelled: Moment | None
+    ended: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRow:
+    """An exchange: an HTTP request with what answers it, one message on a pipe with that, or a message of neither.
+
+    `id` is the text of the `exchange` that a `view` names; below 0 it is the number of an entry without an exchange.
+    `head` is the entry shown first in a line: the message of the client, else the head of the HTTP request; `method` is
+    that message's, `target` its name, URI or task id. `request` is method and path over HTTP, such as `GET /mcp`,
+    `unreadable` the reason why its body was not read as JSON. `on_wire` is false where no entry is on the wire. `ended`
+    is the last entry of an exchange that is over, `duration_ms` the time from `began` until then. `progress` counts
+    reports, `dropped` messages that were not sent. `answer` is the entry of the first answer, `delivered` the moment
+    when a socket took it. `misuse` is the first noted violation. `passes`: whether it passes the filter line that was
+    given as `passes`; null without one.
+    """
+
+    id: str
+    exchange: int
+    began: Moment
+    head: int
+    on_wire: bool
+    transport: Transport | None
+    request: str | None
+    unreadable: str | None
+    method: str | None
+    target: str
+    session: str | None
+    label: str | None
+    call: str | None
+    tool: str | None
+    status: int | None
+    refusal: str | None
+    misuse: str | None
+    answer: int | None
+    delivered: Moment | None
+    progress: int
+    dropped: int
+    ended: Moment | None
+    duration_ms: float | None
+    work: Work | None
+    ending: Ending
+    passes: bool | None = None
+
+    def encoded(self) -> bytes:
+        """The row in JSON."""
+        return encode(self)
+
+
+def moment(entry: Entry | None) -> Moment | None:
+    """The moment of an entry."""
+    return None if entry is None else Moment(entry.seq, entry.at, entry.mono)
+
+
+def row_of(exchange: Exchange, entry_of: EntryOf) -> ExchangeRow:
+    """The row of an exchange with a number."""
+    parts = _parts(exchange)
+    head, began, call = parts.head, moment(exchange.began), parts.call
+    answer = parts.answers[0] if parts.answers else None
+    end = _end(parts)
+    named = _session(exchange, entry_of)
+    assert began is not None
+    return ExchangeRow(
+        id=str(exchange.number),
+        exchange=exchange.number,
+        began=began,
+        head=head.seq,
+        on_wire=_is_on_wire(exchange, entry_of),
+        transport=_transport(exchange.began.context),
+        request=None if exchange.head is None else f"{exchange.request.method} {exchange.request.path}",
+        unreadable=None if exchange.unreadable is None else getattr(exchange.unreadable.fact, "fault", None),
+        method=_method(head.fact),
+        target=next((message.target for message in exchange.messages if message.seq == head.seq), ""),
+        session=named[0],
+        label=named[1],
+        call=None if call is None else call.name,
+        tool=None if call is None else call.tool,
+        status=exchange.status,
+        refusal=exchange.refusal,
+        misuse=None if exchange.misuse is None else cast("events.ClientMisuse", exchange.misuse.fact).what,
+        answer=None if answer is None else answer.seq,
+        delivered=None if answer is None else moment(answer.delivered),
+        progress=_progress(parts),
+        dropped=len(parts.dropped),
+        ended=moment(end),
+        duration_ms=None if end is None else _ms(exchange.began, end),
+        work=None if call is None else _work(call),
+        ending=ending_of(parts, entry_of),
+    )
+
+
+def lone_row(key: int, head: Entry, answer: Entry | None) -> ExchangeRow | None:
+    """The row of an entry without an exchange, with its answer if any; None where it is not on the wire."""
+    if not is_on_wire(head.fact):
+        return None
+    fact, context = head.fact, head.context
+    end = answer if answer is not None else None if asks(fact) else head
+    return ExchangeRow(
+        id=str(key),
+        exchange=key,
+        began=Moment(head.seq, head.at, head.mono),
+        head=head.seq,
+        on_wire=True,
+        transport=_transport(context),
+        request=None,
+        unreadable=None,
+        method=_method(fact),
+        target="",
+        session=context.session,
+        label=context.label,
+        call=context.call,
+        tool=None,
+        status=None,
+        refusal=None,
+        misuse=fact.what if isinstance(fact, events.ClientMisuse) else None,
+        answer=None if answer is None else answer.seq,
+        delivered=None,
+        progress=0,
+        dropped=int(isinstance(fact, events.MessageDropped)),
+        ended=moment(end),
+        duration_ms=None if end is None else _ms(head, end),
+        work=None,
+        ending=lone_ending(fact, answer),
+    )
+
+
+def _transport(context: Context) -> Transport | None:
+    if context.connection is not None and context.connection.startswith("h"):
+        return "host"
+    if context.pipe is not None:
+        return "websocket" if context.pipe.startswith("w") else "stdio"
+    return None if context.exchange is None else "http"
+
+
+def _work(call: Call) -> Work:
+    began = moment(call.began)
+    assert began is not None
+    return Work(None if call.task is None else call.task.id, began, moment(call.cancelled), moment(call.ended))
+
+
+def _parts(exchange: Exchange) -> Parts:
+    messages = exchange.messages
+    asked = [message for message in messages if message.received and message.rpc == "request"]
+    head = _head(exchange)
+    answers = {message.seq: message for message in messages if message.rpc in ANSWERS and message.seq != head.seq}
+    answers |= {message.answer.seq: message.answer for message in asked if message.answer is not None}
+    calls = [message.call for message in asked if message.call is not None]
+    calls = calls or [call for call in exchange.calls.values() if call.exchange is exchange]
+    ended = [call.ended for call in calls if call.ended is not None]
+    newest = max(ended, key=lambda entry: entry.seq, default=None)
+    dropped = [message for message in messages if isinstance(message.fact, events.MessageDropped)]
+    settled = None if newest is None else cast("events.CallSettled", newest.fact)
+    in_order = [answers[seq] for seq in sorted(answers)]
+    return Parts(exchange, head, in_order, calls[0] if calls else None, settled, dropped)
+
+
+def _head(exchange: Exchange) -> Entry:
+    """The entry shown first in a line: never a message of the server on an HTTP response."""
+    messages = exchange.messages
+    sent = next((message.entry for message in messages if message.received or exchange.head is None), None)
+    firsts = [entry for entry in (sent, exchange.unreadable) if entry is not None]
+    return min(firsts, key=lambda entry: entry.seq, default=exchange.head or exchange.began)
+
+
+def _session(exchange: Exchange, entry_of: EntryOf) -> tuple[str | None, str | None]:
+    """The session and the label of an exchange; its first entries may not have them."""
+    session = exchange.session.label if exchange.session is not None else None
+    label = exchange.client.label if exchange.client is not None and exchange.client.kind == "label" else None
+    if session is None:
+        found = (entry_of(seq) for seq in exchange.entries[:_LOOKED_AT])
+        session = next((entry.context.session for entry in found if entry is not None and entry.context.session), None)
+    return session, label
+
+
+def _is_on_wire(exchange: Exchange, entry_of: EntryOf) -> bool:
+    if exchange.messages or exchange.head or exchange.response or exchange.closed or exchange.unreadable:
+        return True
+    found = (entry_of(seq) for seq in exchange.entries[:_LOOKED_AT])
+    return any(entry is not None and is_on_wire(entry.fact) for entry in found)
+
+
+def _progress(parts: Parts) -> int:
+    if parts.call is not None:
+        return parts.call.reports
+    return sum(message.method == _PROGRESS for message in parts.exchange.messages)
+
+
+def _end(parts: Parts) -> Entry | None:
+    """The last entry of an exchange that is over: an event stream's close, or an answer's delivery."""
+    exchange = parts.exchange
+    if exchange.closed is not None or streams(exchange):
+        return exchange.closed
+    ends = [exchange.response, *(answer.delivered or answer.entry for answer in parts.answers)]
+    return max((entry for entry in ends if entry is not None), key=lambda entry: entry.seq, default=None)
+
+
+def _method(fact: Any) -> str | None:
+    return None if isinstance(fact, events.HttpRequest) else getattr(fact, "method", None)
+
+
+def _ms(began: Entry, end: Entry) -> float:
+    return max(0.0, round((end.mono - began.mono) * 1000, 3))
+
 
 Touched: TypeAlias = dict[int, int]
 """Exchanges by the key of `EntryView.exchange`, each with the newest entry that changed it."""

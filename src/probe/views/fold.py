@@ -17,16 +17,13 @@ from typing import Any, Final, TypeAlias
 from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
-from .calls import Calls, row_of
-from .clients import Client, Connection, Session
+from .clients import Client, Connection, Peers, Session
 from .evidence import NO_ROLE, ROLES, Evidence
 from .hosts import Hosts
-from .messages import Messages, leave
-from .peers import Peers
-from .refusals import Refusals
+from .messages import Messages, Refusals, leave
 from .retention import Retention
 from .values import EVENT_STREAM, Exchange, Message
-from .work import Call, Host, Stream, Task
+from .work import Call, Calls, Host, Stream, Task, row_of
 
 _DISCONNECT: Final = "disconnect"
 

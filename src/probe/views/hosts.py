@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
-from .call_row import ANSWERS
+from .records import ANSWERS
 from .retention import Retention
 from .values import Exchange
 from .work import Call, Dispatch, Host

@@ -1,15 +1,28 @@
 """The row of the audit for one tool call: the request, the result, and the cause of its end.
 
-`views/call_row.py` has the effect of each entry on a row.
+`views/records.py` has the effect of each entry on a row.
+
+The audit row of a tool call: the effect of each kind of entry (product contract, section 8).
+
+call.started        the row begins: client, tool, arguments
+call.progressed     the progress of the work; a progress notification carries the same
+message.emitted     counts in `emitted`, unless it is the answer: the response whose cause is that of call.started
+message.delivered   counts in `delivered`, each message once, except the answer: it sets `answer_delivered`
+message.dropped     if it is the answer: it will never be sent
+stream.lost         an answer made for the stream afterwards will never be sent
+call.cancelled      the origin of the cancellation, if it has an effect
+call.settled        outcome, result, durations
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Final, Protocol
 
+import msgspec
 from msgspec import Struct
 
+from ..log import events
 from ..log.stored import encode_with
 from ..wire.jsonrpc import ProgressToken, RequestId
 
@@ -84,3 +97,105 @@ class Records(Protocol):
 
     def newest_first(self) -> Iterator[CallRecord]:
         """All rows; to be read without an `await` in between."""
+
+
+ANSWERS: Final = frozenset({"response", "error"})
+# The server sends these about a task or a stream; they do not count as messages of the work.
+_OF_THE_SERVER: Final = frozenset(
+    {
+        "notifications/tasks",
+        "notifications/tasks/status",
+        "notifications/stream/create",
+        "notifications/stream/end",
+    }
+)
+_PROGRESS: Final = "notifications/progress"
+
+
+class CallRow(Struct, eq=False):
+    """The row of one tool call, `record`; the message `asked` began the call."""
+
+    record: CallRecord
+    asked: int | None
+    _unanswered: bool = False
+
+    def progressed(self, fact: events.CallProgressed) -> None:
+        """The work reported progress without a notification."""
+        self._step(fact.progress, fact.total)
+
+    def emitted(self, cause: int | None, fact: events.MessageEmitted, *, lost: bool) -> None:
+        """A message was made in it, for a stream that is `lost` or not."""
+        record = self.record
+        if fact.rpc in ANSWERS:
+            if cause is not None and cause == self.asked:
+                self._unanswered = lost
+                record.answered = record.answered and not lost
+        elif fact.method not in _OF_THE_SERVER:
+            record.emitted += 1
+            if fact.method == _PROGRESS:
+                self._read_progress(fact.message)
+
+    def delivered(self, cause: int | None, fact: events.MessageEmitted) -> None:
+        """A socket took a message of it for the first time."""
+        record = self.record
+        if fact.rpc in ANSWERS:
+            if cause is not None and cause == self.asked:
+                record.answer_delivered = True
+        elif fact.position is not None and fact.method not in _OF_THE_SERVER:
+            record.delivered += 1
+
+    def took(self, messages: int) -> None:
+        """A socket took this many messages too old to be known one by one."""
+        record = self.record
+        record.delivered = min(record.emitted, record.delivered + messages)
+
+    def dropped(self, cause: int | None, fact: events.MessageDropped) -> None:
+        """A message of it was not sent."""
+        record = self.record
+        if fact.rpc in ANSWERS:
+            if cause is not None and cause == self.asked:
+                self._unanswered, record.answered = True, False
+        elif record.cancelled_by is None and fact.method == _PROGRESS:
+            # The report is valid, though no stream could carry it.
+            self._read_progress(fact.message)
+
+    def cancelled(self, fact: events.CallCancelled) -> None:
+        """It was asked to stop, with an effect."""
+        self.record.cancelled_by, self.record.cancel_reason = fact.by, fact.reason
+
+    def settled(self, fact: events.CallSettled) -> None:
+        """Its scope has exited."""
+        record = self.record
+        record.outcome, record.done = fact.outcome, fact.outcome == "completed"
+        record.answered = fact.answered and not self._unanswered
+        record.result = None if fact.result == b"null" else fact.result
+        record.duration_ms, record.cancel_latency_ms = fact.duration_ms, fact.scope_exit_ms
+        record.cancelled_by, record.cancel_reason = fact.cancelled_by, fact.cancel_reason
+        record.steps_done, record.steps_total, record.coalesced = fact.steps_done, fact.steps_total, fact.coalesced
+
+    def _read_progress(self, message: bytes) -> None:
+        try:
+            params = _REPORT.decode(message).params
+        except msgspec.DecodeError:
+            # A log of another program may have any content here.
+            return
+        self._step(params.progress, params.total if type(params.total) in (int, float) else None)
+
+    def _step(self, progress: float, total: float | None) -> None:
+        # A report after the end is no progress of the work.
+        if self.record.outcome is None:
+            self.record.steps_done, self.record.steps_total = progress, total
+
+
+class _Params(Struct):
+    progress: int | float
+    total: Any = None
+
+
+class _Report(Struct):
+    """The members of a progress notification in a row."""
+
+    params: _Params
+
+
+_REPORT: Final = msgspec.json.Decoder(_Report)

@@ -22,7 +22,7 @@ from ..log import events
 from ..log.bounded import Newest
 from ..log.context import Context
 from ..log.event_log import Entry
-from .peers import Peers
+from .clients import Peers
 from .retention import Retention
 from .values import Exchange, Message
 from .work import Call, Reading, Stream

@@ -22,12 +22,11 @@ from ..log.event_log import Entry
 from ..wire.jsonrpc import ProgressToken, RequestId, Rpc
 from ..wire.revisions import LEGACY, MODERN
 from .clients import Scope
-from .contents import Content, Contents, covers, members
-from .retention import ForgottenError
+from .retention import Content, Contents, ForgottenError, covers, members
 
 if TYPE_CHECKING:
     from .clients import Client, Connection, Session
-    from .tables.rows import RefusalRow
+    from .rows import RefusalRow
     from .work import Call, Stream
 
 MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events.MessageDropped

@@ -40,7 +40,6 @@ from ..server.endpoints.asgi import (
 from ..server.endpoints.read_head import is_private
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import encode
-from .api import media
 
 PATH: Final = "/opened"
 
@@ -115,7 +114,7 @@ class OpenedFiles:
         try:
             if scope["path"] == PATH:
                 body = await self._take(head, scope, receive)
-                await respond(send, 201, [(b"content-type", media.JSON.encode()), _NOT_STORED], body)
+                await respond(send, 201, [(b"content-type", b"application/json"), _NOT_STORED], body)
             else:
                 await self._pass_on(head, scope, receive, send)
         except RefusedError as refused:
@@ -225,7 +224,7 @@ async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
 def _read(name: str, content: bytes) -> OpenedFile:
     """Raises `RefusedError`, and `trio.Cancelled` when its sender has gone."""
     # Imports of 0.1 s that most servers do not need.
-    from .exports.opening import OpeningError, read_file
+    from .exports.archive import OpeningError, read_file
 
     try:
         return read_file(name, io.BytesIO(content), _MOST_BYTES, trio.from_thread.check_cancelled)

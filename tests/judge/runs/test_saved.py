@@ -19,7 +19,7 @@ from probe.judge.runs import saved
 from probe.judge.runs.run import new_judge
 from probe.log import entry_reading, ndjson
 from probe.log.event_log import Entry
-from probe.log.header import End
+from probe.log.ndjson import End
 
 from ..logs import HEADER, Log
 

@@ -14,7 +14,7 @@ from probe.cli import app
 from probe.engine.engine import Engine
 from probe.log.event_log import Entry
 from probe.settings import build
-from probe.views.tables.tables import TableName
+from probe.views.tables import TableName
 from probe.wire.forwarding import SUBPROTOCOL
 
 SECRET = "a-secret-of-the-tests"

@@ -15,7 +15,7 @@ from probe.log.entry_reading import entry_of
 from probe.log.event_log import Entry, EventLog
 from probe.log.events import StreamResumed
 from probe.views.fold import Views
-from probe.views.search.exchanges import LoggedExchanges
+from probe.views.search.conditions import LoggedExchanges
 from probe.views.search.search import _COST, _PIECE, By, Search, SearchRequest, SearchResult
 from probe.views.search.words import read
 

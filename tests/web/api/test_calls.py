@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from probe.web.api import calls, responses
+from probe.web.api import responses, tables
 
 from ...support.api import LOCAL, lines, page
 from ...support.audit import auditing
@@ -145,7 +145,7 @@ async def test_who_has_a_call_already_gets_304_until_it_changes(store: Probe) ->
 
 
 async def test_all_calls_are_exported_as_lines_and_as_a_table(store: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "_PIECE_ROWS", 3)
+    monkeypatch.setattr(tables, "_PIECE_ROWS", 3)
     monkeypatch.setattr(responses, "_CHUNK_BYTES", 100)
     await fill(store, 10, note='=1+1\r\n",')
     rows = await lines(store, "/api/calls.ndjson")
@@ -168,7 +168,7 @@ async def test_an_export_of_nothing_is_empty(store: Probe) -> None:
 
 
 async def test_an_export_ends_with_its_reader(store: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "_PIECE_ROWS", 1)
+    monkeypatch.setattr(tables, "_PIECE_ROWS", 1)
     monkeypatch.setattr(responses, "_CHUNK_BYTES", 1)
     await fill(store, 30)
     asked = 0

@@ -12,7 +12,7 @@ from probe import __version__
 from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.log.events import MessagesDelivered
-from probe.log.header import End
+from probe.log.ndjson import End
 
 from ...support.api import LOCAL, get, lines, page, refusal
 from ...support.facts import emitted, received

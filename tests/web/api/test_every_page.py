@@ -17,7 +17,7 @@ from trio.testing import MockClock
 from probe.web.api import listing
 from probe.web.api.app import create
 from probe.web.api.listing import Route
-from probe.web.api.media import EVENT_STREAM
+from probe.web.api.responses import EVENT_STREAM
 
 from ...properties import at_most
 from ...support.api import LOCAL, get, refusal

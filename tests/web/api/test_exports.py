@@ -15,9 +15,8 @@ from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.log.events import ServerState
 from probe.log.opened import OpenedFile
-from probe.web.exports.archive import AUDIT, LOG, MANIFEST, REPORT
-from probe.web.exports.opening import open_file
-from probe.web.exports.overview import OverviewTally
+from probe.web.exports.archive import AUDIT, LOG, MANIFEST, REPORT, open_file
+from probe.web.exports.extract import OverviewTally
 
 from ...support.api import LOCAL, page, refusal
 from ...support.facts import received

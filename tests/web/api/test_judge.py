@@ -7,7 +7,7 @@ import json
 import trio
 
 from probe.judge.reports.as_json import as_json
-from probe.web.page_answer import RESERVED
+from probe.web.paths import RESERVED
 from probe.wire.jsonrpc import encode
 
 from ...support.api import LOCAL, page, refusal

@@ -19,7 +19,7 @@ from probe.log import event_filter
 from probe.log.context import Context
 from probe.log.events import Event, HostConnected
 from probe.views.search import call_filter
-from probe.views.tables.tables import TABLES
+from probe.views.tables import TABLES
 from probe.web.api import listing, openapi
 from probe.web.feed import feed_query
 

@@ -11,10 +11,9 @@ import trio
 
 from probe.log.context import Context
 from probe.log.event_log import Entry, Gap
-from probe.log.header import End, Header
-from probe.log.ndjson import SavedLog
+from probe.log.ndjson import End, Header, SavedLog
 from probe.log.opened import OpenedFile, ReadLog
-from probe.web.exports.opening import open_file
+from probe.web.exports.archive import open_file
 
 from ...support.api import LOCAL, get, page, refusal
 from ...support.facts import received

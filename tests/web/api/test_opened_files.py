@@ -17,7 +17,7 @@ from probe.log.opened import OpenedFile
 from probe.settings import build
 from probe.tools.catalogue import TOOLSETS
 from probe.web import opened_files
-from probe.web.exports import opening
+from probe.web.exports import archive as session_file
 from probe.web.exports.archive import LOG
 from probe.web.opened_files import FilePages
 from probe.web.paths import Paths
@@ -183,14 +183,14 @@ async def test_a_third_file_closes_the_first_whose_readers_have_their_end() -> N
 
 async def test_a_file_is_read_no_further_when_its_sender_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """One is read at a time, and 20 million blank lines take most of a minute where they are not refused."""
-    reading, read_file = trio.Event(), opening.read_file
+    reading, read_file = trio.Event(), session_file.read_file
 
     def noted(*arguments: Any) -> OpenedFile:
         trio.from_thread.run_sync(reading.set)
         return read_file(*arguments)
 
-    monkeypatch.setattr(opening, "_MOST_BLANK_LINES", 1 << 30)
-    monkeypatch.setattr(opening, "read_file", noted)
+    monkeypatch.setattr(session_file, "_MOST_BLANK_LINES", 1 << 30)
+    monkeypatch.setattr(session_file, "read_file", noted)
     async with taking() as probe:
         body = await log_of(probe)
         with trio.fail_after(20):

@@ -17,7 +17,7 @@ from probe.log.context import Context
 from probe.log.events import HostClosed, HostConnected
 from probe.settings import Limits, Settings, described
 from probe.tools.catalogue import TOOLSETS
-from probe.web import page_answer
+from probe.web import paths
 from probe.web.api import tables as tables_page
 from probe.web.paths import Paths
 from probe.wire.revisions import LEGACY, MODERN
@@ -90,7 +90,7 @@ async def test_use_of_limits_is_shown(probe: Probe) -> None:
     names = ("max_sessions", "max_tasks", "max_calls", "max_listens", "call_records", "max_feed_readers")
     before = await page(probe, "/api/server")
     assert [limit(before, name)["used"] for name in names] == [0] * 6
-    assert limit(before, "max_unsent_bytes")["used"] == page_answer.RESERVED, "the page itself"
+    assert limit(before, "max_unsent_bytes")["used"] == paths.RESERVED, "the page itself"
     assert limit(before, "max_body_bytes")["used"] is None, "nothing that is shared"
     client = await probe.client()
     task = {"name": "pure_task", "arguments": {"durationMs": 60_000}, "task": {"ttl": 600_000}}

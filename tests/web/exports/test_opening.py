@@ -16,12 +16,11 @@ import pytest
 from probe.log import ndjson
 from probe.log.context import Context
 from probe.log.event_log import Entry, Gap
-from probe.log.header import End, Header
+from probe.log.ndjson import End, Header
 from probe.log.opened import OpenedFile
-from probe.web.exports import opening
-from probe.web.exports.archive import AUDIT, LOG, MANIFEST, REPORT, Archive
+from probe.web.exports import archive as session_file
+from probe.web.exports.archive import AUDIT, LOG, MANIFEST, REPORT, Archive, OpeningError, open_file
 from probe.web.exports.extract import Extract
-from probe.web.exports.opening import OpeningError, open_file
 from probe.wire.jsonrpc import encode
 
 from ...support.facts import received
@@ -187,15 +186,15 @@ def test_what_unpacks_to_more_than_may_be_is_refused(tmp_path: Path, monkeypatch
     log = members(written())[LOG]
     bomb = {**members(written()), LOG: log[: log.index(b"\n") + 1] + b" \n" * 300_000}
     assert "its log has more than 1,000 blank lines" in refused(tmp_path, packed(bomb))
-    monkeypatch.setattr(opening, "_MOST_BLANK_LINES", 1 << 30)
-    monkeypatch.setattr(opening, "_MOST_BYTES", 1 << 19)
+    monkeypatch.setattr(session_file, "_MOST_BLANK_LINES", 1 << 30)
+    monkeypatch.setattr(session_file, "_MOST_BYTES", 1 << 19)
     assert len(packed(bomb)) < 20_000
     assert "its log has more than 0 MiB" in refused(tmp_path, packed(bomb))
-    monkeypatch.setattr(opening, "_MOST_ENTRIES", 2)
+    monkeypatch.setattr(session_file, "_MOST_ENTRIES", 2)
     assert "more than 2 entries" in refused(tmp_path, written())
-    monkeypatch.setattr(opening, "_LONGEST_LINE", 20)
+    monkeypatch.setattr(session_file, "_LONGEST_LINE", 20)
     assert "a line of more" in refused(tmp_path, written())
-    monkeypatch.setattr(opening, "_MOST_REPORT", 5)
+    monkeypatch.setattr(session_file, "_MOST_REPORT", 5)
     assert "report.json has more" in refused(tmp_path, written())
 
 

@@ -12,8 +12,7 @@ from probe.judge.reports import card
 from probe.log.context import NO_CONTEXT
 from probe.log.event_log import Entry
 from probe.web.exports import page as page_module
-from probe.web.exports.extract import Extract
-from probe.web.exports.overview import OverviewTally
+from probe.web.exports.extract import Extract, OverviewTally
 from probe.web.exports.page import ShownSession, WireLog
 
 from ...support.api import LOCAL

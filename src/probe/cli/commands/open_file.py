@@ -22,7 +22,7 @@ def command(path: Path, port: int, *, open_pages: bool) -> int:
     FILE is a session file (.mcpprobe) or an event log as lines of JSON (NDJSON). The pages are served to this machine
     only, and nothing speaks MCP. Ctrl-C ends it.
     """
-    from ...web.exports.opening import OpeningError, open_file
+    from ...web.exports.archive import OpeningError, open_file
 
     with refusals():
         try:

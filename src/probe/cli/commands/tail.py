@@ -15,7 +15,7 @@ _WHOLE_LOG: Final = 1_000_000
 
 def complete_line(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
     """Completions for the shell: whole filter lines with a completed last word."""
-    from ...views.search.completing import complete
+    from ...views.search.words import complete
 
     return [f"{begun[: each.start]}{each.insert.rstrip()}" for each in complete(begun, len(begun), {})]
 

@@ -43,7 +43,7 @@ from ...core.call import Cause
 from ...core.modern_inbound import era_of_piped
 from ...log.context import Recorder
 from ...log.events import ClientMisuse, ConnectionClosed, ConnectionOpened, LimitReached, MessageRefused, subject
-from ...log.unreadable import unreadable, unreadable_json
+from ...log.redaction import unreadable, unreadable_json
 from ...wire.errors import McpError, Refusal, Rejection
 from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, is_id, parse, result_response
 from ...wire.v2026.codec import modern_error

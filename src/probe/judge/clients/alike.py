@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from ...log.bounded import Newest
 from ...views.clients import Connection, Scope
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Exchange, Message
 from .listings import PAGED
 from .series import ALWAYS, Series

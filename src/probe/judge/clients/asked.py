@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from ...log.bounded import Newest
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Message
 from ...wire.jsonrpc import RequestId, is_id
 from .series import ALWAYS

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from ...log.bounded import Newest
 from ...views.clients import Session
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Message
 from .alike import CACHEABLE
 from .listings import PAGED, ListPage, Lists, Pages

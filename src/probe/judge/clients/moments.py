@@ -12,7 +12,7 @@ from ...log import events
 from ...log.event_log import Entry
 from ...log.events.messages import UnreadableFault
 from ...views.clients import Connection, Session
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Exchange
 from ...views.work import Stream, Task
 

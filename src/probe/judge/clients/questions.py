@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...views.contents import covers, members
+from ...views.retention import covers, members
 from ...views.values import Exchange, Message
 from ..values import pointer
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from ...log.bounded import Newest
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Message
 from ...wire.v2026.meta import CLIENT_CAPABILITIES
 from ..values import pointer

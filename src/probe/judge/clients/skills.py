@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from ...log.bounded import Newest
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Message
 from ..values import shown
 from .series import Series

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from ...core.modern_inbound import era_of_head
 from ...views.clients import Session
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ...wire.revisions import LEGACY, MODERN, negotiate

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...log.bounded import Newest
 from ...views.clients import Session
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Message
 from ...views.work import Task
 from ...wire.revisions import V2025_11_25, V2026_07_28

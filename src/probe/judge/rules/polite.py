@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from ...views.clients import Connection
-from ...views.contents import members
+from ...views.retention import members
 from ...views.values import Exchange, Message
 from ..clients.alike import FOR_GOOD
 from ..clients.listings import CHANGES, LISTS

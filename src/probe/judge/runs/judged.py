@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...log import ndjson
 from ...log.event_log import EventLog, Gap
-from ...log.header import End, Header
+from ...log.ndjson import End, Header
 from ..report import Judgement
 from ..reports.wording import Lookup
 from .client import ClientExit

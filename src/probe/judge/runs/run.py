@@ -26,7 +26,7 @@ from ...engine.engine import Engine
 from ...log.context import Context, Recorder
 from ...log.event_log import Gap
 from ...log.follower import LogFollower
-from ...log.header import End
+from ...log.ndjson import End
 from ...settings import Settings
 from ..judge import Judge
 from ..outcome.expectations import findings

@@ -16,9 +16,8 @@ from ...log import events
 from ...log.bounded import Newest
 from ...log.event_log import Entry
 from ...views.clients import Client
-from ...views.contents import members
 from ...views.fold import Views
-from ...views.retention import ForgottenError
+from ...views.retention import ForgottenError, members
 from ...views.values import Exchange, Message
 from ...wire.errors import Code
 from ..clients.dialogue import NEWS

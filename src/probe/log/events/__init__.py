@@ -5,17 +5,12 @@ Its cause is the entry that made it happen, named in each docstring.
 
 The `rpc`, `method` and `id` of a message are stored beside it, so that a reader can find a message without parsing it.
 
-    http.py         HTTP requests and responses, and the connections below them
-    connections.py  connections that carry all messages both ways, and the processes at their ends
-    messages.py     messages of JSON-RPC, and their essentials for searches
+    connections.py  HTTP requests and responses; connections with all messages both ways, and processes at their ends
+    messages.py     messages of JSON-RPC and their essentials for searches; streams of messages
     clients.py      sessions, modern clients, and their mistakes
     calls.py        calls and tasks
-    dispatches.py   tool calls with deadlines, here or at a tool host
-    forwarding.py   logs that other processes forward to this server
-    hosts.py        tool hosts
-    streams.py      streams of messages
-    server.py       the server as a whole
-    unknown.py      kinds that only a newer version has
+    hosts.py        tool hosts, and tool calls with deadlines, here or at a tool host
+    server.py       the server as a whole, forwarded logs, and kinds that only a newer version has
 
 The classes are immutable structs of msgspec, made in C. A call has seven facts with 59 fields, and a frozen dataclass
 sets each field slowly.
@@ -35,12 +30,18 @@ from .connections import (
     ConnectionClosed,
     ConnectionOpened,
     Direction,
+    HttpClosed,
+    HttpRequest,
+    HttpResponse,
     Opcode,
+    SocketClosed,
+    SocketOpened,
+    SocketRefused,
     StdioChange,
     StdioChanged,
     WebSocketFrame,
 )
-from .dispatches import (
+from .hosts import (
     DispatchCancelled,
     DispatchExpired,
     DispatchExtended,
@@ -48,11 +49,15 @@ from .dispatches import (
     DispatchSent,
     DispatchSettled,
     DispatchStopped,
+    HostClosed,
+    HostConnected,
+    HostMessage,
+    HostMisuse,
+    HostRegistered,
+    HostUpdated,
 )
-from .forwarding import ForwardingBegun, ForwardingEnded, ForwardingMissed
-from .hosts import HostClosed, HostConnected, HostMessage, HostMisuse, HostRegistered, HostUpdated
-from .http import HttpClosed, HttpRequest, HttpResponse, SocketClosed, SocketOpened, SocketRefused
 from .messages import (
+    Control,
     MessageDropped,
     MessageEmitted,
     MessageReceived,
@@ -60,13 +65,24 @@ from .messages import (
     MessagesDelivered,
     MessageUnreadable,
     RequestRepeated,
+    StreamControl,
+    StreamEnded,
+    StreamLost,
+    StreamOpened,
+    StreamResumed,
     UnreadableFault,
     essentials,
     subject,
 )
-from .server import AuditState, LimitReached, ServerState
-from .streams import Control, StreamControl, StreamEnded, StreamLost, StreamOpened, StreamResumed
-from .unknown import UnknownEvent
+from .server import (
+    AuditState,
+    ForwardingBegun,
+    ForwardingEnded,
+    ForwardingMissed,
+    LimitReached,
+    ServerState,
+    UnknownEvent,
+)
 
 __all__ = [
     "AnyEvent",

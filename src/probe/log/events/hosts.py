@@ -1,4 +1,4 @@
-"""Tool hosts and their connections."""
+"""Tool hosts and their connections; dispatches: tool calls with deadlines, here or at a tool host."""
 
 from __future__ import annotations
 
@@ -79,4 +79,95 @@ class HostClosed(Struct, frozen=True):
     code: int | None
     by: str
     failed: int
+    late: int
+
+
+class DispatchSent(Struct, frozen=True):
+    """A synchronous tool call was passed to its tool. Its deadlines run from now on.
+
+    The cause of this and of every other fact of a dispatch is the `call.started`. `host` is the tool host it was sent
+    to, `dispatch` its id there; both are None for a tool of this server.
+    """
+
+    kind: ClassVar[str] = "dispatch.sent"
+    tool: str
+    idle_ms: int
+    ceiling_ms: int
+    host: str | None = None
+    dispatch: str | None = None
+
+
+class DispatchExtended(Struct, frozen=True):
+    """Valid progress has moved the idle deadline. Recorded for the first report, then once a second at most.
+
+    `reports` is the number of reports so far. `deadline` is the next to pass, at `due_ms` milliseconds after the start.
+    """
+
+    kind: ClassVar[str] = "dispatch.extended"
+    reports: int
+    deadline: str
+    due_ms: int
+
+
+class DispatchExpired(Struct, frozen=True):
+    """A deadline has passed (`idle` or `ceiling`), and the call's scope is cancelled."""
+
+    kind: ClassVar[str] = "dispatch.expired"
+    deadline: str
+    elapsed_ms: int
+    idle_ms: int
+    ceiling_ms: int
+    reports: int
+
+
+class DispatchSettled(Struct, frozen=True):
+    """A dispatch is over. Of its progress `reports` were valid, `invalid` were not.
+
+    `coalesced` of the valid ones were replaced by newer ones. `sent` went on to the client, 0 if it gave no token.
+    """
+
+    kind: ClassVar[str] = "dispatch.settled"
+    outcome: str
+    elapsed_ms: int
+    reports: int
+    sent: int
+    coalesced: int
+    invalid: int
+
+
+class DispatchCancelled(Struct, frozen=True):
+    """The server asked a tool host to stop a dispatch (`tool.cancel`). `by` is what ended the call."""
+
+    kind: ClassVar[str] = "dispatch.cancelled"
+    host: str
+    dispatch: str
+    by: str
+    reason: str | None
+
+
+class DispatchLate(Struct, frozen=True):
+    """A tool host sent a message for a dispatch that is over. The first of each kind is recorded, the rest counted.
+
+    `what`: `progress`, `result` or `error`.
+    """
+
+    kind: ClassVar[str] = "dispatch.late"
+    host: str
+    dispatch: str
+    what: str
+
+
+class DispatchStopped(Struct, frozen=True):
+    """The end of a cancelled dispatch, `after_ms` milliseconds after `tool.cancel`.
+
+    `how`: `acknowledged` (the work has stopped), `answered` (a result or an error came instead), `unanswered` (no
+    answer in time, the place is free again), `never_sent` (it still waited here) or `host_gone`. `late` counts the
+    messages dropped meanwhile.
+    """
+
+    kind: ClassVar[str] = "dispatch.stopped"
+    host: str
+    dispatch: str
+    how: str
+    after_ms: float
     late: int

@@ -19,7 +19,7 @@ from trio.lowlevel import FdStream
 from ...engine.pipes.wires import Closed, TooLargeError
 from ...log.context import Recorder
 from ...log.events import StdioChange, StdioChanged
-from ...log.unreadable import SHOWN_BYTES
+from ...log.redaction import SHOWN_BYTES
 
 _SIGNALS: Final[Mapping[int, StdioChange]] = {
     signal.SIGTERM: "SIGTERM",

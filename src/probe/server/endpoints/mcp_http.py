@@ -16,7 +16,7 @@ from ...core.modern_inbound import era_of, era_of_head
 from ...engine.budgets import Arriving
 from ...engine.engine import Engine
 from ...log.events import UnreadableFault
-from ...log.unreadable import unreadable, unreadable_json
+from ...log.redaction import unreadable, unreadable_json
 from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect

@@ -26,8 +26,7 @@ from ...log.context import Context, Recorder
 from ...log.entry_reading import LATEST
 from ...log.event_log import Entry, Gap
 from ...log.events import UnknownEvent
-from ...log.header import End
-from ...log.ndjson import read_line
+from ...log.ndjson import End, read_line
 from ...wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
 from ...wire.jsonrpc import clip
 from ..endpoints.exchange import Exchange

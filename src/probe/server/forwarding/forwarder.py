@@ -22,7 +22,7 @@ from ... import __version__
 from ...engine.engine import Engine
 from ...log import ndjson
 from ...log.event_log import Gap
-from ...log.header import End
+from ...log.ndjson import End
 from ...wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingError, read_taken
 
 _CONNECT_S: Final = 10.0

@@ -24,12 +24,11 @@ from ...core.escaping import cut, shown
 from ...log import events
 from ...log.bounded import Newest
 from ...log.event_log import Entry
-from ...views.call_row import ANSWERS
-from ...views.contents import members
 from ...views.ending import duration, sentence, stopped
 from ...views.fold import Views
-from ...views.search.conditions import Conditions
-from ...views.search.exchanges import LoggedExchanges
+from ...views.records import ANSWERS
+from ...views.retention import members
+from ...views.search.conditions import Conditions, LoggedExchanges
 from ...views.search.words import Word
 from ...views.values import Exchange, Message
 from ...wire.errors import CLIENT_CODES, Refusal

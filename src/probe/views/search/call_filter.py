@@ -20,7 +20,7 @@ from ...log.event_filter import contains
 from ...log.query import QueryError, twice, unknown, whole_number
 from ...wire.jsonrpc import clip
 from ..records import CallRecord
-from ..tables.rows import Era, Transport
+from ..rows import Era, Transport
 
 OUTCOMES = (
     *("completed", "tool_error", "protocol_error", "cancelled", "timed_out", "disconnected", "input_required"),

@@ -1,25 +1,103 @@
 """The conditions of a filter line on exchanges and on their entries.
 
-An **exchange** passes if each word fits one of its entries, and no negated word fits any. A negated `kind` is
-different: it needs an entry on the wire of another kind. For example, `-kind:message` passes an exchange with an
+An **exchange** is an HTTP request with its messages and its answer, a message on a pipe with its answer, or another
+message with its answer. It passes if each word fits one of its entries, and no negated word fits any. A negated `kind`
+is different: it needs an entry on the wire of another kind. For example, `-kind:message` passes an exchange with an
 `http.request`.
 
 An **entry** passes if its exchange fits the words for client, tool, outcome and status, and the entry itself fits all
 others.
+
+The search looks back and judges exchanges in their present state. A reader of a growing log judges each entry when it
+is read: a call passes `outcome:cancelled` only after its cancellation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Protocol, TypeAlias
 
-from ...log.event_filter import RowText, direction_of
-from ...log.event_log import Entry
-from ..tables.groups import groups_of, is_on_wire
-from ..tables.problems import problem_of
-from .exchanges import LoggedExchanges
+from ...log.bounded import Newest
+from ...log.event_filter import EventFilter, RowText, direction_of
+from ...log.event_log import Entry, EventLog
+from ..fold import Views
+from ..meaning import EntryOf, exchange_key, groups_of, is_on_wire, method, problem_of
+from ..values import Exchange
+from ..work import Call
 from .words import Key, Word, matcher
+
+
+class LoggedExchanges:
+    """The exchanges of one log by their keys, as far as its `views` have come.
+
+    `entry_of` finds an entry by its number, None where the log does not have it.
+    """
+
+    def __init__(self, views: Callable[[], Views], entry_of: EntryOf) -> None:
+        self._views = views
+        self._entry_of = entry_of
+
+    def key(self, entry: Entry) -> int:
+        """The key of an entry's exchange: `naming.exchange_key`."""
+        return exchange_key(entry, self._entry_of)
+
+    def method(self, entry: Entry) -> str | None:
+        """The method of an entry: `naming.method`."""
+        return method(entry, self._entry_of)
+
+    def named(self, key: int, word: Key) -> Iterator[str]:
+        """The values of an exchange for a word of this key."""
+        if key < 0:
+            yield from self._of_lone(-key, word)
+            return
+        exchange = self._views().exchanges.get(key)
+        if exchange is None:
+            return
+        if word == "client":
+            client = exchange.client
+            label = client.label if client is not None and client.kind == "label" else None
+            yield from self._names(exchange.labels, label)
+        elif word == "status":
+            if exchange.status is not None:
+                yield str(exchange.status)
+        elif word == "tool":
+            yield from (call.tool for call in _calls(exchange) if call.tool is not None)
+        else:
+            yield from _outcomes(exchange)
+
+    def _of_lone(self, seq: int, word: Key) -> Iterator[str]:
+        entry = self._entry_of(seq) if word == "client" else None
+        if entry is None:
+            return
+        session = entry.context.session
+        yield from self._names(() if session is None else (session,), entry.context.label)
+
+    def _names(self, labels: Iterable[str], given: str | None) -> Iterator[str]:
+        """The labels of sessions, their clients' own names, and the given name."""
+        for label in labels:
+            yield label
+            session = self._views().sessions.get(label)
+            if session is not None and session.client_name:
+                yield session.client_name
+        if given is not None:
+            yield given
+
+
+def _calls(exchange: Exchange) -> Iterator[Call]:
+    for message in exchange.messages:
+        if message.received and message.call is not None:
+            yield message.call
+    yield from (call for call in exchange.calls.values() if call.exchange is exchange)
+
+
+def _outcomes(exchange: Exchange) -> Iterator[str]:
+    calls = [*_calls(exchange)]
+    ended = [str(getattr(call.ended.fact, "outcome", "")) for call in calls if call.ended is not None]
+    yield from ended or ("running",) * bool(calls)
+
 
 _OF_EXCHANGE: Final = frozenset[Key]({"client", "tool", "outcome", "status"})
 
@@ -126,3 +204,126 @@ def _stream(entry: Entry) -> tuple[str, ...]:
 
 def _some(value: str | None) -> tuple[str, ...]:
     return () if value is None else (value,)
+
+
+# Exchanges changing at the same time. Beyond it, all entries of an exchange are looked at again.
+_MOST: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Looked:
+    """The words found in the entries of an exchange so far."""
+
+    found: set[int] = field(default_factory=set)
+    until: int = 0
+
+
+class PassingRows:
+    """Judges the exchanges of one line. Each entry is looked at once."""
+
+    def __init__(self, conditions: Conditions, entry_of: Callable[[int], Entry | None]) -> None:
+        self._conditions = conditions
+        self._entry_of = entry_of
+        self._looked: Newest[int, _Looked] = Newest(_MOST)
+
+    def passes(self, key: int, seqs: Sequence[int]) -> bool:
+        """Whether an exchange with these entries passes."""
+        looked = self._looked.get(key)
+        if looked is None:
+            looked = _Looked()
+            self._looked.store(key, looked)
+        for seq in seqs[bisect_right(seqs, looked.until) :]:
+            entry = self._entry_of(seq)
+            if entry is not None:
+                self._conditions.look(entry, looked.found)
+            looked.until = seq
+        return self._conditions.passes_exchange(key, looked.found)
+
+
+class Follows(Protocol):
+    """The follower of a log, with its views."""
+
+    @property
+    def views(self) -> Views:
+        """The views of all entries of the log."""
+
+    async def reach(self, seq: int) -> None:
+        """Take the entries up to this existing one; others run meanwhile."""
+
+
+# Different lines of readers at a time.
+_LINES: Final = 64
+
+
+class FollowedExchanges:
+    """The exchanges of a log, as far as `observer` has read it."""
+
+    def __init__(self, log: EventLog, observer: Follows) -> None:
+        exchanges = LoggedExchanges(lambda: observer.views, log.entry)
+        self._observer = observer
+        self._conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, exchanges))
+        self._rows = lru_cache(maxsize=_LINES)(lambda words: PassingRows(self._conditions(words), log.entry))
+
+    async def reach(self, seq: int) -> None:
+        """Have the log read up to this existing entry; others run meanwhile."""
+        await self._observer.reach(seq)
+
+    def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
+        """Whether an entry passes a line. The log must have been read up to it."""
+        return self._conditions(words).passes_entry(entry)
+
+    def passes_row(self, words: tuple[Word, ...], key: int, seqs: Sequence[int]) -> bool:
+        """Whether an exchange passes a line, as far as it has come; `seqs` are the numbers of its entries, in order."""
+        return self._rows(words).passes(key, seqs)
+
+
+@dataclass(frozen=True, slots=True)
+class LineMarks:
+    """Marks entries and exchanges that pass the `words` of a line. `exchanges` must have read the log."""
+
+    words: tuple[Word, ...]
+    exchanges: FollowedExchanges = field(compare=False, repr=False)
+
+    def entry(self, entry: Entry) -> bool:
+        """Whether an entry passes."""
+        return self.exchanges.passes(self.words, entry)
+
+    def exchange(self, key: int, seqs: Sequence[int]) -> bool:
+        """Whether an exchange with these entries passes."""
+        return self.exchanges.passes_row(self.words, key, seqs)
+
+
+@dataclass(frozen=True, slots=True)
+class LineFilter:
+    """Passes entries that pass `events` and the `words` of a line. `exchanges` must have read the log."""
+
+    events: EventFilter
+    words: tuple[Word, ...]
+    exchanges: FollowedExchanges = field(compare=False, repr=False)
+
+    @property
+    def passes_all(self) -> bool:
+        """Whether every entry passes."""
+        return self.events.passes_all and not self.words
+
+    @property
+    def text(self) -> str | None:
+        """See `EventFilter.text`."""
+        return self.events.text
+
+    def fits(self, entry: Entry) -> bool:
+        """Whether an entry fits all conditions except `text`."""
+        return self.events.fits(entry) and (not self.words or self.exchanges.passes(self.words, entry))
+
+    def concerns(self, entry: Entry) -> bool:
+        """See `EventFilter.concerns`."""
+        return self.events.concerns(entry)
+
+    def finds(self, row: bytes) -> bool:
+        """See `EventFilter.finds`."""
+        return self.events.finds(row)
+
+    async def reach(self, seq: int) -> None:
+        """Have the log read up to this entry, where that is needed; others run meanwhile."""
+        if self.words:
+            await self.exchanges.reach(seq)

@@ -1,7 +1,4 @@
-"""The search of the whole log with a filter line: how many exchanges or entries pass, and the newest of them.
-
-`exchanges.py` defines an exchange, `conditions.py` when an exchange or an entry passes.
-"""
+"""The search of the whole log with a filter line: how many exchanges or entries pass, and the newest of them."""
 
 from __future__ import annotations
 
@@ -12,9 +9,8 @@ from typing import Final, Literal, TypeAlias
 from ...log.event_filter import RowText
 from ...log.event_log import Entry, EventLog
 from ..fold import Views
-from ..tables.groups import is_on_wire
-from .conditions import Ask, Conditions
-from .exchanges import LoggedExchanges
+from ..meaning import is_on_wire
+from .conditions import Ask, Conditions, LoggedExchanges
 from .words import Word
 
 By: TypeAlias = Literal["exchange", "entry"]

@@ -13,10 +13,10 @@ from ...engine.audit.file import AuditStatus
 from ...engine.catalogue.tool import TaskSupport
 from ...log.event_log import Entry, Gap
 from ...views.records import CallRecord
-from ...views.search.completing import Completion
-from ...views.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
-from ..exports.overview import Overview
-from ..feed.feed_answers import FeedReader
+from ...views.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
+from ...views.search.words import Completion
+from ..exports.extract import Overview
+from ..feed.feed_pieces import FeedReader
 
 
 @dataclass(frozen=True, slots=True)

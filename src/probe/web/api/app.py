@@ -1,4 +1,4 @@
-"""The side pages of all engines of a process, put together.
+"""The side pages of all engines of a process, put together, and `/interaction/ID`: a page with one button.
 
 Quart's application takes a megabyte and the time of ten calls, so there is one, whatever the number of engines. The
 engine of a request is in a context variable while the application answers, also while it sends the body.
@@ -6,18 +6,20 @@ engine of a request is in a context variable while the application answers, also
 
 from __future__ import annotations
 
+from base64 import b64encode
 from contextvars import ContextVar
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import cast
 
 import trio
+from quart import Response
 from quart_trio import QuartTrio
 from werkzeug.local import LocalProxy
 
 from ...engine.engine import Engine
 from ...server.endpoints.asgi import App, Receive, Scope, Send
-from .. import interaction
-from . import calls, events, exports, filter_line, judge, listing, problems, responses, search, server, tables
+from . import events, exports, judge, listing, responses, search, server, tables
 from .server import Beside
 
 
@@ -60,7 +62,7 @@ def create(first: Engine) -> QuartTrio:
     # Quart answers OPTIONS with a page of its own; here it is refused as any other unknown method.
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     responses.register(app)
-    problems.register(app, lambda: _known_paths(beside))
+    responses.answer_errors(app, lambda: _known_paths(beside))
     server.register(app, engine, beside, server.tools(first))
     # Whole pages are made one at a time: each counts in max_unsent_bytes only once it is made.
     making = trio.Lock()
@@ -69,11 +71,11 @@ def create(first: Engine) -> QuartTrio:
     # Searches and exports read the whole log. One makes a piece at a time, so many slow down calls as one does.
     turnstile = trio.Lock()
     search.register(app, engine, turnstile)
-    filter_line.register(app, engine)
-    calls.register(app, engine, making)
+    search.register_filter_line(app, engine)
+    tables.register_calls(app, engine, making)
     judge.register(app, engine, turnstile)
     exports.register(app, engine, turnstile)
-    interaction.register(app, engine)
+    register_interactions(app, engine)
     return app
 
 
@@ -81,3 +83,51 @@ def _known_paths(beside: Beside) -> str:
     protocol = "/mcp, /ws, " if beside.serves_mcp else ""
     pages = ", ".join(page.path for page in listing.API)
     return f"known are {protocol}/health, /ready, /interaction, /dashboard, {pages}"
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>MCP Probe: {title}</title>
+<style>{style}</style>
+<h1>{title}</h1>
+<p>{text}</p>
+{form}
+"""
+_STYLE = "body { font: 1.1rem/1.5 system-ui; max-width: 36rem; margin: 4rem auto; padding: 0 1rem }"
+_FORM = '<form method="post"><button>Confirm</button></form>'
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+_HEADERS = {
+    # In a foreign frame the button could be clicked by mistake. The digest allows only this style.
+    "content-security-policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "cache-control": "no-store",
+    # The address is a secret: it must not leak to other sites. With `no-referrer` browsers would send the form with
+    # `Origin: null` (Fetch standard, "append a request Origin header"), as a foreign page does.
+    "referrer-policy": "same-origin",
+}
+
+
+def register_interactions(app: QuartTrio, engine: Engine) -> None:
+    """Add the page."""
+
+    @app.get("/interaction/<id>")
+    async def show(id: str) -> Response:
+        if not engine.interactions.is_open(id):
+            return _page(404, "Nothing to confirm", "This page has been confirmed, or its call is long over.")
+        text = "A tool of MCP Probe asked your client to open this page. The tool goes on when you confirm."
+        return _page(200, "Confirm the interaction", text, _FORM)
+
+    @app.post("/interaction/<id>")
+    async def confirm(id: str) -> Response:
+        if not engine.interactions.confirm(id):
+            return _page(404, "Nothing to confirm", "The call that asked for this is long over.")
+        return _page(200, "Confirmed", "The tool goes on. You can close this page and return to your client.")
+
+
+def _page(status: int, title: str, text: str, form: str = "") -> Response:
+    body = _PAGE.format(style=_STYLE, title=title, text=text, form=form)
+    return Response(body, status, headers=_HEADERS, content_type="text/html; charset=utf-8")

@@ -14,13 +14,13 @@ from ...engine.engine import Engine
 from ...log import event_filter, ndjson
 from ...log.event_filter import EventFilter
 from ...log.event_log import Entry, EventLog, Gap
-from ...log.header import End, Header, Why
+from ...log.ndjson import End, Header, Why
 from ...log.query import QueryError, whole_number
 from ...settings.limits import Limits
 from ...views.entry_view import EntryViews, Touched
-from . import listing, media, responses
-from .problems import not_found
-from .queries import Query, read
+from . import listing, responses
+from .listing import Query, read
+from .responses import not_found
 
 # Entries looked at between two checkpoints, if none is encoded.
 _PIECE = 100
@@ -195,13 +195,13 @@ def register(app: QuartTrio, engine: Engine) -> None:
             views = _views(engine)
             delivered = views.of(entry).delivered
             body, tag = views.encoded(entry, body), f"{tag}-{delivered.seq if delivered else 0}"
-        return responses.stable(Response(body, content_type=media.JSON), tag)
+        return responses.stable(Response(body, content_type=responses.JSON), tag)
 
     @app.get(listing.EVENTS_NDJSON.rule)
     async def all_events() -> Response:
         query, wanted = _asked(listing.EVENTS_NDJSON)
         body = responses.joined(lines(engine, wanted, query.number("since", 0)))
-        return responses.streamed(body, media.NDJSON, f"events-{engine.run}.ndjson")
+        return responses.streamed(body, responses.NDJSON, f"events-{engine.run}.ndjson")
 
 
 def _asked(page: listing.Route) -> tuple[Query, EventFilter]:

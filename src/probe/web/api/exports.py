@@ -16,20 +16,19 @@ from ...engine.budgets import Turns
 from ...engine.engine import Engine
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, subject_row
 from ...log.event_log import Entry, Gap, cost_of
-from ...log.header import End
+from ...log.ndjson import End
 from ...log.query import QueryError
 from ...log.stored import encode_with
 from ...wire.jsonrpc import clip, encode
 from ..exports import har
 from ..exports.archive import SUFFIX, Archive
-from ..exports.extract import ClientEntries, Extract
+from ..exports.extract import ClientEntries, Extract, OverviewTally
 from ..exports.har import HarExchanges
-from ..exports.overview import OverviewTally
 from ..exports.page import ShownSession, WireLog, page
-from . import answers, listing, media, responses
-from .live_report import encoded, without_subjects
-from .problems import not_found
-from .queries import read
+from . import answers, listing, responses
+from .judge import encoded, without_subjects
+from .listing import read
+from .responses import not_found
 
 # Entries looked at in one piece: half a millisecond, one turn.
 _PIECE: Final = 250
@@ -78,17 +77,17 @@ def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
     @app.get(listing.EXPORT_FILE.rule)
     async def export_file() -> Response:
         found = await find(listing.EXPORT_FILE)
-        return responses.streamed(_archived(engine, found), media.ZIP, f"{_stem(engine, found)}{SUFFIX}")
+        return responses.streamed(_archived(engine, found), responses.ZIP, f"{_stem(engine, found)}{SUFFIX}")
 
     @app.get(listing.EXPORT_HAR.rule)
     async def export_har() -> Response:
         found = await find(listing.EXPORT_HAR)
-        return responses.streamed(_har(engine, found), media.JSON, f"{_stem(engine, found)}.har")
+        return responses.streamed(_har(engine, found), responses.JSON, f"{_stem(engine, found)}.har")
 
     @app.get(listing.EXPORT_HTML.rule)
     async def export_html() -> Response:
         found = await find(listing.EXPORT_HTML)
-        kind = f"{media.HTML}; charset=utf-8"
+        kind = f"{responses.HTML}; charset=utf-8"
         return responses.streamed(_page(engine, found), kind, f"{_stem(engine, found)}.html")
 
     @app.errorhandler(NothingToExportError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
@@ -25,10 +25,25 @@ from ...judge.rules.catalogue import catalogue
 from ...judge.verdicts import Verdict
 from ...log.query import QueryError
 from ...wire.jsonrpc import clip, encode
-from . import listing, media, responses
-from .live_report import encoded, without_subjects
-from .problems import not_found
-from .queries import Query, read
+from . import listing, responses
+from .listing import Query, read
+from .responses import not_found
+
+# The report on one subject takes about one turn.
+_SUBJECT_COST: Final = 64 * 1024
+
+
+async def encoded(subjects: Iterable[Any], turns: Turns) -> AsyncGenerator[bytes, None]:
+    """The rows of subjects in JSON; others run after each."""
+    for subject in subjects:
+        yield encode(subject)
+        await turns.done(_SUBJECT_COST)
+
+
+def without_subjects(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The other members of a report."""
+    return {member: value for member, value in report.items() if member != "subjects"}
+
 
 _WAIT_S: Final = 10.0
 _LONGEST_WAIT_S: Final = 60.0
@@ -55,7 +70,7 @@ def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
     @app.get(listing.JUDGE_RULES.rule)
     async def judge_rules() -> Response:
         read()
-        return responses.stable(Response(rules, content_type=media.JSON), tag)
+        return responses.stable(Response(rules, content_type=responses.JSON), tag)
 
     @app.get(listing.JUDGE_SUBJECT.rule)
     async def judge_subject(name: str) -> Response:
@@ -69,7 +84,7 @@ def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
     @app.get(listing.JUDGE_JUNIT.rule)
     async def judge_junit(name: str) -> Response:
         read()
-        return await in_form(name, lambda report: _text(junit(report, engine.log.entry), media.XML))
+        return await in_form(name, lambda report: _text(junit(report, engine.log.entry), responses.XML))
 
 
 async def _answer(engine: Engine, turnstile: trio.Lock, name: str | None, query: Query) -> Response:
@@ -133,7 +148,7 @@ def _verdict(name: str) -> Verdict:
 
 def _page(body: str) -> Response:
     """The card with its own style; the browser may load or run no other content."""
-    page = _text(body, f"{media.HTML}; charset=utf-8")
+    page = _text(body, f"{responses.HTML}; charset=utf-8")
     page.headers["content-security-policy"] = _POLICY
     return page
 

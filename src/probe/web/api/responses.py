@@ -1,4 +1,4 @@
-"""Answers of the pages: JSON joined from encoded rows, bodies in pieces, and 304."""
+"""Answers of the pages: JSON joined from encoded rows, bodies in pieces, 304, and problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import Any, Final
 
 from quart import Response, request
 from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException
 
+from ...log.query import QueryError
 from ...log.stored import encode_with
+from ...server.endpoints.asgi import PROBLEM_MEDIA, RefusedError
 from ...wire.jsonrpc import encode
-from .media import HTML, JSON
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
+NDJSON = "application/x-ndjson"
+CSV = "text/csv"
+HTML = "text/html"
+XML = "application/xml"
+ZIP = "application/zip"
 
 # Half of the bytes of `max_unsent_bytes` that each answer holds.
 _CHUNK_BYTES: Final = 32 * 1024
@@ -101,3 +111,36 @@ def register(app: QuartTrio) -> None:
             response.set_data(b"")
             response.headers["content-length"] = length
         return response
+
+
+def problem(status: int, detail: str, known: Iterable[str] = ()) -> Response:
+    """A refusal; `known` are the valid names, after an unknown one."""
+    return Response(RefusedError(status, detail, known=known).body, status=status, content_type=PROBLEM_MEDIA)
+
+
+def not_found(detail: str) -> Response:
+    """A refusal with status 404."""
+    return problem(404, detail)
+
+
+def answer_errors(app: QuartTrio, known_paths: Callable[[], str]) -> None:
+    """Answer the errors of all pages with problem details; the answer to an unknown path is that of `known_paths`."""
+
+    @app.errorhandler(QueryError)
+    async def bad_query(error: QueryError) -> Response:
+        return problem(400, str(error), error.known)
+
+    @app.errorhandler(404)
+    async def no_page(error: Exception) -> Response:
+        return not_found(known_paths())
+
+    @app.errorhandler(405)
+    async def not_allowed(error: Exception) -> Response:
+        allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
+        response = problem(405, f"this page takes {allowed}")
+        response.headers["allow"] = allowed
+        return response
+
+    @app.errorhandler(HTTPException)
+    async def refused(error: HTTPException) -> Response:
+        return problem(error.code or 500, error.description or error.name)

@@ -1,8 +1,8 @@
-"""`/api/search`: the part of the log that a filter line passes."""
+"""`/api/search`: the part of the log that a filter line passes; `/api/filter`: its error and its completions."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import cast, get_args
 
 import trio
@@ -14,12 +14,15 @@ from ...engine.engine import Engine
 from ...log.event_log import Entry
 from ...log.query import QueryError
 from ...views.entry_view import EntryViews, Touched
+from ...views.rows import SessionRow
 from ...views.search.search import By, Search, SearchRequest, SearchResult
+from ...views.search.words import Known, complete
 from ...views.search.words import read as read_line
-from ...wire.jsonrpc import clip
-from . import listing
+from ...wire.jsonrpc import clip, encode
+from . import listing, responses
+from .answers import FilterReading
 from .events import exchange_rows
-from .queries import Query, read
+from .listing import Query, read
 from .responses import streamed_json
 
 
@@ -89,3 +92,41 @@ async def _rows(
             views.touch(entry, touched)
         yield row
         await turns.done(len(row))
+
+
+_METHODS = ("notifications/progress", "tools/*")
+
+
+def register_filter_line(app: QuartTrio, engine: Engine) -> None:
+    """Add the page."""
+
+    @app.get(listing.FILTER_LINE.rule)
+    async def filter_line() -> Response:
+        query = read(listing.FILTER_LINE.own)
+        line = query.own.get("line", "")
+        at = min(query.number("at", len(line)), len(line))
+        found = complete(line, at, _known(engine.observer.tables.sessions))
+        return Response(encode(FilterReading(_error(line), found)), content_type=responses.JSON)
+
+
+def _error(line: str) -> str | None:
+    try:
+        read_line(line)
+    except QueryError as error:
+        return str(error)
+    return None
+
+
+def _known(sessions: Iterable[SessionRow]) -> Known:
+    rows = [row for row in sessions if row.era is not None]
+    tools = sorted({tool for row in rows for tool in row.tools})
+    methods = sorted({method for row in rows for method in row.methods})
+    return {
+        "client": [_client(row) for row in reversed(rows)],
+        "tool": [(tool, "") for tool in tools],
+        "method": [(method, "") for method in (*methods, *_METHODS)],
+    }
+
+
+def _client(row: SessionRow) -> tuple[str, str]:
+    return (row.id, row.client_name) if row.label is None else (row.label, f"{row.id} {row.client_name}")

@@ -20,9 +20,9 @@ from ...server.endpoints.read_head import base_of
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN
-from ..feed.feed_answers import FeedReader
-from . import answers, listing, media, openapi, responses
-from .queries import read
+from ..feed.feed_pieces import FeedReader
+from . import answers, listing, openapi, responses
+from .listing import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def register(app: QuartTrio, engine: Engine, beside: Beside, tools: bytes) -> No
 def _constant(body: bytes) -> Response:
     read()
     tag = hashlib.sha256(body).hexdigest()[:16]
-    return responses.stable(Response(body, content_type=media.JSON), tag)
+    return responses.stable(Response(body, content_type=responses.JSON), tag)
 
 
 def _server(engine: Engine, origin: str, beside: Beside, *, takes_files: bool) -> answers.Server:

@@ -1,26 +1,36 @@
-"""A `.mcpprobe` file: a zip with these members, written while it is sent.
+"""A `.mcpprobe` file: a zip with these members, written while it is sent, and read back.
 
     log.ndjson      the event log, or a part of it, as `probe.log.ndjson` writes it
     audit.json      {"calls": […]}: the records of its tool calls, as `/api/calls` gives them
     report.json     the judge's report on the clients; missing if the server did not judge
     manifest.json   the members of `Manifest`
 
-The manifest comes last: it describes the written entries.
+The manifest comes last: it describes the written entries. A file that is read is untrusted: no member is unpacked to a
+disk, no name in it is used as a path, and the bytes read into memory are bounded.
 """
 
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import IO, Any, Final, Literal
 
+from pydantic_core import from_json
+
+from ...judge.reports import as_json
 from ...log import ndjson
 from ...log.event_log import Entry, Gap
-from ...log.header import End, Header
+from ...log.ndjson import End, Header, NdjsonError, SavedLog
+from ...log.opened import OpenedFile
 from ...wire.jsonrpc import encode
-from .extract import Extract
-from .overview import Overview, OverviewTally
+from .extract import Extract, Overview, OverviewTally
 
 SUFFIX: Final = ".mcpprobe"
 LOG: Final = "log.ndjson"
@@ -157,3 +167,181 @@ class Archive:
     def _put(self, name: str, body: bytes) -> None:
         with self._zip.open(name, "w") as member:
             member.write(body)
+
+
+# Bytes of an unpacked log: eight times the default of a server. In memory it takes twice that.
+_MOST_BYTES: Final = 512 * 1024 * 1024
+# Far above the limit of a message.
+_LONGEST_LINE: Final = 64 * 1024 * 1024
+_MOST_ENTRIES: Final = 1_000_000
+# No program writes blank lines. A hundred million pack into 100 kB and take minutes to read.
+_MOST_BLANK_LINES: Final = 1000
+# Some milliseconds of reading.
+_LINES_PER_LOOK: Final = 256
+_MOST_REPORT: Final = 64 * 1024 * 1024
+_MOST_MANIFEST: Final = 1024 * 1024
+_MEMBERS: Final = frozenset({LOG, AUDIT, REPORT, MANIFEST})
+
+_ZIP: Final = b"PK\x03\x04"
+# The record at the end of a zip (APPNOTE.TXT 4.3.16), and the locator of a larger zip64 record (4.3.15).
+_END: Final = struct.Struct("<4s4H2LH")
+_END_SIGNATURE: Final = b"PK\x05\x06"
+_LOCATOR_SIGNATURE: Final = b"PK\x06\x07"
+_LOCATOR_BYTES: Final = 20
+# The list of our members takes some hundred bytes; a file with a longer one is refused unread.
+_MOST_LIST: Final = 4096
+# The errors that the library raises for damaged and hostile zips.
+_DEFECTS: Final = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, NotImplementedError, RuntimeError, ValueError),
+)
+
+
+class OpeningError(Exception):
+    """The file cannot be opened; the message is one line with the reason."""
+
+
+def _go_on() -> None:
+    pass
+
+
+def open_file(path: Path) -> OpenedFile:
+    """Read a `.mcpprobe` file, or the lines of a log. Raises `OpeningError`."""
+    try:
+        with path.open("rb") as file:
+            return read_file(path.name, file, _MOST_BYTES)
+    except OSError as error:
+        raise OpeningError(f"{path}: {error.strerror or error}") from None
+    except OpeningError as error:
+        raise OpeningError(f"{path}: {error}") from None
+
+
+def read_file(name: str, file: IO[bytes], most_bytes: int, look: Callable[[], None] = _go_on) -> OpenedFile:
+    """Read a seekable file of this name, with at most `most_bytes` of log.
+
+    `look` is called every few milliseconds; an error that it raises ends the reading. Raises `OpeningError`.
+    """
+    packed = file.read(len(_ZIP)) == _ZIP
+    file.seek(0)
+    try:
+        read = partial(_log, most_bytes=most_bytes, look=look)
+        return _from_zip(name, file, read) if packed else OpenedFile(name, read(file))
+    except NdjsonError as error:
+        raise OpeningError(str(error)) from None
+
+
+def _from_zip(name: str, file: IO[bytes], read: Callable[[IO[bytes]], SavedLog]) -> OpenedFile:
+    _check_list(file)
+    try:
+        with zipfile.ZipFile(file) as members:
+            _check_members(members.infolist())
+            manifest = _manifest(_object(members, MANIFEST, _MOST_MANIFEST))
+            judged = REPORT in members.namelist()
+            report = _report(_object(members, REPORT, _MOST_REPORT)) if judged else None
+            with members.open(LOG) as log:
+                return OpenedFile(name, read(log), manifest, report)
+    except NdjsonError:
+        raise
+    except _DEFECTS as error:
+        raise OpeningError(f"it is damaged: {_one_line(error)}") from None
+
+
+def _check_list(file: IO[bytes]) -> None:
+    """Refuse a long list of members: the library would read all of it at once."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _END.size - _LOCATOR_BYTES))
+    tail = file.read()
+    file.seek(0)
+    record = tail[-_END.size :]
+    if len(record) < _END.size or not record.startswith(_END_SIGNATURE):
+        raise OpeningError("it is cut off: the list at the end of the zip is missing")
+    *_, length, _, comment = _END.unpack(record)
+    if length > _MOST_LIST or comment or tail.startswith(_LOCATOR_SIGNATURE):
+        raise OpeningError("it is a zip, but no session file")
+
+
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
+    names = [member.filename for member in members]
+    if unknown := [name for name in names if name not in _MEMBERS]:
+        raise OpeningError(f"it is a zip, but no session file: {unknown[0][:100]!r} is none of its members")
+    if len(set(names)) < len(names):
+        raise OpeningError("it has two members of one name")
+    for needed in (MANIFEST, LOG):
+        if needed not in names:
+            raise OpeningError(f"it is a zip, but no session file: {needed} is missing")
+    for member in members:
+        # Other methods may need more memory than bounded here: a dictionary may have 4 GiB.
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise OpeningError(f"{member.filename} is packed in a way that no session file is")
+
+
+def _object(members: zipfile.ZipFile, name: str, most: int) -> dict[str, Any]:
+    with members.open(name) as member:
+        body = member.read(most + 1)
+    if len(body) > most:
+        raise OpeningError(f"{name} has more than {most >> 20} MiB")
+    try:
+        value = from_json(body)
+    except ValueError as error:
+        raise OpeningError(f"{name} is no JSON: {_one_line(error)}") from None
+    if not isinstance(value, dict):
+        raise OpeningError(f"{name} is no JSON object")
+    return value
+
+
+def _report(value: dict[str, Any]) -> dict[str, Any]:
+    """Check the members of a report that its readers use."""
+    subjects = value.get("subjects")
+    known = value.get("format") == as_json.FORMAT and value.get("version") == as_json.VERSION
+    if not known or not isinstance(subjects, list) or not all(map(_is_subject, subjects)):
+        raise OpeningError(f"its {REPORT} is no report that this program reads")
+    return value
+
+
+def _is_subject(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("label"), str):
+        return False
+    rules = value.get("verdicts")
+    return isinstance(rules, list) and all(isinstance(rule, dict) and "verdict" in rule for rule in rules)
+
+
+def _manifest(value: dict[str, Any]) -> dict[str, Any]:
+    if value.get("format") != FORMAT:
+        raise OpeningError(f"its {MANIFEST} is not that of a session file")
+    if value.get("version") != VERSION:
+        theirs = f"version {value.get('version')!r} of the format"
+        raise OpeningError(f"it has {theirs[:100]}; this program reads version {VERSION}")
+    return value
+
+
+def _log(source: IO[bytes], most_bytes: int, look: Callable[[], None]) -> SavedLog:
+    reading = ndjson.LogReader(_lines(source, most_bytes, look))
+    items: list[ndjson.Item] = []
+    for item in reading:
+        if len(items) == _MOST_ENTRIES:
+            raise OpeningError(f"its log has more than {_MOST_ENTRIES:,} entries")
+        items.append(item)
+    return SavedLog(reading.header, items, reading.end)
+
+
+def _lines(source: IO[bytes], most_bytes: int, look: Callable[[], None]) -> Iterator[bytes]:
+    size = blank = 0
+    for number in count():
+        if number % _LINES_PER_LOOK == 0:
+            look()
+        line = source.readline(_LONGEST_LINE + 1)
+        if not line:
+            return
+        blank += line.isspace()
+        if blank > _MOST_BLANK_LINES:
+            raise OpeningError(f"its log has more than {_MOST_BLANK_LINES:,} blank lines")
+        size += len(line)
+        if len(line) > _LONGEST_LINE:
+            raise OpeningError(f"its log has a line of more than {_LONGEST_LINE >> 20} MiB")
+        if size > most_bytes:
+            raise OpeningError(f"its log has more than {most_bytes >> 20} MiB")
+        yield line
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

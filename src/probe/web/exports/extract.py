@@ -1,4 +1,6 @@
-"""Finds the entries of a log about one client.
+"""The part of a log about one client or call, and its contents in numbers.
+
+The entries about a client are:
 
     1  every entry with the client in its context: its given label, or the label of its session
     2  the other entries of its exchanges without a client, such as the head of a request
@@ -11,11 +13,22 @@ The entries about one call are its evidence (`views.evidence`).
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ...log.context import NO_CONTEXT, Context
-from ...log.event_log import Entry
-from ...log.events import ClientSeen, ServerState, SessionOpened
+from ...log.event_log import Entry, Gap
+from ...log.events import (
+    CallStarted,
+    ClientSeen,
+    HttpRequest,
+    MessageEmitted,
+    MessageReceived,
+    ServerState,
+    SessionOpened,
+)
 
 _INTRODUCTIONS = (SessionOpened, ClientSeen)
 
@@ -76,3 +89,86 @@ class ClientEntries:
 
     def _names(self, context: Context) -> bool:
         return self._client in (context.label, context.session)
+
+
+# Listed clients and names of hidden values; further ones are only counted.
+_MOST_NAMED: Final = 100
+OTHERS: Final = "…"
+"""Stands for all further names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The contents of a part of a log. Times are seconds since the epoch, null without entries.
+
+    `kinds` counts entries by their kind. `clients` are the labels of sessions and modern clients, and the names given
+    to clients. `calls` counts tool calls. `hidden` counts values left out of the log, by the name of the header, of the
+    query parameter (`?name`) or of the member; `…` counts further names. `gaps` are lost entries of this part.
+    """
+
+    entries: int
+    first: int | None
+    last: int | None
+    first_at: float | None
+    last_at: float | None
+    kinds: Mapping[str, int]
+    clients: list[str]
+    calls: int
+    hidden: Mapping[str, int]
+    gaps: list[Gap]
+
+
+class OverviewTally:
+    """Makes an overview of entries, taken in order."""
+
+    def __init__(self) -> None:
+        self._first: Entry | None = None
+        self._last: Entry | None = None
+        self._kinds: Counter[str] = Counter()
+        self._clients: dict[str, None] = {}
+        self._hidden: Counter[str] = Counter()
+        self._gaps: list[Gap] = []
+        self.calls: set[str] = set()
+
+    def take(self, entry: Entry) -> None:
+        """Take the next entry."""
+        self._first = self._first or entry
+        self._last = entry
+        fact, context = entry.fact, entry.context
+        self._kinds[fact.kind] += 1
+        if isinstance(fact, CallStarted) and fact.tool is not None and context.call is not None:
+            self.calls.add(context.call)
+        for name in (context.session, context.label):
+            if name is not None and len(self._clients) < _MOST_NAMED:
+                self._clients[name] = None
+        if isinstance(fact, HttpRequest):
+            self._count_hidden(fact.hidden)
+        elif isinstance(fact, MessageReceived | MessageEmitted) and fact.hidden:
+            self._count_hidden(path.rpartition("/")[2] for path, _ in fact.hidden)
+
+    def miss(self, gap: Gap) -> None:
+        """Take a gap of lost entries."""
+        if self._gaps and self._gaps[-1].last + 1 == gap.first:
+            gap = Gap(self._gaps.pop().first, gap.last)
+        self._gaps.append(gap)
+
+    def _count_hidden(self, names: Iterable[str]) -> None:
+        for name in names:
+            known = name in self._hidden or len(self._hidden) < _MOST_NAMED
+            self._hidden[name if known else OTHERS] += 1
+
+    def overview(self) -> Overview:
+        """The overview of the entries taken so far."""
+        first, last = self._first, self._last
+        return Overview(
+            entries=self._kinds.total(),
+            first=None if first is None else first.seq,
+            last=None if last is None else last.seq,
+            first_at=None if first is None else first.at,
+            last_at=None if last is None else last.at,
+            kinds=dict(sorted(self._kinds.items())),
+            clients=sorted(self._clients),
+            calls=len(self.calls),
+            hidden=dict(sorted(self._hidden.items())),
+            gaps=[*self._gaps],
+        )

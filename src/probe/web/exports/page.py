@@ -19,11 +19,10 @@ from ...judge.reports import wording
 from ...judge.reports.card import card_values, entry_shown, templates
 from ...log.event_log import Entry
 from ...log.events import HttpRequest, MessagesDelivered, StreamControl
-from ...log.header import Header
+from ...log.ndjson import Header
 from ...telemetry.terminal.exchanges import Exchanges, Line
 from ...views.fold import Views
-from .extract import Extract
-from .overview import Overview
+from .extract import Extract, Overview
 
 _NAME: Final = "session.html"
 # A browser would open more exchanges too slowly. The session file has all of them.

@@ -1,22 +1,53 @@
-"""The text of server-sent events of the feed, made once for all readers with the same query."""
+"""The server-sent events of the feed, made once for all readers with the same query."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import trio
 
 from ...log.event_filter import EventFilter
 from ...log.event_log import EventLog
 from ...views.entry_view import EntryViews, Touched
-from ...views.search.following import LineFilter, LineMarks
-from ...views.tables.tables import TableName, Tables
+from ...views.search.conditions import LineFilter, LineMarks
+from ...views.tables import TableName, Tables
 from ...wire import sse
 from ...wire.jsonrpc import encode
-from .feed_answers import FeedGap
-from .position import PIECE, Missed, Span
+from .feed_query import PIECE, Missed, Span
+
+
+@dataclass(frozen=True, slots=True)
+class FeedReader:
+    """A reader of the feed: the time of its start, the entry it has reached, and the number of entries it is behind."""
+
+    since: float
+    position: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedHello:
+    """First on every connection of the feed. `resumed`: it continues directly after the given id."""
+
+    run: str
+    version: str
+    started_at: float
+    first: int
+    last: int
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FeedGap:
+    """Entries that this reader of the feed does not get; null if their numbers are unknown."""
+
+    reason: Literal["evicted", "skipped", "restarted"]
+    first: int | None
+    last: int | None
+
 
 PIECE_BYTES = 64 * 1024
 """A piece ends with the entry or row that reaches this size: far less than a millisecond of copying."""

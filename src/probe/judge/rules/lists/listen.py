@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import nextafter
 from typing import Any, Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...clients.listings import CHANGES, LISTS

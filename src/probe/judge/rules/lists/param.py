@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ....log.redaction import REDACTED
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Exchange, Message
 from ....wire.v2026.headers import SAFE_INTEGER, HeaderValueError, decode, same
 from ...clients.listings import ListedTool

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ....log.redaction import REDACTED
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.v2026.meta import SKILLS_EXTENSION
 from ...clients.skills import METHODS, SKILL_MD

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ....views.clients import Connection, Scope, Session
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Exchange, Message
 from ...clients.listings import ListedTool
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.jsonrpc import RequestId, clip, is_id
 from ...clients.series import NEVER

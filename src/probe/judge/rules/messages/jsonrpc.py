@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ....views.clients import Session
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.jsonrpc import clip, is_id
 from ....wire.revisions import LEGACY, MODERN

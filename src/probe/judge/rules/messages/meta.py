@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.revisions import LEGACY
 from ....wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ...clients.moments import declared_in
 from ...trace.findings import FAIL, PASS, WARN, Finding

@@ -6,7 +6,7 @@ from collections import deque
 from statistics import median
 from typing import Final, Literal, TypeAlias
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWER, ASKED, REQUEST

@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from ....settings.limits import Limits
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import LIMIT_REFUSALS, Exchange, Message
 from ....wire.errors import CLIENT_CODES, Code, Refusal
 from ....wire.jsonrpc import clip

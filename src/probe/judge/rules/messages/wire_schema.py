@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.revisions import LEGACY
 from ...trace.findings import FAIL, PASS, Finding

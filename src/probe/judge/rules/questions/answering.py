@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ...clients.questions import Question, Reply
 from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, CutShort, Finding, Seen

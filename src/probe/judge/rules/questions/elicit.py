@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ....log.bounded import Newest
-from ....views.contents import members
+from ....views.retention import members
 from ...clients.questions import PageVisit, Question, Reply
 from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding

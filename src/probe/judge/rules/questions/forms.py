@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
 
-from ....views.contents import members
+from ....views.retention import members
 
 # No pattern is tried on longer texts.
 _LONGEST: Final = 1_000

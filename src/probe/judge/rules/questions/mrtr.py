@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.revisions import V2026_07_28
 from ...clients.questions import Reply

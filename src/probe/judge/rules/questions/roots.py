@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from ....views.clients import Session
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ...clients.moments import declared_in
 from ...clients.questions import Question, Reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ....views.contents import members
+from ....views.retention import members
 from ...clients.questions import Reply
 from ...trace.findings import PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import REPLY

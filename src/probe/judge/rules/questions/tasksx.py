@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final, Literal
 
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...clients.questions import Question

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ....core.modern_inbound import repeats
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Exchange, Message
 from ....wire.v2026.headers import HeaderValueError, decode, encode
 from ....wire.v2026.meta import PROTOCOL_VERSION

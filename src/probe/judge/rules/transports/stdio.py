@@ -8,7 +8,7 @@ from typing import Final
 from pydantic_core import from_json
 
 from ....views.clients import Connection, Session
-from ....views.contents import members
+from ....views.retention import members
 from ....views.values import Message
 from ...clients.lines import Line, Run
 from ...clients.moments import ProcessChange, Unreadable

@@ -1,6 +1,6 @@
 """The rows of the live tables: the state of one task, session, stream or tool host, as the dashboard shows it.
 
-A row has all members from the start. A reader gets its JSON at that moment. A call's row is its `CallRecord`.
+A row has all members from the start. A call's row is its `CallRecord`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ...log.stored import encode_with
+from ..log.stored import encode_with
 
 Era: TypeAlias = Literal["legacy", "modern"]
 Transport: TypeAlias = Literal["http", "websocket", "stdio"]
@@ -190,7 +190,7 @@ class CountsRow:
     `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent` are messages and HTTP heads
     by their direction, without deliveries.
 
-    `mistakes`, `asked`, `lost`, `limits` and `others` count exchanges with such a problem (`views/tables/problems.py`);
+    `mistakes`, `asked`, `lost`, `limits` and `others` count exchanges with such a problem (`views/meaning.py`);
     an entry without an exchange counts as one exchange.
     """
 

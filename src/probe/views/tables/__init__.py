@@ -1,1 +1,0 @@
-"""The tables of the dashboard: rows made from the views."""
