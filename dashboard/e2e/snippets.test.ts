@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -65,6 +65,14 @@ test.each([
   expect(await completed()).toBe(before + 1);
   expect(await run("sh", `${command} ${probe.server.url}/mcp?client=${value}`)).toMatch(/status 0$/);
   expect((await (await fetch(`${probe.server.url}/api/calls?label=${value}`)).json()) as object).toMatchObject({ calls: [{ tool: "progress" }] });
+});
+
+test("the client in TypeScript of the README calls a tool", async () => {
+  const readme = await readFile(join(import.meta.dirname, "../../README.md"), "utf8");
+  const code = /```js\n([^]*?)```/.exec(readme)?.[1];
+  expect(code).toMatch(/^\/\/ my_client\.mjs\n/);
+  await writeFile(join(folder, "my_client.mjs"), code ?? "");
+  expect(await run("sh", `node my_client.mjs ${probe.server.url}/mcp`)).toMatch(/step 3\/3 \(3 of 3\)[^]*status 0$/);
 });
 
 test("the judge runs the client that stands beside it", async () => {

@@ -57,6 +57,7 @@ ELSEWHERE = {
     "has no feed: HTTP 404",
     "Remote end closed connection without response",
     "certificate verify failed: self-signed certificate",
+    "npm ci was ended after 10 minutes",
     "the log is not forwarded: … status 401",
     "the log is not forwarded: … status 404",
     "the log cannot be forwarded to … now",
