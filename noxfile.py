@@ -54,6 +54,11 @@ SHARP = (
     *("tests/gateway/test_command.py", "tests/judge/runs/test_command.py"),
 )
 NOT_OURS = tuple(f"--ignore=tests/{folder}" for folder in ("clients", "conformance", "infra", "bugs"))
+NPM_CI_S = 600
+REGISTRY = (
+    "npm asks registry.npmjs.org, or the registry of ~/.npmrc or NPM_CONFIG_REGISTRY. Behind a proxy with certificates "
+    "of its own, NODE_EXTRA_CA_CERTS names the file that has them."
+)
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 # a worker that has finished takes tests from the others: some files take minutes, and a few tests many seconds
 EVERYWHERE = ("-n", str(PROCESSORS), "--dist", "worksteal")
@@ -171,16 +176,38 @@ def node(session: nox.Session) -> dict[str, str]:
 def npm(session: nox.Session, folder: Path, *arguments: str, **variables: str) -> None:
     """Run npm in a folder. It is a script of the Node.js wheel, whose own `npm` program misses its neighbours."""
     env = node(session)
-    script = Path(env["PROBE_NODE"]).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     with session.chdir(folder):
-        session.run(env["PROBE_NODE"], str(script), *arguments, env=env | variables)
+        session.run(env["PROBE_NODE"], npm_script(env), *arguments, env=env | variables)
+
+
+def npm_script(env: Mapping[str, str]) -> str:
+    """The program npm of the Node.js in the variables of `node`."""
+    return str(Path(env["PROBE_NODE"]).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
 
 
 def npm_ci(session: nox.Session, folder: Path) -> None:
-    """Install a package-lock.json beside itself, unless that is done already."""
+    """Install a package-lock.json beside itself, unless that is done already. Ends the session after ten minutes."""
     with made_once(folder / "node_modules", digest([folder / "package-lock.json"])) as missing:
         if missing:
-            npm(session, folder, "ci", "--no-audit", "--no-fund", "--loglevel=error")
+            session.log(f"npm ci in {folder.relative_to(ROOT)}: about 20 seconds, at most {NPM_CI_S // 60} minutes")
+            env = node(session)
+            # an address that does not answer is asked twice, for a minute each time
+            patience = ("--fetch-timeout=60000", "--fetch-retries=1")
+            command = [
+                env["PROBE_NODE"],
+                npm_script(env),
+                "ci",
+                "--no-audit",
+                "--no-fund",
+                "--loglevel=error",
+                *patience,
+            ]
+            try:
+                done = subprocess.run(command, cwd=folder, env=os.environ | env, check=False, timeout=NPM_CI_S)  # noqa: S603
+            except subprocess.TimeoutExpired:
+                session.error(f"npm ci was ended after {NPM_CI_S // 60} minutes. {REGISTRY}")
+            if done.returncode:
+                session.error(f"npm ci ended with {done.returncode}; its lines above have the reason. {REGISTRY}")
 
 
 def node_environment(session: nox.Session) -> dict[str, str]:
