@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.judge.verdicts import Verdict
+from probe.log import events
 
 from .logs import Asked, HttpSession, Log, Pipe, expect, judged
 
@@ -228,6 +230,32 @@ def test_a_client_that_cannot_have_known_better_is_not_blamed():
     left(session)
     log.after(9)
     session.delete()
+    log.idle(31)
+    expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
+
+
+def test_a_session_that_the_server_ends_was_not_given_up():
+    log, session = opened()
+    left(session)
+    log.add(events.ServerState("draining"))
+    session.close("shutdown")
+    log.idle(31)
+    expect(log, "cancel.explicit", Verdict.INCONCLUSIVE)
+
+
+def test_a_stream_of_the_draft_may_be_left_and_its_call_goes_on():
+    """`stream/resume` reads it further; to hang up on that gives up no call (docs/cancellation.md)."""
+    log, session = opened()
+    stream = session.client.stream(session.call("silent_call"), "resumable")
+    stream.close("client")
+    log.after(6)
+    resumed = session.request("stream/resume", {"streamId": stream.context.stream})
+    resumed.context = structs.replace(resumed.context, stream=stream.context.stream)
+    log.add(events.StreamResumed(0, 0), resumed.context, resumed.seq)
+    session.client.respond(resumed, content_type="text/event-stream")
+    session.client.leave(resumed)
+    log.after(9)
+    session.request("ping")
     log.idle(31)
     expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
 

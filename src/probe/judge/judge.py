@@ -112,8 +112,6 @@ class Judge:
         self._trace = Trace(catalogue.allowances)
         self._waits = Waits()
         self._batch_began = NEVER
-        # When the rule that is asked could decide first: general rules look at what others had decided by a time.
-        self._decided = NEVER
         self._reset(JudgedLog(Header("", "", 0.0), 0, 0.0))
 
     @cached_property
@@ -304,7 +302,6 @@ class Judge:
         subject, _, view, at = opportunity
         trace, broken, tallies = self._trace, subject.broken, subject.tallies
         trace.subject, trace.view, trace.asked = subject, view, at
-        self._decided = at if waiting is None else min(waiting.due, trace.now)
         revision = getattr(view, "revision", None) if functions else None
         for function, rule in functions:
             if broken and rule.id in broken:
@@ -362,23 +359,29 @@ class Judge:
                 verdict, remark = Verdict.INCONCLUSIVE, f"{several}; {remark}"
         if verdict is Verdict.INCONCLUSIVE:
             self._doubt(subject, place)
-        elif verdict > Verdict.PASS and isinstance(place, _DOUBTABLE):
-            mark, at = subject.mark(place.seq), max(self._decided, self._trace.at)
-            if at < mark.found_at:
-                mark.found, mark.found_at = rule.id, at
+        elif verdict > Verdict.PASS and isinstance(place, _DOUBTABLE) and _was_there(finding, self._trace.at, place):
+            mark = subject.mark(place.seq)
+            if self._trace.at < mark.found_at:
+                mark.found, mark.found_at = rule.id, self._trace.at
         tally.add(verdict, _numbers((place, *finding.shown_by)), remark, revision, place.seq)
 
     def _doubt(self, subject: Subject, place: Any) -> None:
         """A rule about time or absence doubts what came later, and not the view itself."""
         if isinstance(place, _DOUBTABLE) and self._trace.rule.kind not in DISTURBED:
             mark = subject.mark(place.seq)
-            mark.doubted_at = min(mark.doubted_at, max(self._decided, self._trace.at))
+            mark.doubted_at = min(mark.doubted_at, self._trace.at)
 
     def _ask_again(self, *, everything: bool) -> None:
-        """Ask the rules again whose time or view has come."""
+        """Ask the rules again whose time or view has come, the general ones last: a time may come for many at once."""
+        general: list[Waiting] = []
         while again := self._waits.ready(self._trace.now):
             for waiting in again:
-                self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
+                if waiting.function.general:
+                    general.append(waiting)
+                else:
+                    self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
+        for waiting in general:
+            self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
         if everything:
             for waiting in self._waits.left():
                 if self._waits.holds(waiting):
@@ -391,6 +394,14 @@ _VERDICTS: Final[Mapping[str, Verdict]] = {
     "warn": Verdict.WARN,
     "unclear": Verdict.INCONCLUSIVE,
 }
+
+
+def _was_there(finding: Finding, at: float, place: Seen) -> bool:
+    """True if the log had all that a finding rests on by the time as of which it was decided.
+
+    When a rule sees a witness that comes later depends on the batches, so general rules leave nothing to it.
+    """
+    return all(getattr(each, "at", NEVER) <= at for each in (place, *finding.shown_by))
 
 
 def _is_certain(function: RuleFunction, rule: Rule) -> bool:

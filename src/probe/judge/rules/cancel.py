@@ -14,6 +14,7 @@ from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNR
 from ..trace.rules import rule
 from ..trace.trace import Trace
 from ..values import shown
+from .transports.session import is_deleted
 from .words import is_whole, number_or_type, numeric
 
 _CANCELLED: Final = "notifications/cancelled"
@@ -163,6 +164,7 @@ def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
     """Says that it gives up a call instead of just hanging up.
 
     Closing is not cancelling, and may be the network's: the client may come back for the stream, or be gone for good.
+    One that deletes its session gives up all calls. A stream of `stream/resume` is no call's own.
     """
     stream, session, left = exchange.stream, exchange.session, trace.at
     if exchange.ended_by != "client" or session is None or not session.is_legacy or stream is None:
@@ -173,7 +175,7 @@ def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
     until = left + trace.allowances.alive_s
     if request.asked_to_cancel is not None and request.asked_to_cancel.at < until:
         return PASS(exchange, at=request)
-    if stream.was_read_by_another(exchange, until) or session.closed_by(until):
+    if stream.was_read_by_another(exchange, until) or (is_deleted(session) and session.closed_by(until)):
         return None
     trace.sure.had_time(left, "alive_s", exchange)
     if trace.seen.acted(session, left + trace.allowances.settle_s, until):

@@ -295,18 +295,22 @@ class SureQueries:
         if run.is_cut:
             raise Undecided("the last line has no end, and may be cut off")
         over = self._trace.now if run.over is None else run.over
+        self._trace.at = max(self._trace.at, over)
         if self._trace.gap_in(run.before[run.lines.index(line)], over):
             raise Undecided("entries are missing around the line, which may be a part of a message")
         return run
 
     def ended(self, view: Session | Connection | Exchange) -> float:
         """A session, a connection or an exchange is over, or its client has ended; when that was."""
-        end = self._trace.subject.end
+        trace, end = self._trace, self._trace.subject.end
         if view.closed is not None:
-            return view.closed.mono
-        if end is None:
+            over = view.closed.mono
+        elif end is not None:
+            over = end.at
+        else:
             raise TooEarly(None, view)
-        return end.at
+        trace.at = max(trace.at, over)
+        return over
 
 
 class Trace:

@@ -104,8 +104,8 @@ class Waits:
         return list(ready)
 
     def left(self) -> Sequence[Waiting]:
-        """All that still wait."""
-        return list(self._all)
+        """All that still wait, the general ones last."""
+        return sorted(self._all, key=lambda waiting: waiting.function.general)
 
     def holds(self, waiting: Waiting) -> bool:
         """True if it still waits."""

@@ -19,6 +19,7 @@ from ...trace.opportunities import ANSWERED, LEFT, MESSAGE, PIPE_END, REQUEST, S
 from ...trace.rules import rule
 from ...trace.trace import Trace
 from ...values import shown
+from ..transports.session import is_deleted
 
 _CALL: Final = frozenset({"tools/call"})
 _TYPES: Final = {bool: "a boolean", int: "a number", float: "a number", list: "an array"}
@@ -148,8 +149,8 @@ class Habits(Struct):
 
 @rule("tools.error-survived", each=MESSAGE)
 def goes_on(message: Message, trace: Trace) -> Finding | None:
-    """Goes on after a tool error and after a protocol error."""
-    call = unfollowed(message.scope, message.at, trace)
+    """Goes on after a tool error and after a protocol error. An `initialize` begins anew."""
+    call = None if message.method == "initialize" else unfollowed(message.scope, message.at, trace)
     if call is None or (message.scope is not None and message.scope.kind == "client" and trace.several() is not None):
         return None
     habits = trace.kept(Habits)
@@ -163,8 +164,7 @@ def goes_on(message: Message, trace: Trace) -> Finding | None:
 @rule("tools.error-survived", each=SESSION_END)
 def deletes_session(session: Session, trace: Trace) -> Finding | None:
     """Does not end its session because of an error."""
-    is_deleted = session.closed is not None and getattr(session.closed.fact, "why", "") == "deleted"
-    return ends(session.scope, trace) if is_deleted else None
+    return ends(session.scope, trace) if is_deleted(session) else None
 
 
 @rule("tools.error-survived", each=PIPE_END)

@@ -17,6 +17,7 @@ from ...trace.opportunities import END, MESSAGE, NOTIFICATION, PIPE_END, REQUEST
 from ...trace.rules import form, rule
 from ...trace.trace import Trace
 from ...values import shown
+from ..transports.session import is_deleted
 from .meta import is_object, is_text
 
 _INITIALIZED: Final = "notifications/initialized"
@@ -174,9 +175,8 @@ def ends_uninitialized(session: Session, trace: Trace) -> Finding | None:
     if trace.gap_in(session.opened.mono, end):
         return None
     remark = "a request came, and notifications/initialized did not"
-    is_deleted = getattr(session.closed and session.closed.fact, "why", "") == "deleted"
     held = first.pipe is not None and end - first.at >= allowed.answer_s
-    is_sure = is_deleted or held or trace.seen.acted(session, first.at + allowed.arrival_s, end)
+    is_sure = is_deleted(session) or held or trace.seen.acted(session, first.at + allowed.arrival_s, end)
     return (FAIL if is_sure else UNCLEAR)(remark, first)
 
 
