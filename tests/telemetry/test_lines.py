@@ -19,7 +19,7 @@ from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.log.events import AuditState, LimitReached, ServerState
 from probe.log.events import Event as Fact
-from probe.telemetry.lines import Lines, LogLine, Printer, Records, adopt_logging
+from probe.telemetry.lines import LogHandler, LogLine, OperatorLines, Printer, adopt_logging
 from probe.telemetry.service import following
 
 from ..log.vocabulary import EVENT
@@ -63,7 +63,7 @@ class Lined:
 
 def told(level: str, *facts: Fact, every_s: float = 1.0) -> list[LogLine]:
     """The lines of some facts, one behind the other."""
-    lines = Lines(level)
+    lines = OperatorLines(level)
     entries = [Entry(n, 1000 + n * every_s, n * every_s, Context(), fact) for n, fact in enumerate(facts, 1)]
     return [line for line in map(lines.of, entries) if line is not None]
 
@@ -144,7 +144,7 @@ async def test_one_line_for_each_call(autojump_clock: MockClock) -> None:
     async with watched(log_level="info") as probe:
         await (await probe.client()).tool("simple_tool", {"delayMs": 250})
         await probe.modern().tool("simple_tool")
-        lines = Lines("info")
+        lines = OperatorLines("info")
         for entry in probe.engine.log.since(0, 1000).entries:
             line = lines.of(entry)
             if line is not None:
@@ -213,7 +213,7 @@ def test_a_limit_that_is_reached_all_the_time_is_told_now_and_then() -> None:
 
 
 def test_what_a_line_belongs_to() -> None:
-    line = Lines("warning").of(Entry(1, 1001, 1, Context(session="s1"), LIMIT))
+    line = OperatorLines("warning").of(Entry(1, 1001, 1, Context(session="s1"), LIMIT))
     assert line is not None
     assert (line.at, line.kind, line.text) == (1001, "limit.reached", "limit reached")
     assert line.fields == {"session": "s1", "limit": "max_tasks", "most": 5}
@@ -325,7 +325,7 @@ def test_the_level_is_also_that_of_logging(level: str, told: str, restored_loggi
 def test_arguments_that_do_not_fit_end_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     lined = Lined()
     record = logging.LogRecord("probe", logging.ERROR, "f", 1, "%d of %d", ("x",), None)
-    Records(lined.printer).emit(record)
+    LogHandler(lined.printer).emit(record)
     assert lined.said == []
     assert "Logging error" in capsys.readouterr().err
 

@@ -455,7 +455,7 @@ async def test_a_dispatch_that_is_cancelled_at_once_does_not_begin(in_thread: bo
         return ""
 
     collector = Collector(begins_in_thread if in_thread else begins)
-    conversation = Conversation(collector)
+    conversation = Conversation(collector.find, collector.start)
     params = {"tool": "begins", "arguments": {}, "idleMs": 1000, "ceilingMs": 1000}
     conversation.receive(json.dumps({"jsonrpc": "2.0", "id": "d1", "method": "tool.dispatch", "params": params}))
     params = {"dispatch": "d1", "cause": "deadline"}
@@ -472,7 +472,8 @@ async def test_a_dispatch_that_is_cancelled_at_once_does_not_begin(in_thread: bo
 
 
 async def test_what_is_asked_when_the_connection_is_over_has_no_answer(autojump_clock) -> None:
-    conversation = Conversation(Collector(echo))
+    collector = Collector(echo)
+    conversation = Conversation(collector.find, collector.start)
     conversation.close()
     with trio.fail_after(30):
         assert await conversation.ask("host.update", {"tools": []}, lambda result: None) is None

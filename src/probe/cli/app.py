@@ -45,7 +45,7 @@ from ..telemetry.service import following
 from ..tools.catalogue import TOOLSETS
 from ..web.opened_files import FilePages
 from ..web.paths import Paths
-from .ending import FLUSH_S, SAID_S, ending_signals, last_resort, stopped
+from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
 from .starting import StartError, first
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def main(settings: Settings, *, open_pages: bool = False, screen: Screen | None 
     `open_pages` shows the dashboard in a browser, once it is served; `screen` gets a line for each exchange.
     """
     printer = _printer(settings)
-    said = partial(serve, announce=printer.say, printer=printer, open_pages=open_pages, screen=screen)
-    return _run(partial(said, listener.fit(settings)), printer)
+    serving = partial(serve, announce=printer.say, printer=printer, open_pages=open_pages, screen=screen)
+    return _run(partial(serving, listener.fit(settings)), printer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _run(service: Callable[[], Awaitable[None]], printer: Printer) -> int:
     try:
         run(service)
     finally:
-        printer.flush(SAID_S)
+        printer.flush(LINES_S)
     return 0
 
 

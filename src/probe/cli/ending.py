@@ -12,11 +12,10 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 import trio
 
-from ..settings import Settings
+from ..engine.engine import Engine
 
 # Seconds for slow peers to read the last bytes of their responses after the drain.
 FLUSH_S = 2.0
@@ -25,28 +24,7 @@ _HURRIED_FLUSH_S = 1.0
 # Seconds after all is cancelled. Connections end within one second, the audit's last rows within three.
 JOIN_S = 5.0
 # Seconds for writing the last lines.
-SAID_S = 0.5
-
-
-class Drainable(Protocol):
-    """An engine, as far as the end of a server needs it."""
-
-    @property
-    def settings(self) -> Settings:
-        """`grace_s` is the time in seconds for running work to finish."""
-
-    @property
-    def drained(self) -> trio.Event:
-        """Set at the end of `drain`."""
-
-    async def drain(self) -> None:
-        """Refuse new work, let running work finish within the grace period, cancel the rest, and end every stream."""
-
-    def hurry(self) -> None:
-        """Make `drain` end without waiting for work."""
-
-    async def finish_audit(self) -> None:
-        """Write the rest of the audit."""
+LINES_S = 0.5
 
 
 def ending_signals() -> Sequence[signal.Signals]:
@@ -60,23 +38,23 @@ def ending_signals() -> Sequence[signal.Signals]:
 
 async def stopped(
     signals: AsyncIterator[int],
-    engine: Drainable,
+    engine: Engine,
     wait_flushed: Callable[[], Awaitable[object]],
     announce: Callable[[str], None],
-    heard: Callable[[int], None] = lambda number: None,
+    received: Callable[[int], None] = lambda number: None,
     looked: Callable[[], Awaitable[object]] = trio.lowlevel.checkpoint,
 ) -> None:
     """Returns when the server may end: after the drain of the first signal, or soon after a second.
 
-    `heard` is called for each of the two. The drain begins when `looked` returns; it must return soon.
+    `received` is called for each of the two. The drain begins when `looked` returns; it must return soon.
     """
     number = await anext(signals)
-    heard(number)
+    received(number)
     await looked()
     again = "press Ctrl-C again" if number == signal.SIGINT else "signal again"
     announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; {again} to stop at once")
     async with trio.open_nursery() as stopping:
-        stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope, heard)
+        stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope, received)
         await engine.drain()
         with trio.move_on_after(FLUSH_S):
             await wait_flushed()
@@ -84,9 +62,9 @@ async def stopped(
 
 
 async def _hurried(
-    signals: AsyncIterator[int], engine: Drainable, stopping: trio.CancelScope, heard: Callable[[int], None]
+    signals: AsyncIterator[int], engine: Engine, stopping: trio.CancelScope, received: Callable[[int], None]
 ) -> None:
-    heard(await anext(signals))
+    received(await anext(signals))
     engine.hurry()
     await engine.drained.wait()
     await trio.sleep(_HURRIED_FLUSH_S)
@@ -95,7 +73,7 @@ async def _hurried(
 
 @asynccontextmanager
 async def last_resort(
-    engine: Drainable, announce: Callable[[str], None], flush: Callable[[float], object]
+    engine: Engine, announce: Callable[[str], None], flush: Callable[[float], object]
 ) -> AsyncIterator[trio.Event]:
     """After the event is set, the block has `JOIN_S` seconds to end. Then this ends the process.
 
@@ -112,7 +90,7 @@ async def last_resort(
 
 
 async def _leave_late(
-    engine: Drainable,
+    engine: Engine,
     announce: Callable[[str], None],
     flush: Callable[[float], object],
     leaving: trio.Event,
@@ -123,6 +101,6 @@ async def _leave_late(
         await trio.sleep(JOIN_S)
         announce("stopping: work that was cancelled goes on and is left behind")
         await engine.finish_audit()
-        flush(SAID_S)
+        flush(LINES_S)
         # Not `sys.exit`: it raises an exception and waits for the same work.
         os._exit(0)

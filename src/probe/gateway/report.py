@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from ..wire.gateway_report import (
@@ -232,12 +232,20 @@ def _html_hint(hint: Hint) -> str:
     return f"<li>{escape(hint.product)}: <pre>{escape(chr(10).join(hint.lines))}</pre>"
 
 
-# A page reads a report whole. Of a hundred calls the first ones are kept: their step puts the latest first.
-_MOST_EXCHANGES: Final = 12
-_MOST_ARRIVED: Final = 24
-_MOST_ENTRIES: Final = 60
-_MOST_ENDS: Final = 220
-_MOST_BODY: Final = 300
+class _Kept(NamedTuple):
+    """What a report keeps of a trial and of each exchange: a page reads a report whole.
+
+    Of a hundred calls the first ones are kept: their step puts the latest first.
+    """
+
+    exchanges: int = 12
+    messages: int = 24
+    entries: int = 60
+    ends_of_calls: int = 220
+    body: int = 300
+
+
+_KEPT: Final = _Kept()
 _PHASES: Final[Mapping[str, str]] = {step.name: step.phase for step in STEPS}
 _STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for check in CHECKS}
 # An entry is described by the first of these members it has.
@@ -310,18 +318,18 @@ def _trial(run: GatewayRun, trial: Trial) -> GatewayTrial:
 
 def _exchanges(run: GatewayRun, trial: Trial) -> Sequence[ClientExchange]:
     """The first exchanges of either way, the same ones of both."""
-    if len(trial.exchanges) <= _MOST_EXCHANGES:
+    if len(trial.exchanges) <= _KEPT.exchanges:
         return trial.exchanges
     both = [other for other in run.trials if (other.step, other.turn) == (trial.step, trial.turn)]
-    named = {item.name for other in both for item in other.exchanges[: _MOST_EXCHANGES // 2]}
+    named = {item.name for other in both for item in other.exchanges[: _KEPT.exchanges // 2]}
     return [item for item in trial.exchanges if item.name in named]
 
 
 def _entries(trial: Trial) -> Sequence[Row]:
     """The first entries, and the begin and end of each call, as evidence of `load.serial`."""
     rows = trial.behind.entries
-    ends = [row for row in rows[_MOST_ENTRIES:] if row["kind"] in ("call.started", "call.settled")]
-    return [*rows[:_MOST_ENTRIES], *ends[:_MOST_ENDS]]
+    ends = [row for row in rows[_KEPT.entries :] if row["kind"] in ("call.started", "call.settled")]
+    return [*rows[: _KEPT.entries], *ends[: _KEPT.ends_of_calls]]
 
 
 def _exchange(item: ClientExchange) -> GatewayExchange:
@@ -335,9 +343,9 @@ def _exchange(item: ClientExchange) -> GatewayExchange:
         item.header("content-type"),
         item.framing,
         len(item.messages),
-        [_arrival(each) for each in item.messages[:_MOST_ARRIVED]],
+        [_arrival(each) for each in item.messages[: _KEPT.messages]],
         len(item.comments),
-        item.body[:_MOST_BODY],
+        item.body[: _KEPT.body],
         list(item.faults),
         item.end,
         item.ended,

@@ -1,4 +1,4 @@
-"""A setting is a field with a row in `table.toml`: flags, checks and documents are made from both."""
+"""A setting is a field and a row of `table.toml`. Flags, checks and documents are made of both."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def check_bounds(instance: Any) -> None:
 class Described(NamedTuple):
     """One setting as `mcp-probe settings`, the flags and the documentation show it.
 
-    `group` is the heading that it stands under; `help` is its line in `--help`, empty for one that is not shown there.
-    The value of a `public` one may be shown to whoever can reach the server. A text is not unless it says so: it may be
-    a key, or a path of this machine. A `fixed` one has neither flag nor variable.
+    `group` is its heading; `help` is its line in `--help`, empty for none. Every client may read the value of a
+    `public` setting. A text is public only if its row has `public`, since it may be a key, or a path of this machine. A
+    `fixed` setting has neither flag nor variable.
     """
 
     name: str

@@ -16,7 +16,7 @@ HOST: Final = r"\[[0-9a-f:.]+\]|[a-z0-9._-]+"
 """RFC 3986 section 3.2.2, in lower case. Headers are read by it, too: what a setting may name can be met there."""
 
 ANY_ADDRESS: Final = frozenset({"0.0.0.0", "[::]"})
-"""The wildcard addresses, which name no host."""
+"""The wildcard addresses; they name no host."""
 
 _SHORTEST_SECRET = 16
 _HIGHEST_PORT = 65535
@@ -26,7 +26,7 @@ _ONE_HOST = re.compile(HOST)
 
 _Faults: TypeAlias = Sequence[tuple[re.Pattern[str], str]]
 
-# The first that is found is told: what is usual as a mistake, and what it is instead.
+# Usual mistakes, and the text for each; the first that matches is shown.
 _ORIGIN_FAULTS: _Faults = (
     (re.compile(r"[\s;]"), "several are separated by commas"),
     (re.compile(r"\*"), "there are no wildcards, each origin is named"),
@@ -36,7 +36,7 @@ _ORIGIN_FAULTS: _Faults = (
     (re.compile(r"^(?!https?://)"), "the scheme of a page is http or https"),
     (re.compile(r"://.*[/?#@]"), "it is scheme, host and port alone, without a path or a slash at the end"),
     (re.compile(r"[^\x00-\x7f]"), "browsers send the ASCII form of such a name, xn--"),
-    # RFC 6454 section 6.2: a port that is the default of the scheme is no part of it.
+    # RFC 6454 section 6.2: an origin has no default port.
     (re.compile(r"^http:.*:80$|^https:.*:443$"), "browsers leave out the default port of a scheme"),
 )
 _HOST_FAULTS: _Faults = (
@@ -51,7 +51,7 @@ _HOST_FAULTS: _Faults = (
 
 
 class SettingError(ValueError):
-    """A setting has a value that it may not have; the message names the setting, what it may be and what was given."""
+    """A setting has a wrong value; the message names the setting, the allowed values and the given one."""
 
 
 def check_url(name: str, value: str) -> None:

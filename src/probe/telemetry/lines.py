@@ -25,11 +25,10 @@ from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
 from ..settings import LOG_LEVELS
+from .requests import MOST_OPEN
 
 # Seconds between lines about one limit. Each line has the number of times in between.
 _QUIET_S: Final = 10.0
-# Several times the calls running at a time by default.
-_MOST_RUNNING: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +64,11 @@ def _names(fields: str) -> dict[str, str]:
     return {name: own or name for name, _, own in (word.partition("=") for word in fields.split())}
 
 
-class Lines:
+class OperatorLines:
     """Makes lines of one engine's entries, from `level` on. `kinds` are the classes of facts it needs."""
 
     def __init__(self, level: str) -> None:
-        self._calls: Newest[str, events.CallStarted] = Newest(_MOST_RUNNING)
+        self._calls: Newest[str, events.CallStarted] = Newest(MOST_OPEN)
         self._least = LOG_LEVELS.index(level)
         self._limits: dict[str, tuple[float, int]] = {}
         kinds = {kind for kind, form in _FORMS.items() if self._tells(form.level)}
@@ -223,7 +222,7 @@ def _whole(text: str) -> bytes:
     return f"{text}\n".encode(errors="backslashreplace")
 
 
-class Records(logging.Handler):
+class LogHandler(logging.Handler):
     """Passes records of `logging` to a printer."""
 
     def __init__(self, printer: Printer) -> None:
@@ -250,7 +249,7 @@ def adopt_logging(printer: Printer) -> None:
     least WARNING.
     """
     own = _STANDARD[printer.level]
-    logging.basicConfig(handlers=[Records(printer)], level=max(own, logging.WARNING), force=True)
+    logging.basicConfig(handlers=[LogHandler(printer)], level=max(own, logging.WARNING), force=True)
     logging.getLogger(__package__.partition(".")[0]).setLevel(own)
 
 

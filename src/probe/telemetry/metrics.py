@@ -33,16 +33,13 @@ from ..settings import Limits, described
 from ..views.work import Call
 from ..wire.revisions import MODERN
 from . import TelemetryError
-from .requests import KNOWN_METHODS, Requests, RequestStep
+from .requests import KNOWN_METHODS, MOST_OPEN, Requests, RequestStep
 
 if TYPE_CHECKING:
     from .otlp import OtlpMetrics
 
 PREFIX: Final = "mcp_probe_"
 UNKNOWN: Final = "unknown"
-
-# Several times the streams, or the connections, open at a time by default.
-_MOST_OPEN: Final = 10_000
 
 Labels: TypeAlias = tuple[str, ...]
 Values: TypeAlias = Mapping[Labels, float]
@@ -134,7 +131,7 @@ class OpenOnes:
 
     def __init__(self, name: str, help: str, label: str, kinds: Collection[str]) -> None:
         self._name, self._help, self._label, self._kinds = name, help, label, kinds
-        self._open: Newest[Hashable, str] = Newest(_MOST_OPEN)
+        self._open: Newest[Hashable, str] = Newest(MOST_OPEN)
 
     def opened(self, key: Hashable, kind: str) -> None:
         """One more is open."""
@@ -180,8 +177,6 @@ _CALL_BOUNDS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 
 _LATENESS_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 # The tools of hosts with a label of their own until a restart: twice as many as one host may offer.
 _MOST_HOSTED: Final = 200
-# Several times the tasks kept by default.
-_MOST_TASKS: Final = 10_000
 _PURPOSES: Final = ("response", "standalone", "subscription", "resumable")
 _TRANSPORTS: Final = ("websocket", "stdio")
 
@@ -194,7 +189,7 @@ class Tally:
         self._limits = Names({spec.name for spec in described(Limits)})
         self.tools = Names(tools, room=_MOST_HOSTED)
         self._whys = Names(("deleted", "idle", "shutdown", "client"), other="other")
-        self._task_status: Newest[str, str] = Newest(_MOST_TASKS)
+        self._task_status: Newest[str, str] = Newest(MOST_OPEN)
         self.lateness = Histogram(
             "event_loop_lateness", "How late a task wakes that is due, four times a second.", bounds=_LATENESS_BOUNDS
         )

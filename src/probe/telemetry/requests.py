@@ -33,8 +33,8 @@ TRACE_MEMBERS: Final = ("traceparent", "tracestate")
 LONGEST_TRACE: Final = 512
 """Characters. W3C Trace Context section 3.3.1.5: "Vendors SHOULD propagate at least 512 characters"."""
 
-# More requests, or calls, than can be in flight by default.
-_MOST_OPEN: Final = 10_000
+MOST_OPEN: Final = 10_000
+"""More of each kind than can be open at a time by default: requests, calls, tasks, streams, connections, questions."""
 
 _REVISIONS: Final = frozenset({*LEGACY, *MODERN})
 _PIPES: Final[Mapping[str, str]] = {"w": "websocket", "i": "stdio", "r": "stdio"}
@@ -111,8 +111,8 @@ class Requests:
 
     def __init__(self, views: Views) -> None:
         self._views = views
-        self.in_flight: Newest[int, ObservedRequest] = Newest(_MOST_OPEN)
-        self._calls: Newest[str, ObservedCall] = Newest(_MOST_OPEN)
+        self.in_flight: Newest[int, ObservedRequest] = Newest(MOST_OPEN)
+        self._calls: Newest[str, ObservedCall] = Newest(MOST_OPEN)
         self._takers: Mapping[type, Callable[[RequestStep, Any], None]] = {
             events.HttpResponse: self._response,
             events.MessageReceived: self._received,

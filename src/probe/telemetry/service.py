@@ -20,7 +20,7 @@ import trio
 from ..engine.engine import Engine
 from ..log.event_log import Entry
 from ..log.follower import LogFollower
-from .lines import Lines, Printer
+from .lines import OperatorLines, Printer
 
 if TYPE_CHECKING:
     from .metrics import Counters, MetricsText
@@ -77,10 +77,10 @@ async def _finish(engine: Engine, lines: _LogLines | None, counters: Counters | 
 
 
 class _LogLines:
-    """Lines of the log, written by a thread. While their reader is slow, the entries wait in the log."""
+    """OperatorLines of the log, written by a thread. While their reader is slow, the entries wait in the log."""
 
     def __init__(self, engine: Engine, printer: Printer) -> None:
-        self._lines = Lines(printer.level)
+        self._lines = OperatorLines(printer.level)
         self._printer = printer
         self._clock = engine.clock
         self._waiting: list[bytes] = []

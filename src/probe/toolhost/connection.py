@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import trio
@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
 from wsproto.utilities import ProtocolError
 
-from ..wire.jsonrpc import Json, MalformedError, clip, parse
+from ..wire.jsonrpc import MalformedError, clip, parse
 from ..wire.toolhost import SUBPROTOCOL, HostCode, RegisterResult
 from .context import HostRefusedError
 from .conversation import Conversation
@@ -65,7 +65,7 @@ class Address:
             self.host, self.port, https_compatible=True, ssl_context=context or ssl.create_default_context()
         )
         try:
-            # At once, so that a certificate which is not trusted is found before anything is sent.
+            # At once, to find an untrusted certificate before anything is sent.
             await stream.do_handshake()
         except BaseException:
             await trio.aclose_forcefully(stream)
@@ -81,6 +81,9 @@ def reason(error: BaseException) -> str:
             return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
         error = inner
 
+
+if TYPE_CHECKING:
+    from .host import ServedHost
 
 CONNECT_S: Final = 10.0
 REGISTER_S: Final = 30.0
@@ -111,26 +114,12 @@ class EndReason:
             self.why, self.refused, self.name_taken = why, refused, name_taken
 
 
-class RegisteringHost(Protocol):
-    """The host to register."""
-
-    @property
-    def changing(self) -> trio.Lock:
-        """Held while the tools are registered, so that they do not change meanwhile."""
-
-    def registration(self) -> Json:
-        """The params of `host.register`."""
-
-    def registered(self, result: RegisterResult) -> None:
-        """The server has taken the registration; called before its next message is read."""
-
-
 class ServerConnection:
     """One connection of a host. `run` is the whole of it, from the first packet to the last."""
 
-    def __init__(self, conversation: Conversation, registrant: RegisteringHost) -> None:
+    def __init__(self, conversation: Conversation, host: ServedHost) -> None:
         self._conversation = conversation
-        self._registrant = registrant
+        self._host = host
         self._ended = EndReason()
         self._open = False
         self._read_over = trio.Event()
@@ -142,7 +131,7 @@ class ServerConnection:
         try:
             with trio.move_on_after(GOODBYE_S):
                 await websocket.aclose(1000)
-                # If the server has begun to close, that returns at once, and its answer may still be on the way.
+                # If the server has begun to close, `aclose` returns at once, before the server's answer has come.
                 await self._read_over.wait()
         finally:
             self._ended.because("the server closes the connection and reads nothing")
@@ -198,7 +187,7 @@ class ServerConnection:
         except* ConnectionRejected as group:
             self._judge(group)
         except* (ConnectionClosed, ProtocolError):
-            # The reader raises this where it wanted to answer on a connection that was over.
+            # The reader raises this if it answers on a closed connection.
             self._ended.because("the connection broke")
         self._ended.because(f"no answer to the handshake within {CONNECT_S:g} s")
 
@@ -258,7 +247,7 @@ class ServerConnection:
                 await self._close(websocket)
                 return
             except ConnectionClosed:
-                # The reader gives the reason, unless it waits for a server that does not read its answer.
+                # The reader gives the reason, unless it waits because the server does not read.
                 await self._close(websocket)
                 return
             finally:
@@ -289,8 +278,8 @@ class ServerConnection:
 
     async def _register(self, websocket: WebSocketConnection) -> None:
         with trio.move_on_after(REGISTER_S) as patience:
-            async with self._registrant.changing:
-                answer = await self._conversation.ask("host.register", self._registrant.registration(), self._accept)
+            async with self._host.changing:
+                answer = await self._conversation.ask("host.register", self._host.registration(), self._accept)
         if patience.cancelled_caught:
             self._ended.because(f"the server did not answer host.register within {REGISTER_S:g} s")
         elif answer is not None and answer.error is not None:
@@ -304,7 +293,7 @@ class ServerConnection:
             self._ended.because("the server's answer to host.register is not what the protocol defines", refused=True)
             return
         self._conversation.message_bytes = registered.limits.message_bytes
-        self._registrant.registered(registered)
+        self._host.registered(registered)
 
     def _refuse(self, error: Mapping[str, Any]) -> None:
         code, taken = error["code"], error["code"] == HostCode.NAME_TAKEN
@@ -313,7 +302,7 @@ class ServerConnection:
 
 
 class _Ending(trio.abc.Stream):
-    """A stream that tells when nothing more will come; trio-websocket goes on waiting for the end of its handshake."""
+    """A stream that calls `over` at its end; trio-websocket would wait on for the end of its handshake."""
 
     def __init__(self, stream: trio.abc.Stream, over: Callable[[], None]) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What a handler uses: the context, which reports progress and knows of a cancellation, and the errors to raise."""
+"""The context of a running handler, for progress and cancellation, and the errors for handlers and callers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ _LONGEST_RETRY_S: Final = 86_400
 
 
 class ToolError(Exception):
-    """A handler failed in a way that its caller should read: `raise ToolError("locked", "The channel is locked")`.
+    """A failure for the caller of a handler: `raise ToolError("locked", "The channel is locked")`.
 
-    `code` is one word of `a-z`, `0-9` and `_` for programs, `message` a sentence for people and models. `retryable`
-    says whether the same call may work later, `retry_after_s` when (seconds, up to a day). How far the work got is
-    added from the last progress report. A message of more than 2000 characters is cut. Raises `ValueError` for anything
-    else.
+    `code` is one word of `a-z`, `0-9` and `_` for programs, `message` a sentence for people and models. `retryable`:
+    the same call may work later, after `retry_after_s` seconds (up to a day). The last progress report is
+    added. A message of more than 2000 characters is cut. Raises `ValueError` for anything else.
     """
 
     def __init__(self, code: str, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
@@ -45,7 +44,7 @@ class DispatchCancelledError(Exception):
 
 
 class HostRefusedError(Exception):
-    """The server will not have this host, or these tools, and trying again would not help. The message says why."""
+    """The server refuses this host or these tools, and a retry would not help. The message has the reason."""
 
 
 logger = logging.getLogger(__package__)
@@ -59,10 +58,10 @@ def _never() -> bool:
 
 
 class ToolContext:
-    """The optional second thing that a handler is given, by a parameter `context: ToolContext | None = None`.
+    """An optional argument of a handler, for a parameter `context: ToolContext | None = None`.
 
-    Made by hand it does nothing, so a handler can be called without a server. `on_report` is then given each valid
-    report, and `cancelled` stands for somebody who cancels; both are for tests. Safe from any thread.
+    Without arguments it does nothing, so a handler can be called without a server. `on_report` gets each valid report,
+    and `cancelled` returns True after a cancellation; both are for tests. Safe from any thread.
     """
 
     def __init__(
@@ -74,14 +73,14 @@ class ToolContext:
         """How many reports were refused: not larger than the one before, no finite number, or no text."""
         self._on_report = on_report
         self._cancelled = cancelled
-        # Reports come from the handler's thread and from those that it starts; one that reports from within
-        # `on_report` must not wait for itself.
+        # Reports come from the handler's thread and from its other threads. A report within `on_report` must not wait
+        # for itself.
         self._lock = RLock()
 
     def report_progress(
         self, progress: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
-        """The work is alive, and `progress` of `total` is done, which must be more than in the report before.
+        """Report that `progress` of `total` is done; it must be more than in the report before.
 
         Without `progress` the report counts on by one and has no total. Never waits and never raises, whatever is
         passed: what is not valid is counted, and logged for the first time. The message is cut at 1000 characters.
@@ -120,7 +119,7 @@ class ToolContext:
     def _refuse(self, *given: object) -> None:
         self.invalid += 1
         if self.invalid == 1:
-            # Only types: what was passed may be anything, and its repr may fail.
+            # Types alone, since the repr of a value may fail.
             kinds = ", ".join(type(value).__name__ for value in given)
             logger.warning("a progress report was not valid (%s) and was dropped, as others like it will be", kinds)
 
@@ -134,7 +133,7 @@ def _number(value: object) -> float | None:
         number = int(value) if isinstance(value, Integral) else float(value)
     except (ValueError, OverflowError):
         return None
-    # False for NaN, for infinity, and for an integer that no double can hold.
+    # False for NaN, infinity, and integers beyond the range of a double.
     return number if abs(number) <= sys.float_info.max else None
 
 
@@ -144,6 +143,6 @@ def _is_text(value: object) -> bool:
     try:
         value.encode()
     except UnicodeEncodeError:
-        # Half of a surrogate pair, which JSON in UTF-8 cannot hold.
+        # Half of a surrogate pair: JSON in UTF-8 cannot have it.
         return False
     return True

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import trio
 
@@ -33,20 +33,10 @@ logger = logging.getLogger(__package__)
 
 _MAX_DEPTH: Final = 200
 _METHOD_NOT_FOUND, _INVALID_REQUEST, _INVALID_PARAMS = -32601, -32600, -32602
-# A server may send malformed messages without end; more of them are not logged.
+# More malformed messages of one connection are not logged.
 _MOST_COMPLAINTS: Final = 10
 # The default of a server, until the registration has the limit of this one.
 _MESSAGE_BYTES: Final = 4 * 1024 * 1024
-
-
-class Runner(Protocol):
-    """The owner of the tools, and of the task in which dispatches run."""
-
-    def find(self, name: str) -> Tool[..., Any] | None:
-        """The tool of this name."""
-
-    def start(self, dispatch: HandlerRun) -> bool:
-        """Run a dispatch; False when as many run as may."""
 
 
 @dataclass
@@ -59,13 +49,17 @@ class _Unanswered:
 
 
 class Conversation:
-    """One connection's dispatches and requests. `close` ends all of them."""
+    """One connection's dispatches and requests. `close` ends all of them.
 
-    def __init__(self, runner: Runner) -> None:
+    `find` returns the tool of a name. `start` runs a dispatch; it returns False when as many run as may.
+    """
+
+    def __init__(self, find: Callable[[str], Tool[..., Any] | None], start: Callable[[HandlerRun], bool]) -> None:
         self.outbox = SendQueue()
         self.message_bytes = _MESSAGE_BYTES
         """The most bytes of a message to the server."""
-        self._runner = runner
+        self._find = find
+        self._start_run = start
         self._dispatches: dict[str, HandlerRun] = {}
         self._asked: dict[int, _Unanswered] = {}
         self._ids = 0
@@ -106,7 +100,7 @@ class Conversation:
         return asked.answer
 
     def close(self) -> None:
-        """The connection is over: its dispatches are cancelled, and a caller that waits for an answer gets none."""
+        """End the connection: its dispatches are cancelled, and `ask` returns None."""
         self._closed = True
         self.outbox.close()
         for dispatch in self._dispatches.values():
@@ -144,9 +138,9 @@ class Conversation:
             self._complain(f"tool.dispatch with the id {shown_id(message.id)}")
             self._refuse(message.id, _INVALID_REQUEST, "The id of a dispatch is a string")
         elif message.id in self._dispatches:
-            # An answer would be taken for that of the first.
+            # Its answer would count as the answer to the first one.
             self._complain(f"a second tool.dispatch with the id {shown_id(message.id)}")
-        elif (tool := self._runner.find(params.tool)) is None:
+        elif (tool := self._find(params.tool)) is None:
             self._refuse(message.id, _INVALID_PARAMS, f"This host has no tool {clip(params.tool)}")
         else:
             self._start(message.id, tool, params)
@@ -155,7 +149,7 @@ class Conversation:
         ended = partial(self._dispatches.pop, id, None)
         dispatch = HandlerRun(id, tool, params, self.outbox, self.message_bytes, ended)
         self._dispatches[id] = dispatch
-        if self._runner.start(dispatch):
+        if self._start_run(dispatch):
             return
         del self._dispatches[id]
         busy = f"{MOST_DISPATCHES} dispatches run here already, counting those that were cancelled and have not stopped"
@@ -170,7 +164,7 @@ class Conversation:
         except InvalidMessageError as error:
             self._complain(f"tool.cancel with {error}")
             return
-        # The answer to a dispatch that is not here is on its way.
+        # An unknown dispatch has ended: its answer is on its way.
         if (dispatch := self._dispatches.get(params.dispatch)) is not None:
             dispatch.cancel()
 

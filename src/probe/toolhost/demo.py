@@ -59,7 +59,7 @@ class Export(BaseModel):
 
 
 class Waited(BaseModel):
-    """The seconds for which a tool waited."""
+    """How many seconds a tool waited."""
 
     seconds: float
 

@@ -24,23 +24,23 @@ from .tool import MismatchError, Tool
 MOST_DISPATCHES: Final = 100
 """How many dispatches a host runs at a time: four times what a server lets it run by default."""
 
-# Each dispatch has at most three entries: its answer, the last report before it, and one whose sender was cancelled
-# while it waited in line. The rest is for answers to pings and garbage.
+# Each dispatch has at most three entries: its answer, the last report before it, and an entry of a cancelled sender.
+# The rest is for answers to pings and malformed messages.
 _MOST_ENTRIES = 4 * MOST_DISPATCHES
 
 Make: TypeAlias = Callable[[], bytes | None]
-"""Makes a message at the moment when it can be written, so that it says the latest; None when there is nothing."""
+"""Makes a message when it can be written, so that it has the latest values; returns None if there are none."""
 
 
 class QueuedMessage(NamedTuple):
-    """One message that waits. `written` is set once it was handed to the socket, or never will be."""
+    """One waiting message. `written` is set after its write, and also if it will never be written."""
 
     make: Make
     written: trio.Event
 
 
 class SendQueue:
-    """First in, first out. A sender waits until its message is written, which bounds the queue; replies do not wait."""
+    """A FIFO. A sender waits for the write of its message, so the queue is bounded. Replies do not wait."""
 
     def __init__(self) -> None:
         self._entries: deque[QueuedMessage] = deque()
@@ -67,7 +67,7 @@ class SendQueue:
         return True
 
     async def next(self) -> QueuedMessage:
-        """The next entry, for the one task that writes."""
+        """The next entry, for the writing task."""
         while not self._entries:
             await self._news.park()
         return self._entries.popleft()
@@ -159,7 +159,7 @@ class HandlerRun:
                 return self._failure(ToolError("invalid_arguments", str(error)))
             return self._success(await (call() if self._tool.waits else self._in_thread(call)))
         except (Exception, SystemExit) as error:
-            # A command line parser that is used by a handler must not end the host.
+            # The command line parser of a handler must not end the host.
             return self._failure(_single(error))
         except BaseExceptionGroup as group:
             # Handlers may have nurseries, where one task fails because another is cancelled.
@@ -182,8 +182,8 @@ class HandlerRun:
                 with suppress(trio.RunFinishedError):
                     token.run_sync_soon(ended.set)
 
-        # Without a limit: each thread belongs to a dispatch, of which there are so many. So nothing waits between here
-        # and the start of the thread, and it is certain that `ended` will be set.
+        # Without a limit, since dispatches are limited. So the thread starts without a wait, and
+        # `ended` is always set.
         limiter = trio.CapacityLimiter(math.inf)
         try:
             return await trio.to_thread.run_sync(observed, abandon_on_cancel=True, limiter=limiter)
@@ -195,7 +195,7 @@ class HandlerRun:
         try:
             answer = encode(result_response(self.id, self._tool.dump(value)))
         except ValueError as error:
-            # A result that the annotation does not allow raises this, and so does text that is no UTF-8.
+            # Raised for a result against its annotation, and for text with half of a surrogate pair.
             logger.exception("the tool %s returned what its type does not allow", self._tool.name)
             return self._failure(ToolError("invalid_output", f"The result is not what the tool promises: {error}"))
         if len(answer) <= self._message_bytes:
@@ -205,7 +205,7 @@ class HandlerRun:
         return self._failure(ToolError("invalid_output", f"The result is too long: {sizes}"))
 
     def _failure(self, error: BaseException) -> bytes:
-        # One that did not go through `ToolError.__init__` has none of what it promises.
+        # A subclass without `super().__init__()` lacks these members.
         if not isinstance(error, ToolError) or not hasattr(error, "retry_after_s"):
             logger.error("the tool %s failed", self._tool.name, exc_info=error)
             error = ToolError("internal", "The tool failed; the log of its host says more")
@@ -230,7 +230,7 @@ class HandlerRun:
         if report is None or self._cancelled:
             return None
         message = _progress(self.id, report, report.message)
-        # A server may take very short messages only; that the work is alive is what it must know.
+        # A server may take very short messages only. It still needs the report, since a report extends the deadline.
         return message if len(message) <= self._message_bytes else _progress(self.id, report, None)
 
 
@@ -248,7 +248,7 @@ class _Unsent:
         with self._lock:
             self._report = report
         if get_ident() == self._thread:
-            # The way for other threads goes through a socket, which wakes the event loop.
+            # Other threads wake the event loop through a socket, which takes longer.
             self._news.set()
             return
         with suppress(trio.RunFinishedError):

@@ -1,4 +1,4 @@
-"""A tool host: its tools, the connection that it keeps to a server, and `run` for scripts."""
+"""A tool host: its tools, its connection to a server, and `run` for scripts."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class HostOffer:
         self.name = name
         self.tools = by_name(tools)
         self.changing = trio.Lock()
-        """Held while the tools are registered, so that they do not change meanwhile."""
+        """Held during a registration, so the tools do not change meanwhile."""
         self._version = version
         self._instance = ""
         self.begin()
         self.registration()
 
     def begin(self) -> None:
-        """Be an instance of its own from now on: processes that are forked from one must not replace each other."""
-        # A process that has it may take the name over, so it is as hard to guess as a key.
+        """Take a new instance id: forked processes must not replace each other."""
+        # A process with this id may take over the name, so it is as hard to guess as a key.
         self._instance = secrets.token_urlsafe(32)
 
     def registration(self) -> Json:
@@ -77,14 +77,14 @@ def by_name(tools: Iterable[Tool[..., Any]]) -> dict[str, Tool[..., Any]]:
 
 logger = logging.getLogger(__package__)
 
-# A registration that held so long shows that the server is well; after a shorter one the waits go on growing.
+# After a registration of this length the waits begin at the shortest again.
 _HELD_S: Final = LONGEST_S
 
 
 class Host:
     """A process that offers tools under a name: 1 to 32 letters, digits and hyphens, the first no hyphen.
 
-    `serve` is all that runs. `version` is shown to people who watch the server. `jitter` gives numbers from 0 to 1, for
+    `serve` runs all its tasks. `version` is shown on the pages of the server. `jitter` gives numbers from 0 to 1, for
     the waits between attempts to connect. Raises `ValueError` for a name that cannot be one and for two tools of the
     same name, `TypeError` for what is no tool.
     """
@@ -99,7 +99,7 @@ class Host:
     ) -> None:
         self._offer = HostOffer(name, version, tools)
         self._jitter = jitter
-        self._line: _Line | None = None
+        self._served: ServedHost | None = None
 
     @property
     def name(self) -> str:
@@ -128,21 +128,21 @@ class Host:
         Raises `HostRefusedError` where trying again would not help, before the first registration: the secret is wrong,
         the tools cannot be used, another host has the name; `RuntimeError` if this host is being served already.
         """
-        if self._line is not None:
+        if self._served is not None:
             raise RuntimeError(f"the host {self.name} is being served already")
         address = Address.parse(url)
         _check_secret(secret)
-        # Room for every dispatch, so that `send_nowait` never fails.
+        # Room for every dispatch: `send_nowait` never fails.
         jobs, to_do = trio.open_memory_channel[HandlerRun](MOST_DISPATCHES)
         self._offer.begin()
-        line = self._line = _Line(self._offer, url, jobs, task_status)
+        served = self._served = ServedHost(self._offer, url, jobs, task_status)
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(line.run_dispatches, to_do)
-                refused = await line.keep(address, secret, ssl_context, Backoff(self._jitter))
+                nursery.start_soon(served.run_dispatches, to_do)
+                refused = await served.keep(address, secret, ssl_context, Backoff(self._jitter))
                 nursery.cancel_scope.cancel()
         finally:
-            self._line = None
+            self._served = None
         raise refused
 
     async def replace_tools(self, tools: Iterable[Tool[..., Any]]) -> list[str]:
@@ -154,7 +154,7 @@ class Host:
         """
         offered = by_name(tools)
         async with self._offer.changing:
-            conversation = None if self._line is None else self._line.registered_in
+            conversation = None if self._served is None else self._served.registered_in
             if conversation is None:
                 self._offer.tools = offered
                 return []
@@ -172,16 +172,16 @@ class Host:
         with trio.move_on_after(REGISTER_S):
             answer = await conversation.ask("host.update", update(offered.values()), accept)
         if answer is None:
-            # The connection ended first, or the server says nothing, and nobody knows whether it took them: the next
-            # registration has them.
+            # The connection ended first, or the server sent no answer. It may have the tools; the next registration has
+            # them in any case.
             self._offer.tools = offered
         elif answer.error is not None:
             raise HostRefusedError(f"the server refused the tools: {clip(answer.error['message'], 500)}")
         return names
 
 
-class _Line:
-    """The state of one `serve`: its present connection, and the dispatches that any connection has brought."""
+class ServedHost:
+    """The state of one `serve`: its present connection, and the dispatches of all its connections."""
 
     def __init__(
         self,
@@ -197,14 +197,14 @@ class _Line:
         self._url = url
         self._jobs = jobs
         self._task_status = task_status
-        self._conversation = Conversation(self)
+        self._conversation = Conversation(self.find, self.start)
         self._ever_registered = False
         self._registered_at = 0.0
         self._running = 0
         self._said = ""
 
     async def run_dispatches(self, to_do: trio.MemoryReceiveChannel[HandlerRun]) -> None:
-        """Own the tasks of all dispatches: while a handler stops, it may outlive the connection that brought it."""
+        """Own the tasks of all dispatches: a handler may take longer to stop than its connection lasts."""
         async with trio.open_nursery() as nursery:
             async for dispatch in to_do:
                 nursery.start_soon(self._run, dispatch)
@@ -212,14 +212,14 @@ class _Line:
     async def keep(
         self, address: Address, secret: str, context: ssl.SSLContext | None, backoff: Backoff
     ) -> HostRefusedError:
-        """Connect, again and again; returns when, and why, the server will not have this host."""
+        """Connect, again and again; returns the reason once the server refuses this host."""
         while True:
-            self._conversation = Conversation(self)
+            self._conversation = Conversation(self.find, self.start)
             ended = await ServerConnection(self._conversation, self).run(address, secret, context)
             if self.registered_in is not None and trio.current_time() - self._registered_at >= _HELD_S:
                 backoff.reset()
             self.registered_in = None
-            # A host that was welcome once will be again: what refuses it meanwhile may be a proxy.
+            # After one registration a refusal is not final: a proxy may cause it.
             if (ended.refused or ended.name_taken) and not self._ever_registered:
                 return HostRefusedError(f"{self._url}: {ended.why}")
             self._say(f"{self._url}: {ended.why}; trying again")
@@ -258,7 +258,7 @@ class _Line:
             self._running -= 1
 
     def _say(self, what: str) -> None:
-        # A server that is away for a night is no news each half minute.
+        # A lost server would give the same line each half minute.
         logger.log(logging.DEBUG if what == self._said else logging.WARNING, "%s", what)
         self._said = what
 

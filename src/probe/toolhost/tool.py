@@ -39,7 +39,7 @@ class _Plain(GenerateJsonSchema):
 
 
 class Arguments:
-    """The arguments of one handler. Raises `TypeError` for a signature that cannot be one."""
+    """The arguments of one handler. Raises `TypeError` for an unsupported signature."""
 
     def __init__(self, handler: Callable[..., Any], hints: Mapping[str, Any]) -> None:
         self.context: str | None = None
@@ -51,7 +51,7 @@ class Arguments:
             if _is_context(annotation):
                 self._take_context(parameter.name)
                 continue
-            # Not by its own name: pydantic refuses some, as `schema` or `_x`, that Python does not.
+            # Not by its own name: pydantic refuses some names, such as `schema` or `_x`.
             fields[f"p{len(self._names)}"] = (annotation, _field(parameter))
             self._names.append(parameter.name)
         self._model = _understood(lambda: _model(fields))
@@ -92,7 +92,7 @@ class Output:
         try:
             # Lenient, a number would become text.
             valid = self._adapter.validate_python(value, strict=True if self._text else None)
-            # Objects that were made without validation, as dataclasses are, are judged as they are written.
+            # Dataclasses are made without validation; this checks them as they are written.
             dumped = self._adapter.dump_python(valid, mode="json", by_alias=True, warnings="error")
         except ValidationError as error:
             raise MismatchError(_first(error)) from None
@@ -104,7 +104,7 @@ class Output:
 
 
 def _has_no_number(value: Any) -> bool:
-    """Whether NaN or an infinity is in a JSON value. Raises `ValueError` for text that is no UTF-8."""
+    """True if NaN or an infinity is in a JSON value. Raises `ValueError` for text with half of a surrogate pair."""
     written = to_json(value, inf_nan_mode="constants")
     if b"NaN" not in written and b"Infinity" not in written:
         return False
@@ -161,7 +161,7 @@ def _input_schema(model: type[BaseModel]) -> Json:
 
 def _output_schema(adapter: TypeAdapter[Any]) -> Json:
     schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
-    # A type that contains itself is a reference to its definition.
+    # The schema of a recursive type is a reference to its definition.
     reference = str(schema.get("$ref", ""))
     target = schema["$defs"][reference.removeprefix("#/$defs/")] if reference else schema
     if target.get("type") != "object":
@@ -173,7 +173,7 @@ _MAPPINGS = (dict, Mapping)
 
 
 def _kind(annotation: Any) -> Any:
-    """The class that a return annotation is about. Raises `TypeError` for one that makes no result."""
+    """The class of a return annotation. Raises `TypeError` if it cannot be a result."""
     if get_origin(annotation) is Annotated:
         return _kind(get_args(annotation)[0])
     kind = get_origin(annotation) or annotation

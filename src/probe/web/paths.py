@@ -30,7 +30,7 @@ from ..server.endpoints.asgi import (
     refuse,
 )
 from ..server.endpoints.browsers import Browsers, check_purpose
-from ..server.endpoints.exchange import CONNECTION, EndpointExchanges, Exchange
+from ..server.endpoints.exchange import CONNECTION, EndpointExchanges, HttpExchange
 from ..server.endpoints.mcp_http import McpHttp
 from ..server.endpoints.monitoring import Health
 from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
@@ -226,7 +226,7 @@ class Paths:
             await self._respond(scope, receive, send)
             return
         request = scope if scope["type"] == "http" else {**scope, "method": "GET"}
-        exchange = Exchange(self._exchanges, request, receive, send)
+        exchange = HttpExchange(self._exchanges, request, receive, send)
         by = "the server gave it up"
         try:
             await self._respond(scope, receive, exchange.passing)

@@ -53,7 +53,7 @@ _UNKNOWN: Final[Mapping[str, int | None]] = {"number": None, "stream_id": None}
 _RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-session-id"})
 
 
-class Exchange:
+class HttpExchange:
     """One HTTP request with its response. The constructor records the request.
 
     read        the parsed head
@@ -240,10 +240,10 @@ class EndpointExchanges:
         self.services = services
         self.label = label
 
-    def upgrade(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
+    def upgrade(self, scope: Scope, receive: Receive, send: Send) -> HttpExchange:
         """Record a WebSocket handshake as an HTTP request. Its response is sent in place of the upgrade."""
         request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
-        return Exchange(self, request, receive, before_upgrade(send))
+        return HttpExchange(self, request, receive, before_upgrade(send))
 
 
 def asked_selection(query: str, select: Callable[[str | None], str], id: RequestId | None = None) -> str:

@@ -28,7 +28,7 @@ from ...wire.errors import McpError, Refusal, Rejection
 from ...wire.jsonrpc import Request, error_response, result_response
 from ...wire.revisions import V2025_11_25
 from .event_stream import EventStream, Rest, event_position
-from .exchange import JSON_HEADERS, Exchange, asked_selection, not_allowed
+from .exchange import JSON_HEADERS, HttpExchange, asked_selection, not_allowed
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -40,7 +40,7 @@ class LegacyHttp:
         self._engine = engine
         self._settings = engine.settings
 
-    async def post(self, exchange: Exchange, value: Any, body: bytes) -> Rest | None:
+    async def post(self, exchange: HttpExchange, value: Any, body: bytes) -> Rest | None:
         """Serve one POST; `body` was parsed to `value`. The caller awaits the result. Raises `Rejection`."""
         engine, limits, selection = self._engine, self._settings.limits, self._settings.tools
         found = self._find(exchange)
@@ -70,7 +70,7 @@ class LegacyHttp:
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
         return await self._answer(exchange, session, received, batch=single is None)
 
-    def get(self, exchange: Exchange) -> Rest:
+    def get(self, exchange: HttpExchange) -> Rest:
         """Begin to serve one GET: a standalone stream, or the rest of another stream. Raises `Rejection`."""
         check_get(exchange.head)
         if exchange.head.get(SESSION_HEADER) is None:
@@ -85,7 +85,7 @@ class LegacyHttp:
             return self._reads(exchange, session, stream, stream.replay.last)
         return self._reads(exchange, session, *self._resumed(session, last))
 
-    async def delete(self, exchange: Exchange) -> None:
+    async def delete(self, exchange: HttpExchange) -> None:
         """Serve one DELETE, which ends the session. Raises `Rejection`."""
         if exchange.head.get(SESSION_HEADER) is None:
             raise not_allowed("DELETE without a session", b"POST")
@@ -95,7 +95,7 @@ class LegacyHttp:
         await exchange.respond(204)
 
     async def _answer(
-        self, exchange: Exchange, session: Session, received: Sequence[Received], *, batch: bool
+        self, exchange: HttpExchange, session: Session, received: Sequence[Received], *, batch: bool
     ) -> Rest | None:
         reading = Reading(exchange.recorder)
         try:
@@ -114,7 +114,7 @@ class LegacyHttp:
             return partial(self._write, exchange, session, reading)
         return None
 
-    async def _initialize(self, exchange: Exchange, request: Request, selection: str) -> None:
+    async def _initialize(self, exchange: HttpExchange, request: Request, selection: str) -> None:
         self._engine.refuse_while_draining([request], request.id)
         headers = list(JSON_HEADERS)
         context = exchange.context()
@@ -128,7 +128,7 @@ class LegacyHttp:
             value = result_response(request.id, result)
         await exchange.answer(200, [answer(context.recorder, value)], headers)
 
-    def _find(self, exchange: Exchange) -> Session | None:
+    def _find(self, exchange: HttpExchange) -> Session | None:
         """The session that the request names, if it exists. The exchange is recorded for this session from now on."""
         given = exchange.head.get(SESSION_HEADER)
         session = None if given is None else self._engine.sessions.find(given)
@@ -136,7 +136,7 @@ class LegacyHttp:
             exchange.belong_to(session.label)
         return session
 
-    def _checked(self, exchange: Exchange, session: Session | None, value: Any = None) -> Session:
+    def _checked(self, exchange: HttpExchange, session: Session | None, value: Any = None) -> Session:
         """Require the session of the request; `value` is its parsed body.
 
         Raises `Rejection` 400 without a session header and 404 for an unknown session.
@@ -175,12 +175,12 @@ class LegacyHttp:
         stream.acknowledge(place[1])
         return stream, place[1]
 
-    def _reads(self, exchange: Exchange, session: Session, stream: Stream, cursor: int) -> Rest:
+    def _reads(self, exchange: HttpExchange, session: Session, stream: Stream, cursor: int) -> Rest:
         reading = Reading(exchange.recorder)
         reading.add(stream, cursor)
         return partial(self._write, exchange, session, reading)
 
-    async def _write(self, exchange: Exchange, session: Session, reading: Reading) -> None:
+    async def _write(self, exchange: HttpExchange, session: Session, reading: Reading) -> None:
         settings, track = self._settings, reading.first
         assert track is not None, "an event stream carries at least one stream"
         writer = EventStream(

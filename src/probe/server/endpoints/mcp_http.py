@@ -22,7 +22,7 @@ from ...wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
 from .event_stream import Rest
-from .exchange import EndpointExchanges, Exchange, not_allowed
+from .exchange import EndpointExchanges, HttpExchange, not_allowed
 from .legacy_http import LegacyHttp
 from .modern_http import ModernHttp
 
@@ -55,7 +55,7 @@ class McpHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        exchange = Exchange(self._exchanges, scope, receive, send)
+        exchange = HttpExchange(self._exchanges, scope, receive, send)
         self._open += 1
         by = "the server gave it up"
         try:
@@ -76,7 +76,7 @@ class McpHttp:
             if self._closed:
                 self._closed.unpark_all()
 
-    async def _begin(self, exchange: Exchange) -> Rest | None:
+    async def _begin(self, exchange: HttpExchange) -> Rest | None:
         try:
             return await self._serve(exchange)
         except Rejection as rejection:
@@ -88,7 +88,7 @@ class McpHttp:
         while self._open:
             await self._closed.park()
 
-    async def _serve(self, exchange: Exchange) -> Rest | None:
+    async def _serve(self, exchange: HttpExchange) -> Rest | None:
         head = exchange.head
         if not exchange.read.judged:
             self._judge(exchange)
@@ -107,7 +107,7 @@ class McpHttp:
                 raise not_allowed(method, b"POST, GET, DELETE")
         return None
 
-    def _judge(self, exchange: Exchange) -> None:
+    def _judge(self, exchange: HttpExchange) -> None:
         """Check the rungs that need only the head. Raises `Rejection`."""
         read = exchange.read
         self._policy.check(read.head)
@@ -117,7 +117,7 @@ class McpHttp:
             read.length, read.era = _length(read.head), era_of_head(read.head)
         read.judged = True
 
-    async def _post(self, exchange: Exchange) -> Rest | None:
+    async def _post(self, exchange: HttpExchange) -> Rest | None:
         body = await self._body(exchange)
         try:
             value = parse(body, max_depth=self._settings.limits.max_json_depth)
@@ -128,7 +128,7 @@ class McpHttp:
             return await self._modern.post(exchange, value, body)
         return await self._legacy.post(exchange, value, body)
 
-    async def _body(self, exchange: Exchange) -> bytes:
+    async def _body(self, exchange: HttpExchange) -> bytes:
         """Read the body. Raises `Rejection` and `ClientGoneError`."""
         most, declared = self._settings.limits.max_body_bytes, exchange.read.length
         if exchange.has_body and declared is not None and declared <= most:
@@ -142,7 +142,7 @@ class McpHttp:
             raise Rejection(Refusal.BODY_TOO_LARGE, why)
         return await self._read_body(exchange, Body(most), declared)
 
-    async def _read_body(self, exchange: Exchange, body: Body, declared: int | None) -> bytes:
+    async def _read_body(self, exchange: HttpExchange, body: Body, declared: int | None) -> bytes:
         """Read a body that is incomplete, has no declared length, or is a little too large."""
         try:
             if exchange.has_body:

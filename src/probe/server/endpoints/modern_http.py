@@ -28,7 +28,7 @@ from ...wire.revisions import V2026_07_28
 from ...wire.v2026.codec import modern_error
 from .asgi import Headers, disconnected_by, watch
 from .event_stream import EventStream, Rest
-from .exchange import JSON_HEADERS, Exchange, asked_selection
+from .exchange import JSON_HEADERS, HttpExchange, asked_selection
 
 RETRY_AFTER = (b"retry-after", b"5")
 
@@ -40,7 +40,7 @@ class ModernHttp:
         self._engine = engine
         self._settings = engine.settings
 
-    async def post(self, exchange: Exchange, value: Any, body: bytes) -> Rest | None:
+    async def post(self, exchange: HttpExchange, value: Any, body: bytes) -> Rest | None:
         """Serve one POST; `body` was parsed to `value`. The caller awaits the result.
 
         Raises `Rejection` for unknown `?tools=`.
@@ -56,7 +56,7 @@ class ModernHttp:
             await _reject(exchange, rejection)
             return None
 
-    async def _serve(self, exchange: Exchange, value: Any, selection: str) -> Rest | None:
+    async def _serve(self, exchange: HttpExchange, value: Any, selection: str) -> Rest | None:
         if isinstance(value, list):
             why = f"Invalid Request: revision {V2026_07_28} has no batches, one message per POST"
             raise Rejection(Refusal.INVALID_REQUEST, why)
@@ -71,7 +71,7 @@ class ModernHttp:
                 # "The client MUST NOT send JSON-RPC responses": this server sends no requests in this era.
                 raise Rejection(Refusal.INVALID_REQUEST, "Invalid Request: this server sent no request to answer")
 
-    async def _request(self, exchange: Exchange, request: Request, selection: str) -> Rest | None:
+    async def _request(self, exchange: HttpExchange, request: Request, selection: str) -> Rest | None:
         inbound, offer = self._engine.read_modern(exchange.head, request, selection)
         answer = self._engine.modern.receive(request, inbound, offer, exchange.context())
         if isinstance(answer, AnsweredAtOnce):
@@ -80,7 +80,7 @@ class ModernHttp:
         return _RunningResponse(exchange, answer, self._settings.keep_alive_s).run
 
 
-async def _reject(exchange: Exchange, rejection: Rejection) -> None:
+async def _reject(exchange: HttpExchange, rejection: Rejection) -> None:
     body = rejection.body()
     await exchange.reject(rejection, {**body, "error": modern_error(body["error"])})
 
@@ -103,7 +103,7 @@ class _RunningResponse:
     EventStream       the same for the length of the stream
     """
 
-    def __init__(self, exchange: Exchange, started: Started, keep_alive_s: float) -> None:
+    def __init__(self, exchange: HttpExchange, started: Started, keep_alive_s: float) -> None:
         self._exchange = exchange
         self._started = started
         self._keep_alive_s = keep_alive_s

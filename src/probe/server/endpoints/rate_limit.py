@@ -22,9 +22,8 @@ from ...wire.v2026.codec import modern_error
 from .asgi import Receive, RefusedError, Scope, Send, before_upgrade, http_head, refuse, respond
 from .exchange import JSON_HEADERS
 from .read_head import FORWARDED, forwarded
+from .socket_facts import MOST_CLIENTS
 
-# They take a megabyte. More addresses at a time are an attack, and a table by address cannot stop it.
-_MOST_CLIENTS = 10_000
 # Platforms ask for these on behalf of all clients, from the same few addresses.
 _EXEMPT = ("/health", "/ready")
 # Parsing costs grow with the size: otherwise a client could send 50 requests of 4 MiB in a second.
@@ -40,7 +39,7 @@ class RateLimiter:
         self._services = services
         self._clock = services.clock
         self._trusted = networks(services.settings.trusted_proxies.split(","))
-        self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, MOST_CLIENTS)
 
     def _with_client_address(self, scope: Scope) -> Scope:
         """The scope with the client's address, as a trusted proxy passes it on.

@@ -19,7 +19,7 @@ from ...engine.engine import Engine
 from ...engine.pipes.wires import Closed, Ending, WireBrokenError
 from ...wire.errors import Rejection
 from .asgi import Headers, Receive, RefusedError, Scope, Send, host_policy, http_head, refuse, upgrade_required
-from .exchange import EndpointExchanges, Exchange
+from .exchange import EndpointExchanges, HttpExchange
 from .websocket import WebSocketWire
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _RETRY: Final[Headers] = ((b"retry-after", b"5"),)
 
-Converse: TypeAlias = Callable[[Exchange, WebSocketWire], Awaitable[None]]
+Converse: TypeAlias = Callable[[HttpExchange, WebSocketWire], Awaitable[None]]
 """Serves an accepted connection to its end and closes it. Raises no error for anything that its program does."""
 
 
@@ -119,7 +119,7 @@ class SecretEndpoint:
         while self._places.held:
             await self._changed.park()
 
-    def _judge(self, scope: Scope, exchange: Exchange) -> None:
+    def _judge(self, scope: Scope, exchange: HttpExchange) -> None:
         """Check a handshake and take a place for it. Raises `RefusedError`."""
         self._required.judge(exchange.head, self._policy, scope["subprotocols"])
         if self._engine.draining:
@@ -141,7 +141,7 @@ def tool_host_endpoint(engine: Engine) -> SecretEndpoint:
     required = Credentials(secret, "toolhost_secret", protocol, "tool host", "tool hosts")
     places = Limit("max_tool_hosts", "there are {most} tool hosts already ({name})", engine.services.shares)
 
-    async def converse(exchange: Exchange, wire: WebSocketWire) -> None:
+    async def converse(exchange: HttpExchange, wire: WebSocketWire) -> None:
         assert host_connection is not None, "without a secret all connections are refused"
         recorder, client, peer = exchange.recorder, exchange.client, exchange.peer
         await _converse(host_connection(engine, recorder, client, peer), wire)

@@ -14,7 +14,8 @@ from ...log.event_log import EventLog
 from ...log.events import SocketClosed, SocketOpened, SocketRefused
 from ...settings.limits import Limits
 
-_MOST_CLIENTS = 10_000
+MOST_CLIENTS = 10_000
+"""The addresses with a rate; they take a megabyte. More are an attack, and a table by address cannot stop it."""
 
 
 class SocketFacts:
@@ -30,7 +31,7 @@ class SocketFacts:
 
     def __init__(self, log: EventLog, limits: Limits, now: Callable[[], float]) -> None:
         self._log = log
-        self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, MOST_CLIENTS)
         self._now = now
         # Address and port of each open connection that is not recorded, else its recorder. The listener bounds their
         # number.

@@ -25,7 +25,7 @@ from ...log.context import Recorder
 from ...log.events import Direction, Opcode, WebSocketFrame
 from ...wire.errors import Refusal, Rejection, shutting_down
 from .asgi import Receive, Scope, Send, host_policy, http_head, refuse, upgrade_required
-from .exchange import EndpointExchanges, Exchange, asked_selection
+from .exchange import EndpointExchanges, HttpExchange, asked_selection
 
 FRAMES: Final = "probe.frames"
 """The name of the extension."""
@@ -202,7 +202,7 @@ class WebSocketEndpoint:
         while self.open:
             await self._changed.park()
 
-    def _judge(self, scope: Scope, exchange: Exchange) -> Peer:
+    def _judge(self, scope: Scope, exchange: HttpExchange) -> Peer:
         """Check a handshake and take a place for its peer. Raises `Rejection`."""
         # Host and Origin first. Browsers let every page open a WebSocket to any address, without CORS, so only this
         # check keeps a foreign page from a server on this machine.
@@ -228,13 +228,13 @@ class WebSocketEndpoint:
             request=exchange.recorder,
         )
 
-    async def _refuse(self, exchange: Exchange, rejection: Rejection) -> None:
+    async def _refuse(self, exchange: HttpExchange, rejection: Rejection) -> None:
         try:
             await exchange.reject(rejection)
         except OSError:
             exchange.close("client")
 
-    async def _converse(self, exchange: Exchange, peer: Peer, wire: WebSocketWire, send: Send) -> None:
+    async def _converse(self, exchange: HttpExchange, peer: Peer, wire: WebSocketWire, send: Send) -> None:
         if await exchange.accept(send, SUBPROTOCOL):
             ending = await self._serve(wire, peer)
             await wire.close(ending.code, ending.why)

@@ -29,7 +29,7 @@ from ...log.events import UnknownEvent
 from ...log.ndjson import End, read_line
 from ...wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
 from ...wire.jsonrpc import clip
-from ..endpoints.exchange import Exchange
+from ..endpoints.exchange import HttpExchange
 from ..endpoints.secret_endpoint import Credentials, SecretEndpoint
 from ..endpoints.websocket import WebSocketWire
 
@@ -257,7 +257,7 @@ class LogCollector:
         # All processes together take one turn at a time, so they delay other clients no more than one of them would.
         self._one_at_a_time = trio.Lock()
 
-    async def collect(self, exchange: Exchange, wire: WebSocketWire) -> None:
+    async def collect(self, exchange: HttpExchange, wire: WebSocketWire) -> None:
         """Take the log of one process until its end or the end of the connection; then close the connection."""
         try:
             ending = await self._conversation(exchange, wire)
@@ -267,7 +267,7 @@ class LogCollector:
             ending = Ending(_POLICY, clip(str(wrong), _LONGEST_REASON))
         await wire.close(ending.code, ending.why)
 
-    async def _conversation(self, exchange: Exchange, wire: WebSocketWire) -> Ending:
+    async def _conversation(self, exchange: HttpExchange, wire: WebSocketWire) -> Ending:
         """Read the hello and the log; returns the close to send.
 
         Raises `WireBrokenError` and `ForwardingError` before the first entry.
@@ -293,7 +293,7 @@ class LogCollector:
         finally:
             self._connected.discard(hello.run)
 
-    async def _take_log(self, exchange: Exchange, wire: WebSocketWire, hello: ForwarderHello) -> Ending:
+    async def _take_log(self, exchange: HttpExchange, wire: WebSocketWire, hello: ForwarderHello) -> Ending:
         process = self._away.pop(hello.run, None) or ForwardingProcess(
             self._engine, exchange.recorder, hello, self._complete.get(hello.run, 0)
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import trio
 
 from .calls import Contained
 from .http1.connection import Http1Connection
 from .outbox import CALLS_END_S, FLUSH_S
-from .transport import READ_PIECE, Address, Service, Transport, WatchedConnection
+from .transport import READ_PIECE, Address, ServedConnection, Service, Transport
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """RFC 9113 section 3.4: the first bytes of a client with prior knowledge of HTTP/2."""
@@ -19,13 +19,6 @@ _NO_FIRST_BYTES = "nothing came that tells a protocol"
 
 CHECKS_PER_LIMIT = 4
 """The checks of all connections within the shortest limit, so that no limit is exceeded by more than a quarter."""
-
-
-class Connection(WatchedConnection, Protocol):
-    """A connection of one protocol."""
-
-    async def run(self) -> None:
-        """Serve until it is over."""
 
 
 async def converse(service: Service, accepted: trio.SocketStream) -> None:
@@ -60,7 +53,7 @@ async def serve_transport(service: Service, transport: Transport) -> None:
     await _serve(service, _protocol_of(service, transport))
 
 
-def _protocol_of(service: Service, transport: Transport) -> Connection:
+def _protocol_of(service: Service, transport: Transport) -> ServedConnection:
     if not _is_http2(transport):
         return Http1Connection(service, transport)
     # hypercorn takes 0.2 s to load, once, and most servers never need it.
@@ -69,7 +62,7 @@ def _protocol_of(service: Service, transport: Transport) -> Connection:
     return Http2Connection(service, transport)
 
 
-async def _serve(service: Service, connection: Connection) -> None:
+async def _serve(service: Service, connection: ServedConnection) -> None:
     service.running.add(connection)
     try:
         await connection.run()

@@ -51,8 +51,8 @@ class ConnectionLog(Protocol):
         """The connection was closed by `client`, or by the server for the reason `by`, after `requests` requests."""
 
 
-class WatchedConnection(Protocol):
-    """A connection under the limits of `watch`.
+class ServedConnection(Protocol):
+    """A connection of one protocol, under the limits of `watch`.
 
     `ended_by` is `client`, or the server's reason; it is final when the connection is over.
     """
@@ -64,6 +64,9 @@ class WatchedConnection(Protocol):
     @property
     def requests(self) -> int:
         """The number of its requests so far."""
+
+    async def run(self) -> None:
+        """Serve until it is over."""
 
     async def check(self, now: float) -> None:
         """End the connection, without waiting for its peer, if it exceeds a limit at the time `now`."""
@@ -141,7 +144,7 @@ class Service:
     trusted: Sequence[Network]
     hooks: Hooks = NO_HOOKS
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    running: set[WatchedConnection] = field(default_factory=set)
+    running: set[ServedConnection] = field(default_factory=set)
     fair_queue: FairQueue = field(default_factory=FairQueue)
     ended: ParkingLot = field(default_factory=ParkingLot)
     date: DateField = field(default_factory=DateField)

@@ -55,7 +55,7 @@ NoteFrame: TypeAlias = Callable[[str, str, int, str | None], None]
 """Direction, opcode and payload size in bytes of a frame, and the reason of its refusal, or None."""
 
 
-class State(Enum):
+class WebSocketState(Enum):
     """The states of a WebSocket."""
 
     ASKED = auto()
@@ -89,7 +89,7 @@ class WebSocket:
         self._transport = transport
         self._head = head
         self._message = PartialMessage(service.incomplete, turns.client(head.headers))
-        self._state = State.ASKED
+        self._state = WebSocketState.ASKED
         self._outbox = Outbox()
         self._writer = Writer(transport.stream, self._outbox)
         self._inbox = Inbox(partial(turns.wait_request, head.headers, message=True))
@@ -153,7 +153,7 @@ class WebSocket:
             # earlier ones. A ping waits behind bytes to send, for which there is the write timeout.
             self._received_at = now
             self._message.wait_from(now)
-        if self._state is not State.OPEN:
+        if self._state is not WebSocketState.OPEN:
             return ""
         if now - self._message.began_at >= self._settings.idle_connection_s:
             return SLOW_MESSAGE
@@ -189,7 +189,7 @@ class WebSocket:
         try:
             with self._before_accept:
                 await self._read_early()
-            if self._state is not State.ASKED:
+            if self._state is not WebSocketState.ASKED:
                 await self._read_on()
         except _PeerLeftError:
             pass
@@ -217,7 +217,7 @@ class WebSocket:
     async def _read_on(self) -> None:
         data, self._early = self._early, b""
         while data or (data := await self._receive()):
-            if self._state in (State.OPEN, State.CLOSING):
+            if self._state in (WebSocketState.OPEN, WebSocketState.CLOSING):
                 self._received_at = trio.current_time()
                 await self._take(data)
             data = b""
@@ -239,7 +239,7 @@ class WebSocket:
             at = end
             for event in self._protocol.events():
                 await self._react(event)
-                if self._state is State.OVER:
+                if self._state is WebSocketState.OVER:
                     return
                 handled += 1
                 if handled % FRAMES_PER_TURN == 0:
@@ -247,7 +247,7 @@ class WebSocket:
 
     def _refuse_size(self) -> None:
         # After our close, frames of the peer are ignored.
-        if self._state is State.OPEN:
+        if self._state is WebSocketState.OPEN:
             why = f"a message is larger than {self._settings.limits.max_body_bytes} bytes (max_body_bytes)"
             self._note_refused(why)
             self._fail(CloseReason.MESSAGE_TOO_BIG, why)
@@ -260,7 +260,7 @@ class WebSocket:
             self._note_frame("received", "pong", len(event.payload), None)
         elif isinstance(event, CloseConnection):
             self._close_received(event)
-        elif self._state is not State.OPEN:
+        elif self._state is not WebSocketState.OPEN:
             # After our close, frames of the peer are ignored.
             return
         elif isinstance(event, TextMessage | BytesMessage):
@@ -283,7 +283,7 @@ class WebSocket:
 
     async def _wait_room(self) -> None:
         """Wait until the application has read enough. Raises `_PeerLeftError`."""
-        while self._inbox.size > READ_ON and self._state is State.OPEN:
+        while self._inbox.size > READ_ON and self._state is WebSocketState.OPEN:
             with trio.move_on_after(CHECK_S) as looking:
                 await self._taken.park()
             if looking.cancelled_caught and self._transport.peer_has_finished():
@@ -311,7 +311,7 @@ class WebSocket:
             self._fail(close.code, why)
             return
         self._note_frame("received", "close", _close_bytes(close), None)
-        if self._state is State.OPEN:
+        if self._state is WebSocketState.OPEN:
             self._code = close.code
             self._send_control(close.response())
             self._end()
@@ -320,7 +320,7 @@ class WebSocket:
 
     def _fail(self, code: int, why: str) -> None:
         """RFC 6455 section 7.1.7: send the reason, and close without waiting for an answer."""
-        if self._state is State.OPEN:
+        if self._state is WebSocketState.OPEN:
             self._code, self._why = code, why
             self._send_control(CloseConnection(code, why))
         self._writer.lingers = True
@@ -335,8 +335,8 @@ class WebSocket:
         self._answered.set()
         self._taken.unpark_all()
         self._outbox.close()
-        if self._state is not State.OVER:
-            self._state = State.OVER
+        if self._state is not WebSocketState.OVER:
+            self._state = WebSocketState.OVER
             self._message.forget()
             self.ended_by = self._why or self._inbox.cut_off or self.ended_by
             reason = {"reason": self._why} if self._why else {}
@@ -357,15 +357,15 @@ class WebSocket:
         kind = message["type"]
         if kind == "websocket.close":
             await self._send_close(message)
-        elif self._state in (State.OVER, State.CLOSING):
+        elif self._state in (WebSocketState.OVER, WebSocketState.CLOSING):
             raise PeerGoneError("the WebSocket is closed")
-        elif kind == "websocket.send" and self._state is State.OPEN:
+        elif kind == "websocket.send" and self._state is WebSocketState.OPEN:
             await self._send_message(message)
-        elif kind == "websocket.accept" and self._state is State.ASKED:
+        elif kind == "websocket.accept" and self._state is WebSocketState.ASKED:
             await self._accept(message)
-        elif kind == "websocket.http.response.start" and self._state is State.ASKED:
+        elif kind == "websocket.http.response.start" and self._state is WebSocketState.ASKED:
             self._begin_refusal(message["status"], message.get("headers", ()))
-        elif kind == "websocket.http.response.body" and self._state is State.REFUSING:
+        elif kind == "websocket.http.response.body" and self._state is WebSocketState.REFUSING:
             await self._refuse_with(message.get("body", b""), more=message.get("more_body", False))
         else:
             raise ResponseError(f"{kind} does not belong here")
@@ -373,7 +373,7 @@ class WebSocket:
     async def _accept(self, message: Message) -> None:
         accepted = accepting(self._head, message.get("subprotocol"))
         self._outbox.write(ResponseWriter.upgrade([*accepted, *message.get("headers", ())], self._date()))
-        self._state = State.OPEN
+        self._state = WebSocketState.OPEN
         self._received_at = trio.current_time()
         self._before_accept.cancel()
         await trio.lowlevel.checkpoint()
@@ -389,14 +389,14 @@ class WebSocket:
 
     async def _send_close(self, message: Message) -> None:
         self._inbox.hang_up()
-        if self._state is State.ASKED:
+        if self._state is WebSocketState.ASKED:
             self._refuse(403, _NOTHING)
-        elif self._state is State.OPEN:
+        elif self._state is WebSocketState.OPEN:
             await self._close(message.get("code") or CloseReason.NORMAL_CLOSURE, message.get("reason") or "")
         await trio.lowlevel.checkpoint()
 
     async def _close(self, code: int, reason: str) -> None:
-        self._state = State.CLOSING
+        self._state = WebSocketState.CLOSING
         self._message.forget()
         self._code, self._why = code, reason or BY_APPLICATION
         self._send_control(CloseConnection(code, reason))
@@ -411,7 +411,7 @@ class WebSocket:
     def _begin_refusal(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         rest = [pair for pair in headers if pair[0] != b"connection"]
         self._outbox.write(self._response.head(status, rest, self._date(), close=True))
-        self._state = State.REFUSING
+        self._state = WebSocketState.REFUSING
 
     async def _refuse_with(self, body: bytes, *, more: bool) -> None:
         await self._outbox.put(b"".join(self._response.part(body, more=more)))
@@ -432,18 +432,18 @@ class WebSocket:
 
     def _send_unavailable(self) -> None:
         """The server ends: refuse an open handshake with 503, or send a close 1001."""
-        if self._state is State.ASKED:
+        if self._state is WebSocketState.ASKED:
             self._refuse(503, UNAVAILABLE)
-        elif self._state is State.OPEN:
+        elif self._state is WebSocketState.OPEN:
             self._send_control(CloseConnection(CloseReason.GOING_AWAY))
         self._end()
         self._writer.limit_rest()
 
     async def _end_call(self) -> None:
         """The call has returned or failed; end a handshake or connection that it left open."""
-        if self._state is State.ASKED:
+        if self._state is WebSocketState.ASKED:
             self._refuse(500, _NOTHING)
-        elif self._state is State.OPEN:
+        elif self._state is WebSocketState.OPEN:
             await self._close(CloseReason.INTERNAL_ERROR, "")
         self._end()
 
