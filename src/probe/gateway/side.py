@@ -96,14 +96,14 @@ def client_info(mark: int) -> Json:
     return {"name": client_name(mark), "version": "1"}
 
 
-def initialize(mark: int, revision: str = V2025_11_25, capabilities: Json | None = None, id: int = 0) -> Json:
+def initialize(mark: int, revision: str = V2025_11_25, capabilities: Json | None = None) -> Json:
     """The first request of a session."""
     params = {
         "protocolVersion": revision,
         "capabilities": CAPABILITIES if capabilities is None else capabilities,
         "clientInfo": client_info(mark),
     }
-    return request(id, "initialize", params)
+    return request(0, "initialize", params)
 
 
 async def open_session(

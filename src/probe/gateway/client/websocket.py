@@ -16,11 +16,10 @@ from .records import Arrived, ClientExchange, Draft, digest
 from .target import Target, connect
 
 _READ_BYTES = 64 * 1024
+_TALK_S = 5.0
 
 
-async def converse(
-    to: Target, name: str, messages: Sequence[Any], answers: int, seconds: float = 5.0
-) -> ClientExchange:
+async def converse(to: Target, name: str, messages: Sequence[Any], answers: int) -> ClientExchange:
     """Open a WebSocket, send these messages, and wait for so many answers; then close it.
 
     The record has each failure: the status of a refused handshake, else the reason.
@@ -32,7 +31,7 @@ async def converse(
         draft.problem, draft.end = str(error), "refused"
         return draft.finish(time.time())
     try:
-        with trio.move_on_after(seconds):
+        with trio.move_on_after(_TALK_S):
             await _talk(stream, to, draft, messages, answers)
     except (trio.BrokenResourceError, trio.ClosedResourceError):
         draft.end = draft.end or "reset"

@@ -108,18 +108,13 @@ def disconnected_by(event: Mapping[str, Any]) -> str:
     return str(event.get("reason") or "client")
 
 
-async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] | None = None) -> str:
+async def wait_disconnect(receive: Receive) -> str:
     """Wait until the connection is over; later bytes of the client are not read as a request.
 
-    A client that ended only its own direction counts as gone. With `on_half_closed`, that function is called instead
-    and the wait goes on. Returns `client`, or the server's reason.
+    A client that ended only its own direction counts as gone. Returns `client`, or the server's reason.
     """
-    while True:
-        event = await receive()
-        if on_half_closed is not None and event.get("half_closed"):
-            on_half_closed()
-        elif event["type"] == "http.disconnect":
-            break
+    while (event := await receive())["type"] != "http.disconnect":
+        pass
     return disconnected_by(event)
 
 
