@@ -53,7 +53,7 @@ class Trial:
         raise KeyError(name)
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is an exchange of this name."""
+        """True if there is an exchange of this name."""
         return any(item.name == name for item in self.exchanges)
 
 

@@ -12,31 +12,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter as CountOf
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import trio
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.process_collector import ProcessCollector
 
 from .. import __version__
 from ..core.task import Status
 from ..engine.engine import Engine
 from ..log import events
 from ..log.bounded import Newest
-from ..log.event_log import Entry
 from ..settings import Limits, described
-from ..views.work import Call
-from ..wire.revisions import MODERN
-from . import TelemetryError
-from .requests import KNOWN_METHODS, MOST_OPEN, Requests, RequestStep
+from .requests import KNOWN_METHODS, MOST_OPEN, RequestStep
 
 if TYPE_CHECKING:
-    from .otlp import OtlpMetrics
+    pass
 
 PREFIX: Final = "mcp_probe_"
 UNKNOWN: Final = "unknown"
@@ -282,140 +273,3 @@ def _connection(step: RequestStep) -> str | None:
 
 def _stream(step: RequestStep) -> tuple[str | None, str | None]:
     return step.entry.context.session, step.entry.context.stream
-
-
-# Seconds between measures of lateness, and the number of measures between values for a collector.
-_MEASURE_S: Final = 0.25
-_PUBLISH_EVERY: Final = 4
-# Making the text takes some milliseconds, so a sooner request gets the same text again.
-_TEXT_S: Final = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsText:
-    """`/metrics`: `text` returns it, at most a second old, with the type `content_type`."""
-
-    content_type: str
-    text: Callable[[], bytes]
-
-
-class _Receiver(Protocol):
-    """A receiver of the steps. `missed` gets the number of missing entries."""
-
-    def take(self, step: RequestStep) -> None: ...
-    def missed(self, entries: int) -> None: ...
-
-
-class Counters:
-    """The counters enabled by the settings of an engine, made by `start`. `page` is None without `--metrics`."""
-
-    def __init__(self, engine: Engine, tools: Collection[str]) -> None:
-        self._engine = engine
-        self._requests = Requests(engine.observer.views)
-        self._tally = Tally(tools)
-        self._receivers: list[_Receiver] = [self._tally]
-        self._families: list[Callable[[], Iterable[Metric]]] = [self._tally.families, lambda: read_gauges(engine)]
-        self._closing: list[Callable[[], None]] = []
-        self._metrics: OtlpMetrics | None = None
-        self._text: tuple[float, bytes] | None = None
-        # A registry would keep it for the whole process.
-        self._process = ProcessCollector(registry=None)
-        self.page = MetricsText(CONTENT_TYPE_PLAIN_0_0_4, self._page) if engine.settings.metrics else None
-
-    @classmethod
-    def start(cls, engine: Engine) -> Counters:
-        """Start the SDK's threads if the settings enable them; `close` ends them. Raises `TelemetryError`."""
-        everything = engine.offer("all", MODERN[-1]).catalogue
-        counters = cls(engine, everything.toolset_of)
-        if engine.settings.telemetry:
-            counters._open_export([*everything.prompts])
-        engine.observer.follow(counters)
-        return counters
-
-    def _open_export(self, prompts: list[str]) -> None:
-        # Other packages install the API alone.
-        if not (_is_there("opentelemetry.sdk") and _is_there("opentelemetry.exporter.otlp.proto.http")):
-            raise TelemetryError(
-                "telemetry needs packages that are not installed: pip install 'mcp-probe-server[telemetry]'"
-            )
-        run, tools = self._engine.run, self._tally.tools
-        try:
-            # Some variables are read during this import: OTEL_PROPAGATORS, OTEL_SPAN_*_LIMIT.
-            from . import otlp
-
-            otlp.check()
-            traces = otlp.start_traces(run, self._requests, tools, Names(prompts))
-            self._metrics = otlp.start_metrics(run, self._requests, tools)
-        except ValueError as error:
-            raise TelemetryError(f"telemetry cannot start: {error}") from None
-        if traces is not None:
-            self._receivers.append(traces.spans)
-            self._families.append(traces.queue.families)
-            self._closing.append(traces.close)
-        if self._metrics is not None:
-            self._receivers.append(self._metrics)
-            self._closing.append(self._metrics.close)
-
-    def _page(self) -> bytes:
-        now = self._engine.clock.now()
-        if self._text is None or now >= self._text[0] + _TEXT_S:
-            self._text = now, generate_latest(self)
-        return self._text[1]
-
-    def collect(self) -> Iterator[Metric]:
-        """The metrics of the page; called by `prometheus_client`."""
-        yield from self._own()
-        yield from self._process.collect()
-
-    def _own(self) -> Iterator[Metric]:
-        for families in self._families:
-            yield from families()
-
-    def take(self, calls: Sequence[Call], entry: Entry) -> None:
-        """See `observer.EntryFollower.take`."""
-        step = self._requests.take(entry)
-        for receiver in self._receivers:
-            receiver.take(step)
-
-    def missed(self, first: int, last: int) -> None:
-        """See `observer.EntryFollower.missed`."""
-        self._requests.missed()
-        for receiver in self._receivers:
-            receiver.missed(last - first + 1)
-
-    async def measure(self) -> None:
-        """Measure how late the event loop is, and publish the values, until cancelled."""
-        while True:
-            self._publish()
-            for _ in range(_PUBLISH_EVERY):
-                due = trio.current_time() + _MEASURE_S
-                await trio.sleep_until(due)
-                self._late(trio.current_time() - due)
-
-    def _late(self, seconds: float) -> None:
-        self._tally.lateness.observe(seconds)
-        if self._metrics is not None:
-            self._metrics.late(seconds)
-
-    def _publish(self) -> None:
-        if self._metrics is not None:
-            self._metrics.publish(self._own())
-
-    async def close(self) -> None:
-        """Send the rest and end the SDK's threads. A thread with a collector that does not answer is not joined."""
-        self._publish()
-        async with trio.open_nursery() as nursery:
-            for close in self._closing:
-                nursery.start_soon(_in_thread, close)
-
-
-async def _in_thread(work: Callable[[], None]) -> None:
-    await trio.to_thread.run_sync(work, abandon_on_cancel=True)
-
-
-def _is_there(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        # A package above it is missing.
-        return False

@@ -23,7 +23,7 @@ from ..log.follower import LogFollower
 from .lines import OperatorLines, Printer
 
 if TYPE_CHECKING:
-    from .metrics import Counters, MetricsText
+    from .counters import Counters, MetricsText
 
 # The longest waits at the server's end, in seconds: for the last entries and lines, then for a collector.
 _FINAL_S: Final = 1.0
@@ -59,7 +59,7 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
 
 def _counters(engine: Engine) -> Counters:
     # A part that is off is not imported.
-    from .metrics import Counters
+    from .counters import Counters
 
     return Counters.start(engine)
 

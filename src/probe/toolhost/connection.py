@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import trio
@@ -27,6 +27,7 @@ from ..wire.jsonrpc import MalformedError, clip, parse
 from ..wire.toolhost import SUBPROTOCOL, HostCode, RegisterResult
 from .context import HostRefusedError
 from .conversation import Conversation
+from .tool import HostOffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,6 @@ def reason(error: BaseException) -> str:
         error = inner
 
 
-if TYPE_CHECKING:
-    from .host import ServedHost
-
 CONNECT_S: Final = 10.0
 REGISTER_S: Final = 30.0
 GOODBYE_S: Final = 2.0
@@ -115,11 +113,17 @@ class EndReason:
 
 
 class ServerConnection:
-    """One connection of a host. `run` is the whole of it, from the first packet to the last."""
+    """One connection of a host. `run` is the whole of it, from the first packet to the last.
 
-    def __init__(self, conversation: Conversation, host: ServedHost) -> None:
+    `registered` is called with the answer to the registration, before the next message is read.
+    """
+
+    def __init__(
+        self, conversation: Conversation, offer: HostOffer, registered: Callable[[RegisterResult], None]
+    ) -> None:
         self._conversation = conversation
-        self._host = host
+        self._offer = offer
+        self._registered = registered
         self._ended = EndReason()
         self._open = False
         self._read_over = trio.Event()
@@ -278,8 +282,8 @@ class ServerConnection:
 
     async def _register(self, websocket: WebSocketConnection) -> None:
         with trio.move_on_after(REGISTER_S) as patience:
-            async with self._host.changing:
-                answer = await self._conversation.ask("host.register", self._host.registration(), self._accept)
+            async with self._offer.changing:
+                answer = await self._conversation.ask("host.register", self._offer.registration(), self._accept)
         if patience.cancelled_caught:
             self._ended.because(f"the server did not answer host.register within {REGISTER_S:g} s")
         elif answer is not None and answer.error is not None:
@@ -293,7 +297,7 @@ class ServerConnection:
             self._ended.because("the server's answer to host.register is not what the protocol defines", refused=True)
             return
         self._conversation.message_bytes = registered.limits.message_bytes
-        self._host.registered(registered)
+        self._registered(registered)
 
     def _refuse(self, error: Mapping[str, Any]) -> None:
         code, taken = error["code"], error["code"] == HostCode.NAME_TAKEN

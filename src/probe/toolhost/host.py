@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import secrets
 import signal
 import ssl
 from collections.abc import Callable, Iterable, Mapping
@@ -12,68 +11,14 @@ from functools import partial
 from typing import Any, Final
 
 import trio
-from pydantic import ValidationError
 
-from .. import __version__
-from ..wire.jsonrpc import Json, clip
-from ..wire.toolhost import VERSION, RegisterParams, RegisterResult, UpdateParams
+from ..wire.jsonrpc import clip
+from ..wire.toolhost import RegisterResult
 from .connection import LONGEST_S, REGISTER_S, Address, Backoff, ServerConnection, read_registered
 from .context import HostRefusedError
 from .conversation import Conversation
 from .dispatch import MOST_DISPATCHES, HandlerRun
-from .tool import Tool
-
-
-class HostOffer:
-    """A name, and the tools under it. Raises what `Host` raises."""
-
-    def __init__(self, name: str, version: str | None, tools: Iterable[Tool[..., Any]]) -> None:
-        self.name = name
-        self.tools = by_name(tools)
-        self.changing = trio.Lock()
-        """Held during a registration, so the tools do not change meanwhile."""
-        self._version = version
-        self._instance = ""
-        self.begin()
-        self.registration()
-
-    def begin(self) -> None:
-        """Take a new instance id: forked processes must not replace each other."""
-        # A process with this id may take over the name, so it is as hard to guess as a key.
-        self._instance = secrets.token_urlsafe(32)
-
-    def registration(self) -> Json:
-        """The params of `host.register`. Raises `ValueError` where the name or the version cannot be one."""
-        try:
-            return RegisterParams(
-                protocol=VERSION,
-                name=self.name,
-                instance=self._instance,
-                version=self._version,
-                library=f"mcp-probe/{__version__}",
-                tools=[tool.definition for tool in self.tools.values()],
-            ).dump()
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            raise ValueError(f"the {first['loc'][0]} of the tool host {self.name!r}: {first['msg']}") from None
-
-
-def update(tools: Iterable[Tool[..., Any]]) -> Json:
-    """The params of `host.update`."""
-    return UpdateParams(tools=[tool.definition for tool in tools]).dump()
-
-
-def by_name(tools: Iterable[Tool[..., Any]]) -> dict[str, Tool[..., Any]]:
-    """Raises `TypeError` for what is no tool, `ValueError` for two of the same name."""
-    found: dict[str, Tool[..., Any]] = {}
-    for tool in tools:
-        if not isinstance(tool, Tool):
-            raise TypeError(f"{tool!r} is no tool; decorate the function with @tool")
-        if tool.name in found:
-            raise ValueError(f"two tools have the name {tool.name!r}")
-        found[tool.name] = tool
-    return found
-
+from .tool import HostOffer, Tool, by_name, update
 
 logger = logging.getLogger(__package__)
 
@@ -192,7 +137,6 @@ class ServedHost:
     ) -> None:
         self.registered_in: Conversation | None = None
         """The conversation with the registration, while there is one."""
-        self.changing = offer.changing
         self._offer = offer
         self._url = url
         self._jobs = jobs
@@ -215,7 +159,9 @@ class ServedHost:
         """Connect, again and again; returns the reason once the server refuses this host."""
         while True:
             self._conversation = Conversation(self.find, self.start)
-            ended = await ServerConnection(self._conversation, self).run(address, secret, context)
+            ended = await ServerConnection(self._conversation, self._offer, self.registered).run(
+                address, secret, context
+            )
             if self.registered_in is not None and trio.current_time() - self._registered_at >= _HELD_S:
                 backoff.reset()
             self.registered_in = None
@@ -236,10 +182,6 @@ class ServedHost:
         self._running += 1
         self._jobs.send_nowait(dispatch)
         return True
-
-    def registration(self) -> Json:
-        """The params of `host.register`."""
-        return self._offer.registration()
 
     def registered(self, result: RegisterResult) -> None:
         """The server has taken the registration."""

@@ -1,23 +1,26 @@
-"""A tool: a handler with the schemas of its arguments and result, made from its annotations."""
+"""A tool: a handler with the schemas of its arguments and result, made from its annotations. A host offers tools."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import json
+import secrets
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 
+import trio
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, SchemaError, to_json
 
+from .. import __version__
 from ..wire.jsonrpc import Json
-from ..wire.toolhost import ToolDefinition
+from ..wire.toolhost import VERSION, RegisterParams, ToolDefinition, UpdateParams
 from .context import ToolContext
 
 _NOT_NAMED = (
@@ -230,7 +233,7 @@ class Tool(Generic[_P, _R]):
         """The tool as `host.register` announces it."""
         self.handler = handler
         self.waits = inspect.iscoroutinefunction(handler)
-        """Whether the handler is `async`; else it runs in a thread."""
+        """True if the handler is `async`; else it runs in a thread."""
         self._arguments = arguments
         self._output = output
         self.__doc__ = handler.__doc__
@@ -340,3 +343,54 @@ def _definition(options: Mapping[str, Any]) -> ToolDefinition:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"the tool {options['name']!r} cannot be announced: {where}: {first['msg']}") from None
+
+
+class HostOffer:
+    """A name, and the tools under it. Raises what `Host` raises."""
+
+    def __init__(self, name: str, version: str | None, tools: Iterable[Tool[..., Any]]) -> None:
+        self.name = name
+        self.tools = by_name(tools)
+        self.changing = trio.Lock()
+        """Held during a registration, so the tools do not change meanwhile."""
+        self._version = version
+        self._instance = ""
+        self.begin()
+        self.registration()
+
+    def begin(self) -> None:
+        """Take a new instance id: forked processes must not replace each other."""
+        # A process with this id may take over the name, so it is as hard to guess as a key.
+        self._instance = secrets.token_urlsafe(32)
+
+    def registration(self) -> Json:
+        """The params of `host.register`. Raises `ValueError` where the name or the version cannot be one."""
+        try:
+            return RegisterParams(
+                protocol=VERSION,
+                name=self.name,
+                instance=self._instance,
+                version=self._version,
+                library=f"mcp-probe/{__version__}",
+                tools=[tool.definition for tool in self.tools.values()],
+            ).dump()
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            raise ValueError(f"the {first['loc'][0]} of the tool host {self.name!r}: {first['msg']}") from None
+
+
+def update(tools: Iterable[Tool[..., Any]]) -> Json:
+    """The params of `host.update`."""
+    return UpdateParams(tools=[tool.definition for tool in tools]).dump()
+
+
+def by_name(tools: Iterable[Tool[..., Any]]) -> dict[str, Tool[..., Any]]:
+    """Raises `TypeError` for what is no tool, `ValueError` for two of the same name."""
+    found: dict[str, Tool[..., Any]] = {}
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            raise TypeError(f"{tool!r} is no tool; decorate the function with @tool")
+        if tool.name in found:
+            raise ValueError(f"two tools have the name {tool.name!r}")
+        found[tool.name] = tool
+    return found

@@ -86,7 +86,7 @@ class Browsers:
         return [_NOSNIFF, *strict, *rest]
 
     def _is_strict(self, scope: Scope) -> bool:
-        """Whether this server's name, on all ports, is to be used over TLS only.
+        """True if this server's name, on all ports, is to be used over TLS only.
 
         RFC 6797, section 7.2: never over an insecure connection. So the request must come over our TLS, or over a
         proxy's under the name of `public_url`. Other servers may share a name with a port, and may have no TLS.
@@ -128,7 +128,7 @@ def _alone(authority: str) -> str:
 
 
 def is_preflight(head: HttpHead) -> bool:
-    """Whether this is a CORS preflight request. Raises `Rejection` for a header given twice."""
+    """True if this is a CORS preflight request. Raises `Rejection` for a header given twice."""
     wanted = head.get("access-control-request-method")
     return head.method == "OPTIONS" and wanted is not None and head.get("origin") is not None
 

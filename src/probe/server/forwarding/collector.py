@@ -335,7 +335,7 @@ async def _read(wire: WebSocketWire, process: ForwardingProcess, turns: Turns) -
 
 
 async def _take(process: ForwardingProcess, lines: Iterable[bytes], turns: Turns) -> bool:
-    """Take lines of a log; whether they contain its end. Other tasks run meanwhile. Raises `ForwardingError`."""
+    """Take lines of a log; returns True at its end. Other tasks run meanwhile. Raises `ForwardingError`."""
     for line in filter(None, lines):
         item = _item(line)
         if isinstance(item, Entry):

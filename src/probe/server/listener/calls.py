@@ -136,7 +136,7 @@ class Inbox:
 
     @property
     def disconnected(self) -> bool:
-        """Whether the connection or the stream is over."""
+        """True if the connection or the stream is over."""
         return bool(self._messages) and self._messages[-1]["type"].endswith(".disconnect")
 
     def hang_up(self) -> None:
@@ -162,7 +162,7 @@ def _count_nothing(size: int) -> None:
 
 
 def _is_mere_end(message: Message) -> bool:
-    """Whether a message is only the end of a request's body, without bytes."""
+    """True if a message is only the end of a request's body, without bytes."""
     return message["type"] == "http.request" and not (message.get("body") or message.get("more_body"))
 
 

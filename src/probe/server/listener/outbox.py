@@ -194,7 +194,7 @@ class Writer:
         await trio.aclose_forcefully(self._stream)
 
     def is_stuck(self, now: float, timeout_s: float) -> bool:
-        """Whether the peer has taken no bytes of the present write for `timeout_s` seconds."""
+        """True if the peer has taken no bytes of the present write for `timeout_s` seconds."""
         return now - self._sending_since >= timeout_s
 
     def limit_rest(self) -> None:

@@ -35,7 +35,7 @@ _FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
 
 
 GoesOn: TypeAlias = Callable[[bytes], bool]
-"""Whether a request with this body continues earlier work, such as a cancellation; it takes the turn of a message."""
+"""True if a request with this body continues earlier work, such as a cancellation; it takes the turn of a message."""
 
 
 class ConnectionLog(Protocol):
@@ -169,7 +169,7 @@ class Transport:
     first: bytes = b""
     number: int = 0
     plain: bool = field(init=False, repr=False, compare=False)
-    """Whether the stream is a plain socket, so that the system can read and write it by its descriptor."""
+    """True if the stream is a plain socket, so that the system can read and write it by its descriptor."""
 
     def __post_init__(self) -> None:
         """Determine once how the stream is read and written."""
@@ -182,7 +182,7 @@ class Transport:
 
     @property
     def secure(self) -> bool:
-        """Whether it is TLS; then the server cannot send after the end of the peer's direction."""
+        """True if it is TLS; then the server cannot send after the end of the peer's direction."""
         return isinstance(self.stream, trio.SSLStream)
 
     async def read(self, most: int) -> bytes:
@@ -234,11 +234,11 @@ class Transport:
         return number
 
     def peer_has_finished(self) -> bool:
-        """Whether the peer has ended its direction or reset the connection, without reading. False if unknown."""
+        """True if the peer has ended its direction or reset the connection, without reading. False if unknown."""
         return _polled(self.stream, _FINISHED)
 
     def peer_has_reset(self) -> bool:
-        """Whether the peer has reset the connection, so that it cannot be sent to. False if unknown."""
+        """True if the peer has reset the connection, so that it cannot be sent to. False if unknown."""
         return _polled(self.stream, _LEFT)
 
 

@@ -20,7 +20,7 @@ NOT_VALID = ((b"content-length", b"0"), (b"connection", b"close"), (b"sec-websoc
 
 
 def is_valid(head: RequestHead) -> bool:
-    """Whether the handshake is valid by section 4.2.1. It must have no body, whose bytes would be parsed as frames."""
+    """True if the handshake is valid by section 4.2.1. It must have no body, whose bytes would be parsed as frames."""
     keys = _items(head.headers, b"sec-websocket-key")
     bodiless = not _items(head.headers, b"transfer-encoding")
     bodiless = bodiless and set(_items(head.headers, b"content-length")) <= {b"0"}
@@ -84,7 +84,7 @@ class FrameHeads:
 
     @property
     def too_large(self) -> bool:
-        """Whether the last head announced too much; the bytes after it must not be used."""
+        """True if the last head announced too much; the bytes after it must not be used."""
         return self._message > self._limit
 
     def part_end(self, data: bytes, at: int) -> int:

@@ -36,7 +36,7 @@ class HttpCall:
         self._head = head
         self.response = ResponseWriter(head)
         self.begun = False
-        """Whether bytes of the response were sent."""
+        """True if bytes of the response were sent."""
         self.end_received = False
         self.refused: InvalidRequestError | None = None
         """The reason if the rest of the request is refused."""
@@ -185,9 +185,9 @@ class Http1Connection:
         self.transport = transport
         self.service = service
         self.broken = False
-        """Whether the connection can no longer be written to."""
+        """True if the connection can no longer be written to."""
         self.peer_finished = False
-        """Whether the peer has ended its direction: it may have closed, or may wait for answers."""
+        """True if the peer has ended its direction: it may have closed, or may wait for answers."""
         self.abort_reason = ""
         """The reason if the server has cut the peer off; else empty."""
         self.parser = RequestParser(limits.max_header_bytes, limits.max_headers, service.heads)
@@ -258,7 +258,7 @@ class Http1Connection:
         await trio.aclose_forcefully(self._stream)
 
     async def _serve_next(self) -> bool:
-        """Serve one request; whether another one may follow."""
+        """Serve one request; returns True if another one may follow."""
         while (head := self.parser.next_head()) is None:
             data = await self.read()
             if not data:
@@ -309,7 +309,7 @@ class Http1Connection:
         return going_on
 
     async def _finish(self, call: HttpCall) -> bool:
-        """Complete the work of a call after its end; whether another request may follow."""
+        """Complete the work of a call after its end; returns True if another request may follow."""
         refused = call.refused
         if refused is not None:
             self._note_refused(None if call.begun else refused.status, refused.why)

@@ -66,7 +66,7 @@ class RequestParser:
         self._in_trailer = False
         self._excess = 0
         self.complete = True
-        """Whether the whole request has come; true before the first one."""
+        """True if the whole request has come; true before the first one."""
 
     @property
     def buffered(self) -> int:
@@ -320,7 +320,7 @@ class ResponseWriter:
 
     @property
     def awaits_body(self) -> bool:
-        """Whether the head should wait for the next part, since a body or the end follows at once."""
+        """True if the head should wait for the next part, since a body or the end follows at once."""
         return self._bodiless or self._left is not None
 
     def head(self, status: int, headers: Iterable[tuple[bytes, bytes]], date: bytes, *, close: bool) -> bytes:

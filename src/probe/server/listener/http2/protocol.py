@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import trio
 from h2 import events
@@ -31,10 +31,7 @@ from ..calls import WRITE_TIMEOUT, Inbox, PeerGoneError
 from ..fair_queue import ConnectionTurns
 from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox
 from ..request_head import KnownHeads, RequestHead
-from .streams import BoundedBuffer, FrameSizes, RequestStream, StreamStalledError, WaitingRequests
-
-if TYPE_CHECKING:
-    from .connection import AppTasks
+from .streams import AppTasks, BoundedBuffer, FrameSizes, RequestStream, StreamStalledError, WaitingRequests
 
 HARD_HEADERS = 4
 """A header block beyond this many times `max_header_bytes` ends the connection; a smaller one gets a 431."""
@@ -68,7 +65,7 @@ class ContainedH2(H2Protocol):
         super().__init__(*args)
         limits = settings.limits
         self.lingers = False
-        """Whether the peer may still be sending at our close; closing at once would destroy our GOAWAY on its way."""
+        """True if the peer may still be sending at our close; closing at once would destroy our GOAWAY on its way."""
         self.violation: ErrorCodes | None = None
         """The error code of RFC 9113 if the peer's frames were refused; else None."""
         self._tasks = tasks
@@ -114,7 +111,7 @@ class ContainedH2(H2Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether the outbox has no room for more answers to the peer's frames, such as acknowledgements."""
+        """True if the outbox has no room for more answers to the peer's frames, such as acknowledgements."""
         return len(self._outbox) > HIGH_WATER + CONTROL_ROOM
 
     async def readable(self) -> None:
@@ -338,7 +335,7 @@ class ContainedH2(H2Protocol):
         await self._outbox.delivered()
 
     def _send_at_once(self, body: Body, buffer: BoundedBuffer) -> bool:
-        """Send a part at once if it fits into outbox and window and no other part waits; whether it was sent.
+        """Send a part at once if it fits into outbox and window and no other part waits; returns True if so.
 
         So a complete response leaves in one write with its head and its end, without another task.
         """
