@@ -43,7 +43,7 @@ async def test_counters_and_spans_share_their_tasks(values: dict[str, bool], mon
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
     async with watched(**values):
-        assert beside() == ["probe.telemetry.metrics.Counters.measure"]
+        assert beside() == ["probe.telemetry.counters.Counters.measure"]
 
 
 SERVE = """

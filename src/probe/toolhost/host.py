@@ -159,9 +159,8 @@ class ServedHost:
         """Connect, again and again; returns the reason once the server refuses this host."""
         while True:
             self._conversation = Conversation(self.find, self.start)
-            ended = await ServerConnection(self._conversation, self._offer, self.registered).run(
-                address, secret, context
-            )
+            connection = ServerConnection(self._conversation, self._offer, self.registered)
+            ended = await connection.run(address, secret, context)
             if self.registered_in is not None and trio.current_time() - self._registered_at >= _HELD_S:
                 backoff.reset()
             self.registered_in = None
