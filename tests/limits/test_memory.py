@@ -222,7 +222,7 @@ async def test_bodies_on_their_way_are_bounded(addresses, status, word, autojump
         assert (last.status, last.headers[b"retry-after"]) == (status, b"5")
         assert word in json.loads(last.body)["error"]["message"]
         arriving = probe.app.mcp._arriving
-        assert arriving.bytes == 4 * MIB * (len(senders) - 1)
+        assert arriving.held == 4 * MIB * (len(senders) - 1)
         other = Slow(probe, BEN)
         nursery.start_soon(other.run)
         # What is small still has room when others have filled the limit.
@@ -244,7 +244,7 @@ async def test_bodies_on_their_way_are_bounded(addresses, status, word, autojump
         for sender in [*senders[:-1], other]:
             sender.leave()
         await wait_all_tasks_blocked()
-        assert (arriving.bytes, len(probe.engine.shares)) == (0, 0)
+        assert (arriving.held, len(probe.engine.shares)) == (0, 0)
 
 
 async def test_a_body_that_is_complete_counts_no_more(autojump_clock: MockClock) -> None:
@@ -252,7 +252,7 @@ async def test_a_body_that_is_complete_counts_no_more(autojump_clock: MockClock)
         for _ in range(10):
             async with exchange(seen_from(probe.app, ANN), "POST", "/mcp", HEADERS, b" " * 4 * MIB) as answer:
                 assert answer.status == 400
-        assert (probe.app.mcp._arriving.bytes, reached(probe)) == (0, [])
+        assert (probe.app.mcp._arriving.held, reached(probe)) == (0, [])
 
 
 async def test_a_body_is_taken_as_slowly_as_the_rate_says(autojump_clock: MockClock) -> None:
@@ -263,9 +263,9 @@ async def test_a_body_is_taken_as_slowly_as_the_rate_says(autojump_clock: MockCl
         for _ in range(8):
             sender.part(65536)
         await trio.sleep(3.5)
-        assert probe.app.mcp._arriving.bytes == 7 * 65536
+        assert probe.app.mcp._arriving.held == 7 * 65536
         await trio.sleep(1)
-        assert probe.app.mcp._arriving.bytes == 8 * 65536
+        assert probe.app.mcp._arriving.held == 8 * 65536
         sender.leave()
         assert trio.current_time() - began == 4.5
 

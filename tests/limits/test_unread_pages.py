@@ -76,7 +76,7 @@ async def test_pages_that_nobody_reads_have_a_place_each() -> None:
             for _ in range(32):
                 nursery.start_soon(Unread("/api/events").run, seen_from(probe.app, ANN))
             await wait_all_tasks_blocked()
-            assert probe.engine.services.unsent.bytes == 32 * RESERVED
+            assert probe.engine.services.unsent.held == 32 * RESERVED
             async with exchange(seen_from(probe.app, ANN), "GET", "/api/events", LOCAL) as answer:
                 assert (answer.status, answer.headers["retry-after"]) == (429, "5")
                 assert "its share of max_unsent_bytes" in (await answer.json())["detail"]
@@ -85,7 +85,7 @@ async def test_pages_that_nobody_reads_have_a_place_each() -> None:
                     assert answer.status not in (429, 503)
             assert reached(probe) == [("address_share:max_unsent_bytes", MOST // 4)]
             nursery.cancel_scope.cancel()
-        assert probe.engine.services.unsent.bytes == 0
+        assert probe.engine.services.unsent.held == 0
         assert await page(probe, "/api/server")
 
 
@@ -99,7 +99,7 @@ async def test_a_large_answer_without_room_is_refused_whole() -> None:
             assert (answer.status, answer.headers["content-type"]) == (503, "application/problem+json")
             assert "max_unsent_bytes" in (await answer.json())["detail"]
         nursery.cancel_scope.cancel()
-    assert probe.engine.services.unsent.bytes == 0
+    assert probe.engine.services.unsent.held == 0
 
 
 async def test_a_large_piece_without_room_ends_the_answer_there() -> None:
@@ -114,4 +114,4 @@ async def test_a_large_piece_without_room_ends_the_answer_there() -> None:
         assert readers[2].parts[-1]["more_body"], "it has no end"
         assert reached(probe) == [("max_unsent_bytes", MOST)]
         nursery.cancel_scope.cancel()
-    assert probe.engine.services.unsent.bytes == 0
+    assert probe.engine.services.unsent.held == 0

@@ -1,4 +1,11 @@
-"""Limits of what clients use together."""
+"""Limits of what all clients use together, and the largest share of them for one client address (`address_share`).
+
+The code that hands out something counts it in a `Limit`, and releases it afterwards. A refusal is recorded. It has HTTP
+status 503 if nothing is left, and 429 if only the share of this address is used up; both are JSON-RPC errors. For
+example, with a limit of 1,000 sessions and an `address_share` of 0.25, one address gets 429 at its 251st session.
+
+The one thread is shared too: `Turns` cuts long work into pieces, with other tasks in between.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,10 @@ from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId
 
 _RETRY_S = 5
-_UNSENT: Final = "max_unsent_bytes"
+
+# Some tenths of a millisecond of encoding, for this many bytes or this many small objects.
+_TURN_BYTES: Final = 64 * 1024
+_OVERHEAD: Final = 1024
 
 
 class LimitError(McpError):
@@ -65,7 +75,7 @@ class AddressShares(Shares):
 
 
 class Limit:
-    """The places of one limit: `most` in all, of which `held` are taken.
+    """One limit: `most` in all, of which `held` is in use.
 
     `why` is the message of a refusal, with `{name}` and `{most}` as placeholders. A holder is a client address; None
     has the whole limit as its share. No method waits.
@@ -80,7 +90,7 @@ class Limit:
         self._retry_s = retry_s
 
     def full(self, recorder: Recorder) -> LimitError:
-        """Record that all places are taken; returns the error for it."""
+        """Record that nothing is left; returns the error for it."""
         recorder.append(LimitReached(self.name, self.most))
         return LimitError(self._why, self._retry_s)
 
@@ -90,20 +100,20 @@ class Limit:
             raise self.full(recorder)
         self._shares.check(self.name, holder, recorder)
 
-    def take(self, holder: str | None) -> None:
-        """Take a place. The caller has checked for it in the same step."""
-        self.held += 1
-        self._shares.take(self.name, holder)
+    def take(self, holder: str | None, amount: int = 1) -> None:
+        """Count an amount. The caller has checked for it in the same step."""
+        self.held += amount
+        self._shares.take(self.name, holder, amount)
 
     def acquire(self, holder: str | None, recorder: Recorder) -> None:
         """Take a place. Raises `LimitError`, and records it, when there is none."""
         self.check(holder, recorder)
         self.take(holder)
 
-    def release(self, holder: str | None) -> None:
-        """Give a place back."""
-        self.held -= 1
-        self._shares.give_back(self.name, holder)
+    def release(self, holder: str | None, amount: int = 1) -> None:
+        """Give an amount back."""
+        self.held -= amount
+        self._shares.give_back(self.name, holder, amount)
 
     @contextmanager
     def holding(self, holder: str | None, recorder: Recorder) -> Iterator[None]:
@@ -115,82 +125,33 @@ class Limit:
             self.release(holder)
 
 
-class PipedBytes:
-    """The unsent bytes of all connections that carry everything, counted in `max_unsent_bytes`."""
+class ByteLimit(Limit):
+    """A limit in bytes, such as those of responses that wait for their sockets.
 
-    def __init__(self, shares: AddressShares) -> None:
-        self.bytes = 0
-        self._shares = shares
-        self._most = shares.total(_UNSENT)
+    The last eighth is kept for small items (`core.budgets.has_bytes`). A single item may be larger than a share.
+    """
 
-    def count(self, holder: str | None, before: int, now: int) -> None:
-        """Count `now` bytes of a connection in place of `before`."""
-        self.bytes += now - before
-        self._shares.take(_UNSENT, holder, now)
-        self._shares.give_back(_UNSENT, holder, before)
+    def reserve(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
+        """Take `size` bytes more, for a body or response that has `held` and declared `declared` bytes.
 
-    def too_many(self, holder: str | None, first: int) -> bool:
-        """True if all clients or one address have too many. `first` is the size of a message that may always wait."""
-        return self.bytes > self._most or self._shares.held(_UNSENT, holder) - first > self._shares.share(_UNSENT)
-
-
-class _Room:
-    """The bytes of one limit for all exchanges of an endpoint."""
-
-    def __init__(self, limit: str, what: str, most: int, shares: AddressShares) -> None:
-        self.bytes = 0
-        self._limit = limit
-        self._what = what
-        self._most = most
-        self._shares = shares
-
-    def take(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
-        """Count `size` bytes more, of a body or response that has `held` and declared `declared` bytes.
-
-        Raises `Rejection` if there is no room: 503 for all together, 429 for this `holder`.
+        Raises `Rejection`, and records it, if there is no room: 503 for all together, 429 for this `holder`.
         """
-        if not has_bytes(self._most, self.bytes, size, held, declared):
-            recorder.append(LimitReached(self._limit, self._most))
-            only = "" if self.bytes + size > self._most else ", and the last eighth of it is for small ones"
-            raise busy(f"Too many {self._what}: the limit {self._limit} is {self._most}{only}", _RETRY_S)
-        # A single body may be larger than a share, also if it comes in parts.
-        if self._shares.held(self._limit, holder) > held:
-            self._check_share(holder, recorder, size)
-        self._shares.take(self._limit, holder, size)
-        self.bytes += size
+        if not has_bytes(self.most, self.held, size, held, declared):
+            only = "" if self.held + size > self.most else ", and the last eighth of it is for small ones"
+            raise busy(f"{self.full(recorder).message}{only}", _RETRY_S)
+        if self._shares.held(self.name, holder) > held:
+            try:
+                self._shares.check(self.name, holder, recorder, size)
+            except AddressLimitError as full:
+                raise full.rejection() from None
+        self.take(holder, size)
 
-    def _check_share(self, holder: str | None, recorder: Recorder, size: int) -> None:
-        try:
-            self._shares.check(self._limit, holder, recorder, size)
-        except AddressLimitError as full:
-            raise full.rejection() from None
-
-    def give_back(self, holder: str | None, size: int) -> None:
-        """Count `size` bytes less."""
-        self._shares.give_back(self._limit, holder, size)
-        self.bytes -= size
-
-
-class Unsent(_Room):
-    """The bytes of responses that wait for their sockets."""
-
-    def __init__(self, shares: AddressShares) -> None:
-        most = shares.total("max_unsent_bytes")
-        super().__init__("max_unsent_bytes", "answers wait to be read", most, shares)
-
-
-class Arriving(_Room):
-    """The bytes of request bodies that are not complete."""
-
-    def __init__(self, most: int, shares: AddressShares) -> None:
-        super().__init__("max_incoming_bytes", "requests are on their way", most, shares)
-
-    def look(self, holder: str | None, recorder: Recorder, size: int) -> None:
+    def check_whole(self, holder: str | None, recorder: Recorder, size: int) -> None:
         """Check that there was room for a body of this size, which came in one piece. Raises `Rejection`."""
-        if holder is None and has_bytes(self._most, self.bytes, size):
+        if holder is None and has_bytes(self.most, self.held, size):
             return
-        self.take(holder, recorder, size)
-        self.give_back(holder, size)
+        self.reserve(holder, recorder, size)
+        self.release(holder, size)
 
     @contextmanager
     def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:
@@ -203,18 +164,17 @@ class Arriving(_Room):
         def count(size: int) -> None:
             nonlocal held
             if size:
-                self.take(holder, recorder, size, held, declared)
+                self.reserve(holder, recorder, size, held, declared)
                 held += size
 
         try:
             yield count
         finally:
-            self.give_back(holder, held)
+            self.release(holder, held)
 
-
-# Some tenths of a millisecond of encoding, for this many bytes or this many small objects.
-_TURN_BYTES: Final = 64 * 1024
-_OVERHEAD: Final = 1024
+    def is_exceeded(self, holder: str | None, first: int) -> bool:
+        """True if all clients or one address hold too much. `first` is the size of a message that may always wait."""
+        return self.held > self.most or self._shares.held(self.name, holder) - first > self._shares.share(self.name)
 
 
 class Turns:

@@ -30,7 +30,7 @@ from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
 from .audit.writer import Audit
-from .budgets import AddressShares, Limit, LimitError, PipedBytes, Unsent
+from .budgets import AddressShares, ByteLimit, Limit, LimitError
 from .calls.request_context import RequestContext
 from .calls.scope import CallScope
 from .calls.tool_runs import ToolRuns
@@ -149,7 +149,8 @@ class Engine:
         keep_s = settings.request_state_ttl_s
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
         self.interactions = Interactions(pages, keep_s, self.clock, new_id)
-        piped, unsent = PipedBytes(self.shares), Unsent(self.shares)
+        why = "Too many answers wait to be read: the limit {name} is {most}"
+        piped, unsent = (ByteLimit("max_unsent_bytes", why, self.shares) for _ in range(2))
         services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id, piped, unsent)
         self.services = services
         self.tasks = TaskService(services)

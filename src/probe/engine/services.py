@@ -9,7 +9,7 @@ from itertools import count
 from ..log.context import Recorder
 from ..log.event_log import EventLog
 from ..settings import Limits, Settings
-from .budgets import AddressShares, PipedBytes, Unsent
+from .budgets import AddressShares, ByteLimit
 from .clock import Clock
 from .interactions import Interactions
 
@@ -28,8 +28,8 @@ class Services:
     shares: AddressShares
     interactions: Interactions
     new_id: Callable[[], str]
-    piped: PipedBytes
-    unsent: Unsent
+    piped: ByteLimit
+    unsent: ByteLimit
     exchanges: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property

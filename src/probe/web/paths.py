@@ -11,7 +11,7 @@ import trio
 from ..core.budgets import SMALL_BYTES
 from ..core.clients import client_key
 from ..core.inbound import HttpHead
-from ..engine.budgets import Unsent
+from ..engine.budgets import ByteLimit
 from ..engine.engine import Engine
 from ..engine.pipes.pipe import serve_pipe
 from ..log.context import Recorder
@@ -61,7 +61,7 @@ class PageAnswer:
     A head with a Content-Length is sent with the body, so that a large body can still be refused.
     """
 
-    def __init__(self, unsent: Unsent, holder: str | None, recorder: Recorder, send: Send) -> None:
+    def __init__(self, unsent: ByteLimit, holder: str | None, recorder: Recorder, send: Send) -> None:
         self._unsent = unsent
         self._holder = holder
         self._recorder = recorder
@@ -83,14 +83,14 @@ class PageAnswer:
             with self._scope:
                 await app(scope, receive, self._pass)
         finally:
-            self._unsent.give_back(self._holder, self._held)
+            self._unsent.release(self._holder, self._held)
         if self._refused is not None:
             raise self._refused
 
     def _hold(self, size: int) -> None:
         """Raises `Rejection`."""
         if size > self._held:
-            self._unsent.take(self._holder, self._recorder, size - self._held, self._held)
+            self._unsent.reserve(self._holder, self._recorder, size - self._held, self._held)
             self._held = size
 
     async def _pass(self, message: MutableMapping[str, Any]) -> None:
@@ -298,7 +298,7 @@ class Paths:
         beside = Beside(
             serves_mcp=not self._pages_only,
             websockets=lambda: self.websocket.open,
-            unsent_bytes=lambda: self._engine.services.unsent.bytes + self._engine.services.piped.bytes,
+            unsent_bytes=lambda: self._engine.services.unsent.held + self._engine.services.piped.held,
             readers=lambda: len(self.readers.open),
             feed_readers=lambda: self.feed.readers,
             takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),

@@ -131,11 +131,12 @@ class PipeWriter:
         first = len(self._answers[0].body) if self._answers else 0
         if unread - first > self._most:
             self._slow("max_pipe_bytes")
-        elif unread > _UNREAD_BYTES and self._piped.too_many(self._holder, first):
+        elif unread > _UNREAD_BYTES and self._piped.is_exceeded(self._holder, first):
             self._slow("max_unsent_bytes")
 
     def _count(self, unread: int) -> None:
-        self._piped.count(self._holder, self._counted, unread)
+        self._piped.take(self._holder, unread)
+        self._piped.release(self._holder, self._counted)
         self._counted = unread
 
     def _answer_lost(self, track: Track) -> None:

@@ -124,12 +124,12 @@ class HttpExchange:
         wait to be sent.
         """
         size = len(body)
-        self._unsent.take(self.holder, self.recorder, size)
+        self._unsent.reserve(self.holder, self.recorder, size)
         try:
             self._head(status, "application/json" if headers else "", headers, stream)
             await respond(self.send, status, headers, body)
         finally:
-            self._unsent.give_back(self.holder, size)
+            self._unsent.release(self.holder, size)
         self._over = True
 
     async def answer(

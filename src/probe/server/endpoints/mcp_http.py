@@ -13,7 +13,7 @@ import trio
 
 from ...core.inbound import HttpHead, check_post
 from ...core.modern_inbound import era_of, era_of_head
-from ...engine.budgets import Arriving
+from ...engine.budgets import ByteLimit
 from ...engine.engine import Engine
 from ...log.events import UnreadableFault
 from ...log.redaction import unreadable, unreadable_json
@@ -49,7 +49,8 @@ class McpHttp:
         self._modern = ModernHttp(engine)
         self._policy = host_policy(settings)
         self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
-        self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.services.shares)
+        why = "Too many requests are on their way: the limit {name} is {most}"
+        self._arriving = ByteLimit("max_incoming_bytes", why, engine.services.shares)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
 
@@ -133,7 +134,7 @@ class McpHttp:
         most, declared = self._settings.limits.max_body_bytes, exchange.read.length
         if exchange.has_body and declared is not None and declared <= most:
             whole: bytes = (await exchange.receive())["body"]
-            self._arriving.look(exchange.holder, exchange.recorder, len(whole))
+            self._arriving.check_whole(exchange.holder, exchange.recorder, len(whole))
             return whole
         # A body that is only a little too large is read before the refusal, so that its sender reads the answer.
         if declared is not None and declared > 2 * most:
@@ -146,7 +147,7 @@ class McpHttp:
         """Read a body that is incomplete, has no declared length, or is a little too large."""
         try:
             if exchange.has_body:
-                look = partial(self._arriving.look, exchange.holder, exchange.recorder)
+                look = partial(self._arriving.check_whole, exchange.holder, exchange.recorder)
                 return await body.read(exchange.receive, timeout_s=None, count=look)
             with self._arriving.counting(exchange.holder, exchange.recorder, declared or 0) as count:
                 return await body.read(exchange.receive, timeout_s=self._settings.idle_connection_s, count=count)
