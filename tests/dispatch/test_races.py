@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
 from ..support.inside import engine_tasks
 from ..support.legacy import Legacy

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolResult, structured
 from probe.settings import Settings
 from probe.tools.catalogue import TOOLSETS
 

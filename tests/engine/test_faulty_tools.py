@@ -10,17 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import (
-    TaskSupport,
-    Tool,
-    ToolContext,
-    ToolFailureError,
-    ToolResult,
-    content,
-    structured,
-    text,
-)
+from probe.engine.catalogue.tool import TaskSupport, Tool, ToolFailureError, ToolResult, content, structured, text
 from probe.engine.tasks import Task
 from probe.log.context import Recorder
 from probe.wire.errors import McpError

@@ -130,7 +130,7 @@ async def gone(before: Counter[str]) -> None:
     assert not left, left
 
 
-_PUMP = "probe.engine.calls.context.CallContext.pump_progress"
+_PUMP = "probe.engine.calls.context.ToolContext.pump_progress"
 # Legacy calls go on without their connection (docs/cancellation.md), as tasks of both eras do; each has its end.
 _OUTLIVE = {
     "probe.engine.calls.tool_runs.RunningRequest.run",

@@ -11,8 +11,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, structured
 
 from ..support.calls import LEGACY, misuses, outcome, slow
 from ..support.http import Event, messages

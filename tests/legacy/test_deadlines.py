@@ -9,9 +9,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.params import Integer
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
 from ..support.inside import engine_tasks
 from ..support.legacy import Legacy

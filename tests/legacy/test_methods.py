@@ -9,8 +9,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Argument, Prompt, Template, Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, content
+from probe.engine.catalogue.tool import Tool, ToolResult, content
 from probe.tools.catalogue import CONFORMANCE, DISPATCH, FEATURES, PROBE, STREAMING
 
 from ..support.legacy import Legacy, RpcError

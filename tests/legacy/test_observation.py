@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, content
+from probe.engine.catalogue.tool import Tool, ToolResult, content
 from probe.log import redaction
 from probe.log.event_log import EventLog, Gap
 from probe.log.events import MessageReceived, ServerState

@@ -10,9 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.params import Integer
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
 from ..support.http import Event
 from ..support.legacy import Legacy, RpcError

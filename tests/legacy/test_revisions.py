@@ -9,8 +9,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, content
+from probe.engine.catalogue.tool import Tool, ToolResult, content
 from probe.tools.catalogue import TOOLSETS
 
 from ..support.legacy import Legacy, RpcError

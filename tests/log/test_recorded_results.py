@@ -8,8 +8,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, structured
 from probe.log.redaction import REDACTED
 from probe.wire.errors import Code, McpError
 

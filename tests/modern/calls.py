@@ -6,8 +6,9 @@ from typing import Any
 
 import trio
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, structured
 
 from ..support.http import Answer
 from ..support.modern import Modern

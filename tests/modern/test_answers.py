@@ -12,8 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, content, text
+from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, content, text
 from probe.wire.errors import Code, McpError
 
 from ..support.http import http_scope

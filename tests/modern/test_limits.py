@@ -9,8 +9,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Ask, Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.tool import Ask, Tool, ToolResult, structured
 
 from ..support.http import http_scope
 from ..support.legacy import RpcError

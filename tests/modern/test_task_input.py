@@ -8,8 +8,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Ask, Tool, ToolContext, ToolResult, content, structured, text
+from probe.engine.catalogue.tool import Ask, Tool, ToolResult, content, structured, text
 
 from ..support.inside import TASK as TASK_JOB
 from ..support.inside import engine_tasks

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
 from ..dispatch.links import DEADLINE, LINKS, Call, Told, linked
 from ..support.inside import engine_tasks

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Ask, Tool, ToolContext, ToolResult, WorkCancelledError, failure, structured
+from probe.engine.catalogue.tool import Ask, Tool, ToolResult, WorkCancelledError, failure, structured
 from probe.wire.errors import McpError
 
 from ..support.inside import SERVICES, engine_tasks

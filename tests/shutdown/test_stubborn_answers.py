@@ -8,8 +8,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
 from ..modern.calls import heard, tool_call
 from ..streams.links import END, linked, shape

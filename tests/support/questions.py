@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Answers, Argument, Prompt, Resource, Toolset
 from probe.engine.catalogue.params import Integer
-from probe.engine.catalogue.tool import Ask, Tool, ToolContext, ToolResult, structured, text
+from probe.engine.catalogue.tool import Ask, Tool, ToolResult, structured, text
 
 
 def _form(field: str) -> Ask:

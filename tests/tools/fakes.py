@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import trio
 
-from probe.engine.catalogue.tool import Ask, ListKind, LogLevel, Tool, ToolContext, ToolResult
+from probe.engine.calls.context import ToolContext
+from probe.engine.catalogue.tool import Ask, ListKind, LogLevel, Tool, ToolResult
 from probe.wire.jsonrpc import Json
 
 Event = tuple[Any, ...]

@@ -31,7 +31,7 @@ from ..core.task import Input, TaskInputs, TaskMachine
 from ..log.context import Recorder
 from ..log.events import LimitReached, TaskChanged, TaskRemoved
 from .budgets import Limit, LimitError
-from .calls.context import CallContext
+from .calls.context import ToolContext
 from .calls.outcome import Outcome, contain
 from .calls.request_context import RequestContext
 from .calls.scope import CallScope, run
@@ -55,8 +55,8 @@ class TaskPlan:
     message: str
     announce: Callable[[Task, Recorder], None]
     ending: Callable[[Outcome], tuple[Input, str]]
-    context: Callable[[Task], CallContext]
-    work: Callable[[CallContext], Awaitable[ToolResult]]
+    context: Callable[[Task], ToolContext]
+    work: Callable[[ToolContext], Awaitable[ToolResult]]
 
 
 @dataclass(slots=True, eq=False)
@@ -228,7 +228,7 @@ class TaskService:
                 nursery.start_soon(contain, job, name=job)
 
     async def _live(
-        self, task: Task, context: CallContext, work: Callable[[CallContext], Awaitable[ToolResult]]
+        self, task: Task, context: ToolContext, work: Callable[[ToolContext], Awaitable[ToolResult]]
     ) -> None:
         expires = self._clock.now() + task.machine.created_at - self._clock.wall() + task.ttl_ms / 1000
         task.call.expiry_cause = Cause.TTL
@@ -243,7 +243,7 @@ class TaskService:
         finally:
             self._remove(task)
 
-    def _finish(self, task: Task, context: CallContext, outcome: Outcome | None) -> None:
+    def _finish(self, task: Task, context: ToolContext, outcome: Outcome | None) -> None:
         if outcome is not None and not task.machine.terminal:
             context.finish_progress()
             task.outcome = outcome

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..engine.calls.context import ToolContext
 from ..engine.calls.outcome import structured_failure
 from ..engine.catalogue.params import ArgumentsError, Boolean, Integer
-from ..engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from ..engine.catalogue.tool import Tool, ToolResult, structured
 from ..wire.jsonrpc import Json
 from .shared import MARK, READ_ONLY, output
 

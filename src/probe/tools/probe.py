@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from ..engine.calls.context import ToolContext
 from ..engine.catalogue.params import ArgumentsError, Boolean, Choice, Integer, shown
-from ..engine.catalogue.tool import (
-    Tool,
-    ToolContext,
-    ToolFailureError,
-    ToolResult,
-    WorkCancelledError,
-    content,
-    structured,
-    text,
-)
+from ..engine.catalogue.tool import Tool, ToolFailureError, ToolResult, WorkCancelledError, content, structured, text
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
 from .shared import MARK, READ_ONLY, item_message, output, sampled_text, sampling_request

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import trio
 
@@ -19,54 +20,76 @@ from .scope import CallScope
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
-class Channel(Protocol):
-    """The way from one call, or one task, to its client. It hides the era and the transport."""
+class Channel(ABC):
+    """The way from one call, or one task, to its client. It hides the era and the transport.
 
+    `resumed`: the client sent back the state of an earlier round. The methods with a body have no effect where the
+    message has no place: a call has no status, and a task has no response.
+    """
+
+    resumed = False
+
+    @abstractmethod
     def notify(self, method: str, params: Json) -> bool:
         """Send a notification, or drop it after a cancellation. Returns whether it was sent. Never waits."""
 
-    @property
-    def resumed(self) -> bool:
-        """Whether the client sent back the state of an earlier round."""
-
+    @abstractmethod
     def declares(self, method: str) -> bool:
-        """Whether the client may be sent a request of this method."""
+        """True if the client may be sent a request of this method."""
 
+    @abstractmethod
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Send questions to the client and wait for the results, by key.
 
         Raises `ClientRequestError`, and `InputRequiredError` where the answers come with another request.
         """
 
+    @abstractmethod
     def open_page(self, key: str) -> ConfirmationPage:
         """A page of this server for the question `key`, the same in each run of a tool."""
 
+    @abstractmethod
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         """Wait until a person confirms a page, or the time for that has passed."""
 
-    def show_progress(self, report: Report) -> None:
-        """Show a report for which the client gave no token, in a task's status. Without effect for a call."""
-
+    @abstractmethod
     def announce(self, changed: ListKind) -> None:
         """Send clients the notification that a list has changed."""
 
+    @abstractmethod
+    def wants_log(self, level: LogLevel) -> bool:
+        """True if the client wants log messages of this level."""
+
+    def show_progress(self, report: Report) -> None:
+        """Show a report for which the client gave no token, in a task's status."""
+        return
+
     def set_status(self, message: str) -> None:
-        """Set the task's status message. Without effect for a call."""
+        """Set the task's status message."""
+        return
 
     def stop_comments(self) -> None:
-        """Send no keep-alive comments with the response. Without effect on a connection that is shared."""
+        """Send no keep-alive comments with the response."""
+        return
 
     def hang_up(self) -> None:
         """Close the connection that reads the response; the stream goes on."""
-
-    def wants_log(self, level: LogLevel) -> bool:
-        """Whether the client wants log messages of this level."""
+        return
 
 
-class CallContext:
-    """Implements `engine.tool.ToolContext` for one call. Used by the call's own trio task only.
+class ToolContext:
+    """The interface of a running tool to its call.
 
-    There is one exception: a tool host's connection reports progress in its own task. Progress passes through `gate`.
+    Async methods are checkpoints and raise `trio.Cancelled` on cancellation; the others never wait.
+
+    In revisions with multi-round-trip requests, a call with a question ends there, and the client repeats it with the
+    answer. The tool then runs again from its beginning, and each answered question returns at once. So the steps of a
+    tool before a question must be safe to repeat, except in a task. `key` names a question for the client, and is
+    unique within the run; without one, the question gets `question_1`, `question_2` and so on.
+
+    `arguments` are the checked ones, with defaults filled in; `answers` are the client's results for the tool's
+    `inputs`, by key. The call's own trio task uses it, with one exception: the connection of a tool host reports
+    progress in its own task. Progress passes through `gate`.
     """
 
     def __init__(
@@ -92,32 +115,32 @@ class CallContext:
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder of the call."""
+        """The recorder of this call in the event log."""
         return self._call.recorder
 
     @property
     def ended_by(self) -> tuple[str, str | None] | None:
-        """The first cause that stopped the work, and its reason."""
+        """The cause (a `core.call.Cause`) and the reason of the work's cancellation; None before."""
         self._call.expire()
         machine = self._call.machine
         return None if machine.cause is None else (machine.cause.value, machine.reason)
 
     @property
     def notified(self) -> bool:
-        """Whether the client sent a progress token."""
+        """True if the client sent a progress token and so gets progress notifications."""
         return self._token is not None
 
     @property
     def resumed(self) -> bool:
-        """Whether the client sent back the state of an earlier round."""
+        """True if the client returned the state of an earlier round of this call."""
         return self._channel.resumed
 
     def declares(self, method: str) -> bool:
-        """Whether the client may be sent a request of this method."""
+        """True if the client declared that it answers requests of this method."""
         return self._channel.declares(method)
 
     async def sleep(self, seconds: float) -> None:
-        """Let time pass without drift: two sleeps of 0.1 s end 0.2 s after the first began."""
+        """Let time pass. Consecutive sleeps do not drift: each ends at the sum of them."""
         self._slept_until += seconds
         try:
             await self._clock.timer.sleep_until(self._slept_until)
@@ -127,7 +150,10 @@ class CallContext:
             raise
 
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
-        """Report that step `progress` of `total` is done; returns whether the report is valid."""
+        """Report that step `progress` of `total` is done. Never waits, never raises; must increase.
+
+        Returns True for a valid report: before the end, with finite numbers, and larger than the one before.
+        """
         gate, report = self.gate, Report(progress, total, message)
         if self._call.is_over:
             # The gate only counts this report. An earlier one that still waits there may be sent before the answer.
@@ -172,21 +198,25 @@ class CallContext:
         self.gate.stop()
 
     def set_status(self, message: str) -> None:
-        """Set the task's `statusMessage`."""
+        """Set the task's `statusMessage`. Without effect outside a task."""
         self._channel.set_status(message)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a log message, if it reaches the client's level."""
+        """Send a `notifications/message`, if it reaches the client's level."""
         if self._channel.wants_log(level):
             named = {} if logger is None else {"logger": logger}
             self._channel.notify("notifications/message", {"level": level, **named, "data": data})
 
     async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
-        """Show the person a form and return the answer."""
+        """Show the person a form; returns an `ElicitResult`. Raises `ClientRequestError`."""
         return await self._ask("elicitation/create", {"message": message, "requestedSchema": schema}, key)
 
     async def elicit_url(self, message: str, key: str | None = None) -> Json:
-        """Have the person open and confirm a page of this server."""
+        """Have the person open and confirm a page of this server; returns an `ElicitResult`.
+
+        After `accept` it returns once the page is confirmed. Raises `ClientRequestError`, also if the page was not
+        confirmed within the time for a person.
+        """
         name = self._key(key)
         page = self._channel.open_page(name)
         params = {"mode": "url", "message": message, "url": page.url, **page.named}
@@ -196,16 +226,19 @@ class CallContext:
         return answer
 
     async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
-        """Send a request for sampling to the client's model."""
+        """Send a request to the client's model; returns a `CreateMessageResult`. Raises `ClientRequestError`.
+
+        With `progress`, the client may send progress notifications about it; they are in the event log.
+        """
         name = self._key(key)
         return (await self.ask({name: Ask("sampling/createMessage", params, progress)}))[name]
 
     async def list_roots(self, key: str | None = None) -> Json:
-        """Request the client's roots."""
+        """Request the client's roots; returns a `ListRootsResult`. Raises `ClientRequestError`."""
         return await self._ask("roots/list", {}, key)
 
     async def ping(self) -> None:
-        """Send a ping and wait for its answer."""
+        """Send a ping and wait for its answer. Raises `ClientRequestError`."""
         await self._ask("ping", {}, None)
 
     def _key(self, given: str | None) -> str:
@@ -218,7 +251,7 @@ class CallContext:
         return (await self.ask({name: Ask(method, params)}))[name]
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Send several questions at once."""
+        """Send several questions, together if the revision can; returns results by key. Raises `ClientRequestError`."""
         try:
             return await self._channel.ask(asks)
         finally:
@@ -226,15 +259,15 @@ class CallContext:
             self._slept_until = self._clock.now()
 
     def announce(self, changed: ListKind) -> None:
-        """Send the notification that a list has changed."""
+        """Announce a changed list: to this client's session, or to every subscription with that list."""
         self._channel.announce(changed)
 
     def stop_comments(self) -> None:
-        """Send no keep-alive comments with the response."""
+        """Send no keep-alive comments on the response of this call, if it has its own stream."""
         self._channel.stop_comments()
 
     def hang_up(self) -> None:
-        """Close the connection of the response; the client must resume."""
+        """Close the connection of the response without ending its stream, so that the client must resume it."""
         self._channel.hang_up()
 
 

@@ -30,7 +30,7 @@ from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool, ToolResult
 from ..services import Services
 from ..streams.stream import Stream
-from .context import CallContext, Channel
+from .context import Channel, ToolContext
 from .outcome import Outcome, attempt_tool, handled
 from .request_context import RequestContext
 from .scope import CallScope, run
@@ -188,7 +188,7 @@ class ToolRuns:
         run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
         return _settled(call, attempt_tool(run_at_once, arguments))
 
-    def start(self, call: CallScope, tool: Tool, context: CallContext) -> Work:
+    def start(self, call: CallScope, tool: Tool, context: ToolContext) -> Work:
         """Set the deadlines, which count from now, and return the work."""
         run_tool, settings, arguments = partial(tool_work(tool), context), self._settings, context.arguments
         idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
@@ -216,11 +216,11 @@ class ToolRuns:
         arguments: Mapping[str, Any],
         token: ProgressToken | None,
         answers: Mapping[str, Json],
-    ) -> CallContext:
+    ) -> ToolContext:
         """The context of one call or task."""
         limits = self._services.limits
         gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
-        return CallContext(arguments, answers, token, call, channel, gate, self._clock)
+        return ToolContext(arguments, answers, token, call, channel, gate, self._clock)
 
 
 def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) -> float:
@@ -228,10 +228,10 @@ def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) 
     return servers if seconds is None else seconds
 
 
-def tool_work(tool: Tool) -> Callable[[CallContext], Awaitable[ToolResult]]:
+def tool_work(tool: Tool) -> Callable[[ToolContext], Awaitable[ToolResult]]:
     """The coroutine function of a tool that waits."""
     assert tool.waits, f"{tool.name} never waits"
-    return cast("Callable[[CallContext], Awaitable[ToolResult]]", tool.run)
+    return cast("Callable[[ToolContext], Awaitable[ToolResult]]", tool.run)
 
 
 def _settled(call: CallScope, outcome: Outcome) -> Outcome:

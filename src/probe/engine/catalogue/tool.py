@@ -1,18 +1,20 @@
-"""The definition of a tool. It uses its `ToolContext` only, and no session, stream or transport."""
+"""The definition of a tool. Its work uses a `ToolContext` only, and no session, stream or transport."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2025_03_26, V2025_11_25
 from ...wire.v2026.headers import HeaderParam, header_params
 from .params import Param, input_schema, read_arguments
+
+if TYPE_CHECKING:
+    from ..calls.context import ToolContext
 
 ToolResult: TypeAlias = Json
 """A `CallToolResult` in the form of 2025-11-25."""
@@ -56,99 +58,11 @@ class InputRequiredError(Exception):
         self.result = result
 
 
-class ToolContext(Protocol):
-    """The interface of a running tool to its call.
-
-    Async methods are checkpoints and raise `trio.Cancelled` on cancellation; the others never wait.
-
-    In revisions with multi-round-trip requests, a call with a question ends there, and the client repeats it with the
-    answer. The tool then runs again from its beginning, and each answered question returns at once. So the steps of a
-    tool before a question must be safe to repeat, except in a task. `key` names a question for the client, and is
-    unique within the run; without one, the question gets `question_1`, `question_2` and so on.
-    """
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The checked arguments, with defaults filled in."""
-
-    @property
-    def answers(self) -> Mapping[str, Json]:
-        """The client's results for the tool's `inputs`, by key."""
-
-    @property
-    def resumed(self) -> bool:
-        """True if the client returned the state of an earlier round of this call."""
-
-    def declares(self, method: str) -> bool:
-        """True if the client declared that it answers requests of this method."""
-
-    @property
-    def recorder(self) -> Recorder:
-        """The recorder of this call in the event log."""
-
-    @property
-    def ended_by(self) -> tuple[str, str | None] | None:
-        """The cause (a `core.call.Cause`) and the reason of the work's cancellation; None before."""
-
-    @property
-    def notified(self) -> bool:
-        """True if the client sent a progress token and so gets progress notifications."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Let time pass. Consecutive sleeps do not drift: each ends at the sum of them."""
-
-    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
-        """Report that step `progress` of `total` is done. Never waits, never raises; must increase.
-
-        Returns True for a valid report: before the end, with finite numbers, and larger than the one before.
-        """
-
-    def set_status(self, message: str) -> None:
-        """Set the task's `statusMessage`. Without effect outside a task."""
-
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a `notifications/message`, if it reaches the client's level."""
-
-    async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
-        """Show the person a form; returns an `ElicitResult`. Raises `ClientRequestError`."""
-
-    async def elicit_url(self, message: str, key: str | None = None) -> Json:
-        """Have the person open and confirm a page of this server; returns an `ElicitResult`.
-
-        After `accept` it returns once the page is confirmed. Raises `ClientRequestError`, also if the page was not
-        confirmed within the time for a person.
-        """
-
-    async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
-        """Send a request to the client's model; returns a `CreateMessageResult`. Raises `ClientRequestError`.
-
-        With `progress`, the client may send progress notifications about it; they are in the event log.
-        """
-
-    async def list_roots(self, key: str | None = None) -> Json:
-        """Request the client's roots; returns a `ListRootsResult`. Raises `ClientRequestError`."""
-
-    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Send several questions, together if the revision can; returns results by key. Raises `ClientRequestError`."""
-
-    async def ping(self) -> None:
-        """Send a ping and wait for its answer. Raises `ClientRequestError`."""
-
-    def announce(self, changed: ListKind) -> None:
-        """Announce a changed list: to this client's session, or to every subscription with that list."""
-
-    def stop_comments(self) -> None:
-        """Send no keep-alive comments on the response of this call, if it has its own stream."""
-
-    def hang_up(self) -> None:
-        """Close the connection of the response without ending its stream, so that the client must resume it."""
-
-
 Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float | None]
 """A number of seconds, or a function of a call's checked arguments; None for the server's default."""
 
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
-Run: TypeAlias = Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
+Run: TypeAlias = "Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]"
 
 
 @dataclass(frozen=True, slots=True)

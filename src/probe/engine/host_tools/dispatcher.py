@@ -40,8 +40,9 @@ from ...wire.toolhost import (
     read_params,
     read_result,
 )
+from ..calls.context import ToolContext
 from ..calls.outcome import structured_failure
-from ..catalogue.tool import ToolContext, ToolResult, content, structured, text
+from ..catalogue.tool import ToolResult, content, structured, text
 from ..clock import Clock
 from ..streams.sending import stored
 from .hosted_tool import HostedTool

@@ -17,8 +17,9 @@ from ...settings.limits import Limits
 from ...wire.jsonrpc import Json, clip, encode
 from ...wire.toolhost import DispatchParams, ToolDefinition
 from ...wire.v2026.headers import has_invalid_annotations
+from ..calls.context import ToolContext
 from ..catalogue.params import ArgumentsError, shown
-from ..catalogue.tool import Tool, ToolContext, ToolResult
+from ..catalogue.tool import Tool, ToolResult
 
 _LONGEST_WHY = 300
 _MOST_NAMES = 5

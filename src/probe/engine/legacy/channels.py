@@ -7,13 +7,13 @@ basic/transports, Multiple Connections: the server "MUST NOT broadcast the same 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import trio
 
-from ...core.progress import Report
 from ...core.session import State
 from ...log.context import Recorder
 from ...log.events import ClientMisuse
@@ -21,7 +21,7 @@ from ...settings import Settings
 from ...wire.jsonrpc import Json, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls.client_requests import ClientAnswer
-from ..calls.context import LEVELS
+from ..calls.context import LEVELS, Channel
 from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..interactions import ConfirmationPage
@@ -43,7 +43,7 @@ def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
         send(recorder, stream, message)
 
 
-class _LegacyChannel:
+class _LegacyChannel(Channel):
     """The common part of both: capability checks, time-outs, the log level."""
 
     def __init__(self, session: Session, call: CallScope, settings: Settings) -> None:
@@ -51,21 +51,10 @@ class _LegacyChannel:
         self._call = call
         self._settings = settings
 
-    @property
-    def resumed(self) -> bool:
-        """Always False: a legacy request does not continue another."""
-        return False
-
     def declares(self, method: str) -> bool:
         machine, row = self._session.machine, SERVER_REQUESTS[method]
         capable = row.capability is None or offers(machine.capabilities, machine.revision, row.capability)
         return capable and row.since <= machine.revision
-
-    def notify(self, method: str, params: Json) -> bool:
-        raise NotImplementedError
-
-    def show_progress(self, report: Report) -> None:
-        """Without effect: a call has no status, and a legacy task's status message is set by its tool only."""
 
     def open_page(self, key: str) -> ConfirmationPage:
         """A page with the id of an elicitation of 2025-11-25."""
@@ -94,14 +83,11 @@ class _LegacyChannel:
         token = f"{self._call.recorder.context.call}-{key}"
         return {**ask.params, "_meta": {"progressToken": token}}
 
-    async def ask_one(self, method: str, params: Json) -> Json:
-        raise NotImplementedError
+    @abstractmethod
+    async def ask_one(self, method: str, params: Json) -> Json: ...
 
     def wants_log(self, level: LogLevel) -> bool:
         return LEVELS.index(level) >= LEVELS.index(self._session.log_level)
-
-    def set_status(self, message: str) -> None:
-        """Without effect: only a task has a status message."""
 
     async def _ask(self, stream: Stream, method: str, params: Json, meta: Json) -> ClientAnswer:
         """Send a question on a given stream; `meta` goes into the request's `_meta`."""
@@ -238,12 +224,6 @@ class LegacyTaskChannel(_LegacyChannel):
             return answer.result
         finally:
             self._tasks.answered(task, by=None if answer is None else answer.recorder)
-
-    def stop_comments(self) -> None:
-        """Without effect: no response waits for a task."""
-
-    def hang_up(self) -> None:
-        """Without effect: a task has no connection of its own."""
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> Recorder | None:
         if stream.replay.closed:

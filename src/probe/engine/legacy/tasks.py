@@ -12,7 +12,7 @@ from ...log.context import Recorder
 from ...wire.client_messages import CancelTaskRequestParams, GetTaskRequestParams, PaginatedRequestParams
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, notification
-from ..calls.context import CallContext
+from ..calls.context import ToolContext
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
@@ -44,7 +44,7 @@ class LegacyTaskMethods:
     ) -> Json:
         """Store the task, have it started, and return its handle, a `CreateTaskResult`."""
 
-        def context(task: Task) -> CallContext:
+        def context(task: Task) -> ToolContext:
             channel = LegacyTaskChannel(session, self._settings, task, self.tasks, self._routes)
             return self._runs.context(call, channel, arguments, call.progress_token, {})
 

@@ -13,7 +13,7 @@ from functools import partial
 from ...core.progress import Report
 from ...wire.jsonrpc import Json, notification
 from ...wire.v2026.registry import offers
-from ..calls.context import LEVELS
+from ..calls.context import LEVELS, Channel
 from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ListKind, LogLevel
 from ..interactions import ConfirmationPage
@@ -24,7 +24,7 @@ from .listeners import Listeners
 from .rounds import Incoming, Rounds, check_declared
 
 
-class _ModernChannel:
+class _ModernChannel(Channel):
     """The common part of both: the declarations of the request, announcements, and the pages of this server."""
 
     def __init__(
@@ -33,13 +33,10 @@ class _ModernChannel:
         self._call = call
         self._incoming = incoming
         self._rounds = rounds
+        self.resumed = rounds.resumed
         self._listeners = listeners
         self._interactions = services.interactions
         self._settings = services.settings
-
-    @property
-    def resumed(self) -> bool:
-        return self._rounds.resumed
 
     def declares(self, method: str) -> bool:
         return offers(self._incoming.meta.capabilities, method)
@@ -57,15 +54,9 @@ class _ModernChannel:
         """Notify the subscriptions with the same selection; the lists of others have not changed."""
         self._listeners.publish_list(changed, self._incoming.offer.selection, self._call.recorder.cause)
 
-    def stop_comments(self) -> None:
-        """Without effect: these messages have no stream of their own."""
-
-    def hang_up(self) -> None:
-        """Without effect: the stream cannot be resumed, so it is not closed early."""
-
 
 class ModernCallChannel(_ModernChannel):
-    """The channel of a call: all messages go on the stream of its response."""
+    """The channel of a call: all messages go on the stream of its response, which cannot be resumed or closed early."""
 
     def __init__(
         self,
@@ -90,12 +81,6 @@ class ModernCallChannel(_ModernChannel):
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """The answers in this request, or its end with further questions."""
         return self._rounds.answers(asks)
-
-    def show_progress(self, report: Report) -> None:
-        """Without effect: only a task has a status."""
-
-    def set_status(self, message: str) -> None:
-        """Without effect: only a task has a status message."""
 
     def wants_log(self, level: LogLevel) -> bool:
         """2026-07-28 server/utilities/logging: without a level in the request "the server MUST NOT send" any."""

@@ -14,7 +14,7 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.v2026.codec import TaskTimes, describe_task, detailed_task, modern_error
 from ...wire.v2026.registry import TaskParams, UpdateTaskParams
-from ..calls.context import CallContext
+from ..calls.context import ToolContext
 from ..calls.outcome import Outcome
 from ..calls.scope import CallScope
 from ..calls.tool_runs import ToolRuns, tool_work
@@ -46,9 +46,9 @@ class ModernTaskMethods:
         "A server MUST NOT return `CreateTaskResult` until the task is durably created".
         """
 
-        def context(task: Task) -> CallContext:
+        def context(task: Task) -> ToolContext:
             channel = ModernTaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
-            # The extension has no progress notifications, so the token is dropped. Without a token, `CallContext` gives
+            # The extension has no progress notifications, so the token is dropped. Without a token, `ToolContext` gives
             # each report to `show_progress` of the channel, which sets the status message.
             return self._runs.context(call, channel, admitted.arguments, None, admitted.answers)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...engine.calls.context import ToolContext
 from ...engine.catalogue.params import Text
-from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, content, text
+from ...engine.catalogue.tool import Tool, ToolResult, content, text
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2025_11_25
 from ..shared import READ_ONLY, sampled_text, sampling_request

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
+from ...engine.calls.context import ToolContext
 from ...engine.catalogue.params import shown
-from ...engine.catalogue.tool import Ask, Tool, ToolContext, ToolResult, content, failure, text
+from ...engine.catalogue.tool import Ask, Tool, ToolResult, content, failure, text
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2026_07_28
 from ..shared import READ_ONLY, sampled_text, sampling_request

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, content, text
+from ...engine.calls.context import ToolContext
+from ...engine.catalogue.tool import Tool, ToolResult, content, text
 from ...wire.revisions import V2025_11_25
 from ..shared import READ_ONLY
 

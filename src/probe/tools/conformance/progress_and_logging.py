@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, content, text
+from ...engine.calls.context import ToolContext
+from ...engine.catalogue.tool import Tool, ToolResult, content, text
 from ..shared import READ_ONLY
 
 _PAUSE_S: Final = 0.05

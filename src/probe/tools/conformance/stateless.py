@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.catalogue.tool import ListKind, Tool, ToolContext, ToolResult, content, text
+from ...engine.calls.context import ToolContext
+from ...engine.catalogue.tool import ListKind, Tool, ToolResult, content, text
 from ...wire.revisions import V2026_07_28
 from ..shared import READ_ONLY
 from .input_required import entered, form

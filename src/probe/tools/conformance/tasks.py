@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
+from ...engine.calls.context import ToolContext
 from ...engine.catalogue.params import ArgumentsError, Text, shown
-from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, WorkCancelledError, content, failure, text
+from ...engine.catalogue.tool import Tool, ToolResult, WorkCancelledError, content, failure, text
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2026_07_28

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...engine.calls.context import ToolContext
 from ...engine.catalogue.params import Choice
-from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+from ...engine.catalogue.tool import Tool, ToolResult, structured
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2025_06_18, V2025_11_25
 from ..forms import form, problems

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...engine.catalogue.tool import Ask, Tool, ToolContext, ToolFailureError, ToolResult, structured
+from ...engine.calls.context import ToolContext
+from ...engine.catalogue.tool import Ask, Tool, ToolFailureError, ToolResult, structured
 from ...wire.revisions import V2025_11_25
 from ..forms import form, form_ask
 from ..shared import READ_ONLY, output, sampling_request
