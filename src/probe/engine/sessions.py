@@ -224,7 +224,7 @@ class Session:
 
     def call_over(self, id: RequestId) -> None:
         """A request in this session's nursery has ended."""
-        self.finished.add(id, self.calls.pop(id).recorder)
+        self.finished.store(id, self.calls.pop(id).recorder)
         self.machine.finish(id)
         self.machine.touch(self._clock.now())
         self._quiet.unpark_all()

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...core.call import Cause
+from ...log.bounded import Newest
 from ...log.context import Recorder
 from ...wire.jsonrpc import Notification, RequestId, clip, is_id, shown_id
 from ..tasks import Task
 from .request_context import RequestContext
-from .scope import MAX_REASON
+from .scope import MAX_REASON, CallScope
 
 # A client cancels one of its latest requests, even if it does so too late.
 _MOST = 100
 
 
-class FinishedCalls:
-    """The latest finished calls, by the ids of their requests. A new one replaces the oldest."""
+class FinishedCalls(Newest[RequestId, Recorder]):
+    """The latest finished calls of one client, by the ids of their requests: a late message may name one."""
 
     def __init__(self) -> None:
-        self._calls: OrderedDict[RequestId, Recorder] = OrderedDict()
-
-    def add(self, id: RequestId, call: Recorder) -> None:
-        """Add the call of this request, which is over or became a task."""
-        self._calls[id] = call
-        self._calls.move_to_end(id)
-        if len(self._calls) > _MOST:
-            self._calls.popitem(last=False)
-
-    def find(self, id: RequestId) -> Recorder | None:
-        """The recorder of the call of that request; None if it is unknown."""
-        return self._calls.get(id)
+        super().__init__(_MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +33,17 @@ class Cancellation:
     clause: str
     context: RequestContext
 
+    def stop(self, call: CallScope) -> None:
+        """Cancel this call, and drop its messages that wait for the writer of a pipe."""
+        self.context.concerns(call.recorder)
+        if call.cancel(Cause.NOTIFICATION, self.reason, self.context.recorder):
+            call.take_back()
+
     def without_effect(self, tasks: Iterable[Task], finished: FinishedCalls, *, initialize: bool = False) -> None:
         """Record why it has no effect: the request became one of these tasks, is over, or is unknown."""
         named = f"request {shown_id(self.id)}"
         task = next((task for task in tasks if task.call.request_id == self.id), None)
-        call = finished.find(self.id) if task is None else task.call.recorder
+        call = finished.get(self.id) if task is None else task.call.recorder
         if call is not None:
             self.context.concerns(call)
         if task is not None:

@@ -108,8 +108,22 @@ class ToolCallRequest(Struct, frozen=True):
     token: ProgressToken | None
 
 
+class ToolPlan(Struct, frozen=True):
+    """A tool call that may run: its checked arguments, and the answers to the tool's `inputs`.
+
+    `channel` makes its way to the client, for a call that runs on a stream. `create_task` makes it a task in place of
+    that, and returns the `CreateTaskResult`.
+    """
+
+    tool: Tool
+    arguments: Mapping[str, Any]
+    answers: Mapping[str, Json]
+    channel: Callable[[CallScope, Stream], Channel]
+    create_task: Callable[[CallScope], Json] | None = None
+
+
 class ToolRuns:
-    """Opens, refuses and runs the tool calls of one engine, in either era."""
+    """Refuses and runs the tool calls of one engine, in either era."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -122,34 +136,58 @@ class ToolRuns:
         context.call = self.new_id()
         return context.recorder.bind(call=context.call)
 
-    def open(
+    def call(
+        self, context: RequestContext, offer: Offer, asked: ToolCallRequest, judge: Callable[[], ToolPlan]
+    ) -> Outcome | Start:
+        """The outcome of a tool call, or the start of its work. `judge` raises the reason of a refusal.
+
+        Each call has a `call.started`, also if it is refused.
+        """
+        plan = handled(judge)
+        if isinstance(plan, Outcome):
+            return _settled(self._open(context, offer, asked), plan)
+        tool = plan.tool
+        steps_total = None if tool.steps is None else tool.steps(plan.arguments)
+        # Only a task that will exist has an id.
+        task = None if plan.create_task is None else self._services.new_id()
+        call = self._open(context, offer, asked, task, steps_total)
+        if plan.create_task is not None:
+            return Outcome("task", plan.create_task(call))
+        if not tool.waits:
+            run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
+            return _settled(call, attempt_tool(run_at_once, plan.arguments))
+        return partial(self._begin, call, plan)
+
+    def _begin(self, call: CallScope, plan: ToolPlan, stream: Stream) -> Begun:
+        context = self.context(call, plan.channel(call, stream), plan.arguments, call.progress_token, plan.answers)
+        return Begun(call, self._start(call, plan.tool, context))
+
+    def _open(
         self,
         context: RequestContext,
         offer: Offer,
         asked: ToolCallRequest,
-        *,
         task: str | None = None,
         steps_total: float | None = None,
     ) -> CallScope:
-        """The scope of a call, and the entry of its beginning. Each call has one, also if it is refused."""
+        limits, tool = self._services.limits, asked.tool
         started = CallStarted(
             request_id=asked.request_id,
             method="tools/call",
-            tool=clip(asked.tool),
+            tool=clip(tool),
             progress_token=asked.token,
-            toolset=offer.toolset(asked.tool),
+            toolset=offer.toolset(tool),
             era="legacy" if offer.legacy else "modern",
             revision=offer.revision,
             transport=context.transport,
             client_name=context.client.name,
             client_version=context.client.version,
             steps_total=steps_total,
-            arguments=bounded(dict(asked.arguments), self._services.limits.record_argument_bytes),
+            arguments=bounded(dict(asked.arguments), limits.record_argument_bytes),
         )
-        request = context.recorder.bind(call=context.call or self.new_id(), task=task)
         # The answer to the request is about this call, too.
-        context.recorder = request
-        return CallScope(request, started, self._clock, self._services.limits.record_result_bytes)
+        context.recorder = context.recorder.bind(call=context.call or self.new_id(), task=task)
+        return CallScope(context.recorder, started, self._clock, limits.record_result_bytes)
 
     def open_plain(self, context: RequestContext, request: Request, offer: Offer) -> CallScope:
         """The scope of a request that waits and is not a tool call."""
@@ -173,22 +211,7 @@ class ToolRuns:
         """The id of a new call, such as `c17`."""
         return f"c{next(self._numbers)}"
 
-    def refuse(self, call: CallScope, answer: ToolResult | Exception) -> Outcome:
-        """Settle a call before its tool runs, with a result or with the reason of the refusal."""
-
-        def refuse() -> ToolResult:
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-
-        return _settled(call, handled(refuse))
-
-    def at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
-        """Run a tool that never waits."""
-        run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
-        return _settled(call, attempt_tool(run_at_once, arguments))
-
-    def start(self, call: CallScope, tool: Tool, context: ToolContext) -> Work:
+    def _start(self, call: CallScope, tool: Tool, context: ToolContext) -> Work:
         """Set the deadlines, which count from now, and return the work."""
         run_tool, settings, arguments = partial(tool_work(tool), context), self._settings, context.arguments
         idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)

@@ -133,7 +133,7 @@ class _LegacyChannel(Channel):
 class LegacyCallChannel(_LegacyChannel):
     """The channel of a `tools/call`: all messages go on the stream of its response."""
 
-    def __init__(self, session: Session, call: CallScope, settings: Settings, stream: Stream) -> None:
+    def __init__(self, session: Session, settings: Settings, call: CallScope, stream: Stream) -> None:
         super().__init__(session, call, settings)
         self._stream = stream
 

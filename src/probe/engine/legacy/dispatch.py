@@ -34,7 +34,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import trio
 
-from ...core.call import Cause
 from ...core.session import DuplicateIdError, Input, State, TooManyInFlightError
 from ...log.context import Recorder
 from ...log.events import LimitReached
@@ -151,7 +150,7 @@ class LegacyRouter:
         self._settings = services.settings
         self._methods = Methods(services)
         self._task_methods = LegacyTaskMethods(services, tasks, runs)
-        self._tool_calls = LegacyToolCalls(services, tasks, self._task_methods.create, runs)
+        self._tool_calls = LegacyToolCalls(services, self._task_methods, runs)
         self._runs = runs
         self._streams = streams
         self._stream_methods = StreamMethods(streams, services.clock, runs)
@@ -292,7 +291,7 @@ class LegacyRouter:
     def _finish(self, session: Session, request: Request, context: RequestContext) -> None:
         session.machine.finish(request.id)
         if request.method == "tools/call":
-            session.finished.add(request.id, context.recorder)
+            session.finished.store(request.id, context.recorder)
 
     def _on_stream(
         self, session: Session, request: Request, context: RequestContext, reading: Reading
@@ -468,6 +467,4 @@ class LegacyRouter:
             tasks = self._task_methods.tasks.of(session.label)
             asked.without_effect(tasks, session.finished, initialize=asked.id == session.initialize_id)
             return
-        context.concerns(call.recorder)
-        if call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder):
-            call.take_back()
+        asked.stop(call)

@@ -40,7 +40,7 @@ class LegacyTaskMethods:
         self._routes = TaskRoutes()
 
     def create(
-        self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], ttl: int | None
+        self, session: Session, tool: Tool, arguments: Mapping[str, Any], ttl: int | None, call: CallScope
     ) -> Json:
         """Store the task, have it started, and return its handle, a `CreateTaskResult`."""
 

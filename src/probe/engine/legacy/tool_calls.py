@@ -9,29 +9,24 @@ before 2025-11-25            runs, unless "required"        `task` is ignored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-from ...wire.client_messages import CallToolRequestParams
+from ...wire.client_messages import CallToolRequestParams, TaskMetadata
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_request
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
-from ..calls.scope import CallScope
-from ..calls.tool_runs import Begun, Start, ToolCallRequest, ToolRuns
+from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns
 from ..catalogue.params import ArgumentsError
-from ..catalogue.tool import Tool, ToolResult, failure
+from ..catalogue.tool import Tool, ToolFailureError
 from ..services import Services
 from ..sessions import Session
-from ..streams.stream import Stream
-from ..tasks import TaskService
 from .channels import LegacyCallChannel
-
-CreateTask: TypeAlias = Callable[[Session, Tool, CallScope, Mapping[str, Any], int | None], Json]
-"""Makes a task of a call with these arguments and the client's `ttl`; returns its `CreateTaskResult`."""
+from .tasks import LegacyTaskMethods
 
 
 def progress_token(params: Mapping[str, Any] | None, max_length: int) -> ProgressToken | None:
@@ -51,10 +46,9 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
 class LegacyToolCalls:
     """The `tools/call` handler of one engine."""
 
-    def __init__(self, services: Services, tasks: TaskService, create_task: CreateTask, runs: ToolRuns) -> None:
+    def __init__(self, services: Services, tasks: LegacyTaskMethods, runs: ToolRuns) -> None:
         self._services = services
         self._tasks = tasks
-        self._create_task = create_task
         self._runs = runs
 
     def call(
@@ -63,49 +57,30 @@ class LegacyToolCalls:
         """The outcome, or the start of the work."""
         offer = session.offer
         token = progress_token(request.params, self._services.limits.max_id_length)
-        task_params = task_request(params, offer.revision)
+        task = task_request(params, offer.revision)
         asked = ToolCallRequest(request.id, params.name, params.arguments or {}, token)
         self._note_token(session, token, context)
-        try:
-            tool = offer.tool(params.name)
-        except McpError as unknown:
-            return self._runs.refuse(self._runs.open(context, offer, asked), unknown)
-        arguments, refusal = self._judge(session, tool, asked.arguments, context, as_task=task_params is not None)
-        if refusal is not None:
-            return self._runs.refuse(self._runs.open(context, offer, asked), refusal)
-        steps_total = None if tool.steps is None else tool.steps(arguments)
-        # Only a task that will exist has an id.
-        task_id = None if task_params is None else self._tasks.new_id()
-        call = self._runs.open(context, offer, asked, task=task_id, steps_total=steps_total)
-        if task_params is not None:
-            return Outcome("task", self._create_task(session, tool, call, arguments, task_params.ttl))
-        if not tool.waits:
-            return self._runs.at_once(call, tool, arguments)
-        return partial(self._start, session, tool, call, arguments)
-
-    def _start(
-        self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], stream: Stream
-    ) -> Begun:
-        channel = LegacyCallChannel(session, call, self._services.settings, stream)
-        context = self._runs.context(call, channel, arguments, call.progress_token, {})
-        return Begun(call, self._runs.start(call, tool, context))
+        return self._runs.call(context, offer, asked, partial(self._judge, session, asked, task, context))
 
     def _judge(
-        self, session: Session, tool: Tool, sent: Mapping[str, Any], context: RequestContext, *, as_task: bool
-    ) -> tuple[dict[str, Any], ToolResult | McpError | None]:
-        """The checked arguments, and the reason of a refusal, None if the call may run."""
-        revision = session.machine.revision
+        self, session: Session, asked: ToolCallRequest, task: TaskMetadata | None, context: RequestContext
+    ) -> ToolPlan:
+        """The plan of a call that may run. Raises the reason of a refusal."""
+        revision, tool = session.machine.revision, session.offer.tool(asked.tool)
+        _check_task_support(tool, task is not None, revision)
+        _check_capabilities(tool, session)
         try:
-            _check_task_support(tool, as_task, revision)
-            _check_capabilities(tool, session)
-            arguments = tool.read_arguments(sent)
-            if as_task:
-                self._tasks.check_room(session.label, context)
+            arguments = tool.read_arguments(asked.arguments)
         except ArgumentsError as error:
-            return {}, _arguments_answer(error, revision, as_task)
-        except McpError as error:
-            return {}, error
-        return arguments, None
+            # 2025-11-25 server/tools: input validation errors are tool errors. A task's only result is its handle.
+            if task is not None or revision < V2025_11_25:
+                raise McpError(Code.INVALID_PARAMS, f"Invalid params: {error}") from None
+            raise ToolFailureError(f"Invalid arguments: {error}") from None
+        channel = partial(LegacyCallChannel, session, self._services.settings)
+        if task is None:
+            return ToolPlan(tool, arguments, {}, channel)
+        self._tasks.tasks.check_room(session.label, context)
+        return ToolPlan(tool, arguments, {}, channel, partial(self._tasks.create, session, tool, arguments, task.ttl))
 
     def _note_token(self, session: Session, token: ProgressToken | None, context: RequestContext) -> None:
         if token is None:
@@ -135,10 +110,3 @@ def _check_capabilities(tool: Tool, session: Session) -> None:
             f"Tool {tool.name} asks the client, which did not declare the capability {', '.join(missing)}",
             needed,
         )
-
-
-def _arguments_answer(error: ArgumentsError, revision: str, as_task: bool) -> ToolResult | McpError:
-    """2025-11-25 server/tools: input validation errors are tool errors. A task's only result is its handle."""
-    if as_task or revision < V2025_11_25:
-        return McpError(Code.INVALID_PARAMS, f"Invalid params: {error}")
-    return failure(f"Invalid arguments: {error}")

@@ -27,7 +27,6 @@ import trio
 from msgspec import Struct
 from pydantic import BaseModel
 
-from ...core.call import Cause
 from ...core.modern_inbound import Inbound
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Notification, Request, RequestId, clip, error_response, notification, result_response
@@ -145,7 +144,7 @@ class ModernRouter:
         self._task_methods = ModernTaskMethods(services, tasks, self.listeners, runs)
         self._trips = trips
         self._runs = runs
-        self._tool_calls = ModernToolCalls(services, self.listeners, tasks, self._task_methods.create, trips, runs)
+        self._tool_calls = ModernToolCalls(services, self.listeners, self._task_methods, trips, runs)
         self._server_info = about
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
@@ -208,9 +207,7 @@ class ModernRouter:
             own = (task for task in self._tasks.everyone() if task.call.recorder.context.connection == connection)
             asked.without_effect(own, in_flight.finished)
             return
-        context.concerns(call.recorder)
-        if call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder):
-            call.take_back()
+        asked.stop(call)
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
         """Raise `Rejection` if there is no room for a request that may last. Other requests are answered at once."""

@@ -40,7 +40,7 @@ class ModernTaskMethods:
         self._listeners = listeners
         self._runs = runs
 
-    def create(self, incoming: Incoming, tool: Tool, call: CallScope, admitted: Admitted) -> Json:
+    def create(self, incoming: Incoming, tool: Tool, admitted: Admitted, call: CallScope) -> Json:
         """Store the task, have it started, and describe it for the `CreateTaskResult`.
 
         "A server MUST NOT return `CreateTaskResult` until the task is durably created".

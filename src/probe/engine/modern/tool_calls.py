@@ -11,27 +11,23 @@ synchronously before responding with a `CreateTaskResult`").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from functools import partial
 
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
 from ..calls.outcome import Outcome
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Begun, Start, ToolCallRequest, ToolRuns
+from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns
 from ..catalogue.params import ArgumentsError
-from ..catalogue.tool import InputRequiredError, Tool, ToolResult, failure
+from ..catalogue.tool import Tool, ToolFailureError
 from ..services import Services
 from ..streams.stream import Stream
-from ..tasks import TaskService
 from .channels import ModernCallChannel
 from .listeners import Listeners
 from .rounds import Admitted, Incoming, RoundTrips
-
-CreateTask: TypeAlias = Callable[[Incoming, Tool, CallScope, Admitted], Json]
-"""Makes a task of a call, and describes it for the `CreateTaskResult`."""
+from .tasks import ModernTaskMethods
 
 _REQUESTS: Mapping[str, tuple[str, str]] = {
     "elicitation": ("elicitation/create", "form"),
@@ -49,62 +45,47 @@ class ModernToolCalls:
         self,
         services: Services,
         listeners: Listeners,
-        tasks: TaskService,
-        create_task: CreateTask,
+        tasks: ModernTaskMethods,
         trips: RoundTrips,
         runs: ToolRuns,
     ) -> None:
         self._services = services
         self._listeners = listeners
         self._tasks = tasks
-        self._create_task = create_task
         self._trips = trips
         self._runs = runs
 
     def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
         """The outcome, or the start of the work."""
-        offer, meta, context = incoming.offer, incoming.meta, incoming.context
-        asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, meta.progress_token)
-        try:
-            tool = offer.tool(params.name)
-        except McpError as unknown:
-            return self._runs.refuse(self._runs.open(context, offer, asked), unknown)
-        as_task = tool.task_support != "forbidden" and meta.tasks
-        admitted = self._judge(incoming, tool, asked.arguments, as_task=as_task)
-        if not isinstance(admitted, Admitted):
-            return self._runs.refuse(self._runs.open(context, offer, asked), admitted)
-        steps_total = None if tool.steps is None else tool.steps(admitted.arguments)
-        # Without a refusal, the call becomes a task, with an id.
-        task_id = self._tasks.new_id() if as_task else None
-        call = self._runs.open(context, offer, asked, task=task_id, steps_total=steps_total)
-        if as_task:
-            return Outcome("task", self._create_task(incoming, tool, call, admitted))
-        if not tool.waits:
-            return self._runs.at_once(call, tool, admitted.arguments)
-        return lambda stream: self._start(incoming, tool, call, admitted, stream)
+        asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, incoming.meta.progress_token)
+        return self._runs.call(incoming.context, incoming.offer, asked, partial(self._judge, incoming, asked))
 
-    def _judge(
-        self, incoming: Incoming, tool: Tool, sent: Mapping[str, Any], *, as_task: bool
-    ) -> Admitted | ToolResult | Exception:
-        """The arguments and answers of a call that runs, or the reason of its refusal."""
+    def _judge(self, incoming: Incoming, asked: ToolCallRequest) -> ToolPlan:
+        """The plan of a call that may run. Raises the reason of a refusal, or the questions before the work."""
+        offer, meta = incoming.offer, incoming.meta
+        tool = offer.tool(asked.tool)
+        tool.check_revision(offer.revision)
+        _check_capabilities(tool, meta)
         try:
-            tool.check_revision(incoming.offer.revision)
-            _check_capabilities(tool, incoming.meta)
-            arguments = tool.read_arguments(sent)
-            rounds = self._trips.open(incoming)
-            answers = rounds.answers(tool.inputs)
-            if as_task:
-                self._tasks.check_room(None, incoming.context)
+            arguments = tool.read_arguments(asked.arguments)
         except ArgumentsError as error:
-            return failure(f"Invalid arguments: {error}")
-        except (McpError, InputRequiredError) as error:
-            return error
-        return Admitted(arguments, answers, rounds)
+            raise ToolFailureError(f"Invalid arguments: {error}") from None
+        rounds = self._trips.open(incoming)
+        answers = rounds.answers(tool.inputs)
 
-    def _start(self, incoming: Incoming, tool: Tool, call: CallScope, admitted: Admitted, stream: Stream) -> Begun:
-        channel = ModernCallChannel(call, stream, incoming, admitted.rounds, self._listeners, self._services)
-        context = self._runs.context(call, channel, admitted.arguments, call.progress_token, admitted.answers)
-        return Begun(call, self._runs.start(call, tool, context))
+        def channel(call: CallScope, stream: Stream) -> ModernCallChannel:
+            return ModernCallChannel(call, stream, incoming, rounds, self._listeners, self._services)
+
+        if tool.task_support == "forbidden" or not meta.tasks:
+            return ToolPlan(tool, arguments, answers, channel)
+        self._tasks.tasks.check_room(None, incoming.context)
+        return ToolPlan(
+            tool,
+            arguments,
+            answers,
+            channel,
+            partial(self._tasks.create, incoming, tool, Admitted(arguments, answers, rounds)),
+        )
 
 
 def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:

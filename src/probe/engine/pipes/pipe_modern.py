@@ -104,7 +104,7 @@ class PipeModern:
         if isinstance(answer, AnsweredAtOnce):
             self._writer.send_answers([answer.message])
             if request.method == "tools/call":
-                self._in_flight.finished.add(request.id, context.recorder)
+                self._in_flight.finished.store(request.id, context.recorder)
         else:
             track = self._writer.reading.add(answer.stream, 0)
             call = self._calls[request.id] = answer.running.call
@@ -117,6 +117,6 @@ class PipeModern:
             await track.wait_ended()
         finally:
             del self._calls[id]
-            self._in_flight.finished.add(id, started.running.call.recorder)
+            self._in_flight.finished.store(id, started.running.call.recorder)
             started.release()
             self._writer.note_progress()
