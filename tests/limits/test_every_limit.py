@@ -47,6 +47,6 @@ def test_what_has_a_share_is_what_is_asked_for() -> None:
     asked: set[str] = set()
     for path in (ROOT / "src" / "probe").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        asked |= set(re.findall(r"(?:\bLimit|shares\.held|__init__)\(\s*\"(max_\w+)\"", text))
+        asked |= set(re.findall(r"(?:\b(?:Byte)?Limit|shares\.held)\(\s*\"(max_\w+)\"", text))
     # Tool hosts and processes that report have a secret, so no share bounds them; the listener has shares of its own.
     assert asked - {"max_tool_hosts", "max_forwarders"} | {"max_connections"} == set(limits.SHARED)

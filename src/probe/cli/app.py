@@ -399,7 +399,7 @@ def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
 
         made = partial(made, new_judge=live_judge)
     engine = made(opened=opened)
-    engine.check_selection(settings.tools)
+    engine.selection(settings.tools)
     return engine
 
 

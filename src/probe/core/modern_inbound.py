@@ -176,7 +176,7 @@ def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = Fa
 
 
 def _shown_header(head: HttpHead, request: Request, name: str) -> str:
-    """What a header says, in words. Raises `Rejection` where there are several."""
+    """A header and its value, in words. Raises `Rejection` where there are several."""
     values = head.each(name.lower())
     if len(values) > 1:
         raise _mismatch(request, f"there are {len(values)} {name} headers")

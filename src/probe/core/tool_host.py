@@ -222,7 +222,7 @@ class ToolHost(Generic[CallT]):
     def expire(self, now: float) -> list[Dispatch[CallT]]:
         """The cancelled dispatches whose `linger_s` is over; their places are free again."""
         waiting = [item for item in self._in_flight.values() if item.cancelled_at is not None]
-        # The same sum as in `deadline`, so that no rounding makes the time of `deadline` too early.
+        # `deadline` has the same sum, so that no rounding makes the time of `deadline` too early.
         due = [item for item in waiting if (item.cancelled_at or 0.0) + self._linger_s <= now]
         for dispatch in due:
             self._receive(dispatch, DispatchInput.LINGER)

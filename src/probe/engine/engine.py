@@ -203,10 +203,6 @@ class Engine:
         self._select(selection)
         return selection
 
-    def check_selection(self, selection: str) -> None:
-        """Raise `UnknownSelectionError` for a selection with an unknown name."""
-        self._select(selection)
-
     def usage(self) -> Usage:
         """The present numbers of sessions, calls, tasks and so on. Called in the engine's thread."""
         return Usage(

@@ -18,7 +18,7 @@ _TYPES: Final[Mapping[str, str]] = {"md": "text/markdown", "py": "text/x-python"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a skill is made of. `path` is its skill path, whose last segment is its name.
+    """The parts of a skill. `path` is its skill path, whose last segment is its name.
 
     `more` are the members of its frontmatter beside name and description. `body` may depend on the moment; such a skill
     is dynamic and has no digests. `files` are by their paths below the skill.

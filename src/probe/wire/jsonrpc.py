@@ -135,7 +135,7 @@ _LONG_EXPONENT, _MANY_DIGITS = b"0e000", b"0" * 200
 
 
 def _may_be_huge(body: bytes) -> bool:
-    """Whether the body may have a number that no IEEE 754 can hold, such as 1e400, which could never be written again.
+    """True if the body may have a number that no IEEE 754 can hold, such as 1e400, which could never be written again.
 
     Below 200 digits in a row and an exponent of three digits every number stays under 1e300. A regular expression for
     the same took ten times as long as to read the JSON.
@@ -171,7 +171,7 @@ def clip(text: str, most: int = 80) -> str:
 
 
 def is_id(value: Any) -> TypeGuard[RequestId]:
-    """Whether a JSON value may be a request id or progress token (bool is no integer; 1.0 is no integer either)."""
+    """True if a JSON value may be a request id or progress token (bool is no integer; 1.0 is no integer either)."""
     # A tuple: the union of two types would be made anew each time.
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 

@@ -23,12 +23,12 @@ def lost(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
 
 
 def is_same_id(one: Any, other: Any) -> bool:
-    """Whether two ids or progress tokens are equal and of one JSON type."""
+    """True if two ids or progress tokens are equal and of one JSON type."""
     return type(one) is type(other) and bool(one == other)
 
 
 def is_late(through: float, direct: float, least: float = LEAST_S) -> bool:
-    """Whether a time in seconds is too long beside the same on the direct way: max(100 ms, 5 times that)."""
+    """True if a time in seconds is too long beside the same on the direct way: max(100 ms, 5 times that)."""
     return through > max(least, TIMES * direct)
 
 

@@ -23,7 +23,7 @@ METHODS = frozenset({"stream/resume", "stream/poll", "stream/poll/all"})
 
 
 def declared(capabilities: Mapping[str, Any]) -> bool:
-    """Whether a client's capabilities have `experimental.streams`, an object as all capabilities are."""
+    """True if a client's capabilities have `experimental.streams`, an object as all capabilities are."""
     experimental = capabilities.get("experimental")
     return isinstance(experimental, Mapping) and isinstance(experimental.get("streams"), Mapping)
 

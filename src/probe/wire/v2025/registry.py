@@ -109,7 +109,7 @@ def task_request(params: messages.CallToolRequestParams, revision: str) -> messa
 
 
 def offers(capabilities: Mapping[str, Any], revision: str, capability: str) -> bool:
-    """Whether a client can be asked for what a capability stands for; `elicitation.url` is elicitation's URL mode.
+    """True if a client can be asked for what a capability stands for; `elicitation.url` is elicitation's URL mode.
 
     2025-11-25 client/elicitation: an empty object means form mode; a client may offer URL mode alone.
     """
@@ -186,7 +186,7 @@ def _path(fault: ErrorDetails) -> str:
 
 
 def _is_branch(part: int | str) -> bool:
-    """Whether a part of a path is the validator's name for a branch of a union, no member of the message."""
+    """True if a part of a path is the validator's name for a branch of a union, no member of the message."""
     if isinstance(part, int):
         return False
     return "[" in part or part in ("str", "int", "float", "bool") or part in messages.BRANCHES

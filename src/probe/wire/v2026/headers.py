@@ -70,7 +70,7 @@ def decode(raw: str) -> str:
 
 
 def same(raw_header: str, body_value: str | float) -> bool:
-    """Whether a header says what the body says: strings exactly, booleans by name, integers by their value.
+    """True if a header says what the body says: strings exactly, booleans by name, integers by their value.
 
     Raises `HeaderValueError` as `decode` and `encode` do.
     """
@@ -126,7 +126,7 @@ def header_params(input_schema: Mapping[str, Any]) -> Mapping[str, HeaderParam]:
 
 
 def has_invalid_annotations(input_schema: Mapping[str, Any]) -> bool:
-    """Whether clients "MUST exclude" a tool with this input schema for its annotations."""
+    """True if clients "MUST exclude" a tool with this input schema for its annotations."""
     annotated = any("x-mcp-header" in schema for _, schema in _properties(input_schema, ()))
     return annotated and not header_params(input_schema)
 

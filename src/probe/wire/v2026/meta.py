@@ -43,7 +43,7 @@ class RequestMeta(Struct, frozen=True):
 
     @property
     def tasks(self) -> bool:
-        """Whether this very request declares the tasks extension; what earlier ones declared does not count."""
+        """True if this very request declares the tasks extension; what earlier ones declared does not count."""
         return self.declares(TASKS_EXTENSION)
 
     def declares(self, extension: str) -> bool:

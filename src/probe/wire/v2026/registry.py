@@ -183,7 +183,7 @@ def client_answer(method: str, result: Any) -> str | None:
 
 
 def offers(capabilities: Mapping[str, Any], method: str, mode: str = "form") -> bool:
-    """Whether the client may be sent an input request of this method; only elicitation has modes.
+    """True if the client may be sent an input request of this method; only elicitation has modes.
 
     2026-07-28 client/elicitation: "an empty capabilities object is equivalent to declaring support for form mode only";
     a client may offer URL mode alone.
