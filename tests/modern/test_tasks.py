@@ -283,7 +283,7 @@ async def test_task_ids_come_whole_from_the_source_of_unguessable_ids(probe: Pro
         given.append(f"secret-{len(given)}")
         return given[-1]
 
-    probe.engine.tasks.new_id = new_id
+    probe.engine.runs.new_task_id = new_id
     client = probe.modern()
     ids = [(await client.tool("pure_task"))["taskId"] for _ in range(3)]
     assert ids == given == ["secret-0", "secret-1", "secret-2"]

@@ -123,7 +123,6 @@ class TaskService:
         self._clock = services.clock
         self._settings = services.settings
         self._limit = Limit("max_tasks", _TOO_MANY, services.shares)
-        self.new_id = services.new_id
         self._tasks: dict[str, Task] = {}
         self._count = 0
         # A job waits here until the service's next turn, so the bound is the largest number of tasks.

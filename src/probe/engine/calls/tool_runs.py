@@ -123,12 +123,16 @@ class ToolPlan(Struct, frozen=True):
 
 
 class ToolRuns:
-    """Refuses and runs the tool calls of one engine, in either era."""
+    """Refuses and runs the tool calls of one engine, in either era.
+
+    `new_task_id` returns an id that cannot be guessed.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._clock = services.clock
         self._settings = services.settings
+        self.new_task_id = services.new_id
         self._numbers = count(1)
 
     def announce(self, context: RequestContext) -> Recorder:
@@ -149,7 +153,7 @@ class ToolRuns:
         tool = plan.tool
         steps_total = None if tool.steps is None else tool.steps(plan.arguments)
         # Only a task that will exist has an id.
-        task = None if plan.create_task is None else self._services.new_id()
+        task = None if plan.create_task is None else self.new_task_id()
         call = self._open(context, offer, asked, task, steps_total)
         if plan.create_task is not None:
             return Outcome("task", plan.create_task(call))
