@@ -102,3 +102,28 @@ export function progressOf(entry: Entry): Progress | null {
 export function sentAfterCancel(entries: readonly Entry[]): number | null {
   return entries.findLast((entry) => entry.kind === "call.settled")?.sent_after_cancel ?? null;
 }
+
+/** What the entries of a call tell of its deadlines, and of the host that ran it. */
+export interface Dispatch {
+  sent: Of<"dispatch.sent"> | null;
+  /** The last extension that is noted: there may have been more since. */
+  extended: Of<"dispatch.extended"> | null;
+  expired: Of<"dispatch.expired"> | null;
+  settled: Of<"dispatch.settled"> | null;
+  cancelled: Of<"dispatch.cancelled"> | null;
+  stopped: Of<"dispatch.stopped"> | null;
+}
+
+/** The dispatch of a call by its evidence; null where there is nothing of one. */
+export function dispatchOf(entries: readonly Entry[]): Dispatch | null {
+  const last = <Kind extends Entry["kind"]>(kind: Kind) => (entries.findLast((entry) => entry.kind === kind) ?? null) as Of<Kind> | null;
+  const found: Dispatch = {
+    sent: last("dispatch.sent"),
+    extended: last("dispatch.extended"),
+    expired: last("dispatch.expired"),
+    settled: last("dispatch.settled"),
+    cancelled: last("dispatch.cancelled"),
+    stopped: last("dispatch.stopped"),
+  };
+  return Object.values(found).every((entry) => entry === null) ? null : found;
+}

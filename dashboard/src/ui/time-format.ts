@@ -16,6 +16,11 @@ export function formatSeconds(seconds: number): string {
   return seconds < 60 ? `${Math.round(seconds)} s` : formatDuration(Math.round(seconds) * 1000);
 }
 
+/** A time that somebody set: whole seconds are said as such. */
+export function formatLimit(ms: number): string {
+  return ms % 1000 === 0 ? formatSeconds(ms / 1000) : formatDuration(ms);
+}
+
 /** How long before `now` (both in seconds since the epoch): `now`, `12 s ago`, `3 min ago`, `5 h ago`, `2 d ago`. */
 export function formatAgo(at: number, now: number): string {
   const seconds = Math.max(0, Math.floor(now - at));

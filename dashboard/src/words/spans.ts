@@ -1,7 +1,7 @@
 import { isMessage, type Span } from "~/trace/entry";
 import type { Tone } from "~/ui/badge";
 import { stateOf } from "./states";
-import { kindOf, summaryOf } from "./summary";
+import { kindOf, summaryOf } from "./entries";
 
 /** What an exchange is: for a message its method, for what is none the line of HTTP or what happened. */
 export interface Title {

@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import type { Entry } from "~/protocol/schema";
 import { entryOf, progressEntry, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
-import { isMessage } from "~/trace/entry";
-import { describeDispatch, dispatchOf } from "./dispatches";
-import { describe, summaryOf, titleOf } from "./summary";
+import { dispatchOf, isMessage } from "~/trace/entry";
+import { describe, summaryOf, titleOf } from "./entries";
 import { clientOf } from "./text";
 
 test.each([
@@ -17,7 +16,7 @@ test.each([
   expect(clientOf(client)).toBe(name);
 });
 
-const toldOfHosts = (kind: Entry["kind"], more: object) => describeDispatch(entryOf(1, 0, kind, more));
+const toldOfHosts = (kind: Entry["kind"], more: object) => summaryOf(entryOf(1, 0, kind, more), null).text;
 const AT_HOST = { host: "demo", dispatch: "d7", call: "c1" };
 
 test("a dispatch is told in words from its beginning to its end", () => {
@@ -76,7 +75,6 @@ const message = (direction: string) => entryOf(1, 0, "host.message", { direction
 test("a message of a tool host is a message", () => {
   expect(isMessage(message("sent"))).toBe(true);
   expect(describe(message("sent"), "tool.dispatch")).toBe('tool.dispatch request · id "d7" · export {}');
-  expect(describeDispatch(message("sent"))).toBeNull();
 });
 
 test("the dispatch of a call is what its entries tell last", () => {
@@ -119,7 +117,7 @@ test("what came in and could not be used is told in words", () => {
 });
 
 test("what happens on a connection beside its messages is told in words", () => {
-  expect(told("socket.opened", { client: "127.0.0.1:9" })).toBe("the listener accepted a connection from 127.0.0.1:9");
+  expect(told("socket.opened", { client: "127.0.0.1:9" })).toBe("TCP connection from 127.0.0.1:9");
   expect(told("socket.closed", { by: "client", requests: 2 })).toBe("by client · 2 requests");
   expect(told("socket.refused", { status: 431, why: "the head is too long" })).toBe("431 · the listener refused it: the head is too long");
   expect(told("socket.refused", { status: null, why: "too many" })).toBe("closed · the listener refused it: too many");

@@ -19,7 +19,7 @@ import { layoutOf, usePicture } from "~/widgets/ladder/picture";
 import { rowsOf } from "~/widgets/ladder/rows";
 import { curlOfCall } from "~/words/curl";
 import { stateOf } from "~/words/states";
-import { describe, kindOf } from "~/words/summary";
+import { describe, kindOf } from "~/words/entries";
 import { clientOf, counted } from "~/words/text";
 import { CallFacts } from "./call-facts";
 import { CallList } from "./call-list";

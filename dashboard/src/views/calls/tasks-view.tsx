@@ -13,7 +13,7 @@ import { EmptyState, Fact, Facts, type Moment, Moments, Panel, Panels, Stack } f
 import { Duration, Time } from "~/ui/time";
 import { Cancellation, ProgressBar, StatusBadge } from "~/widgets/badges";
 import { stateOf } from "~/words/states";
-import { describe, kindOf } from "~/words/summary";
+import { describe, kindOf } from "~/words/entries";
 import { shareText } from "~/words/text";
 import { beginning, isOver, QUEUED, storyOf, TaskList, Ttl } from "./task-list";
 import styles from "./tasks.module.css";

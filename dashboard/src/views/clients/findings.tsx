@@ -10,7 +10,7 @@ import { Fact, Facts } from "~/ui/panel";
 import { Time } from "~/ui/time";
 import { usePrinting } from "~/ui/window";
 import { DirectionBadge } from "~/widgets/badges";
-import { describe } from "~/words/summary";
+import { describe } from "~/words/entries";
 import styles from "./report.module.css";
 import { byWorst, LEVELS, sentencesOf, shareOf } from "./rule-words";
 

@@ -17,7 +17,7 @@ import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/window";
 import { DirectionBadge, StatusBadge } from "~/widgets/badges";
-import { describe, kindOf } from "~/words/summary";
+import { describe, kindOf } from "~/words/entries";
 import styles from "./hosts.module.css";
 import { SERVER_TABS } from "./server-view";
 

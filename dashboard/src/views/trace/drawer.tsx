@@ -14,7 +14,7 @@ import { EraBadge, TypedValue } from "~/widgets/badges";
 import { EntryMarks } from "~/widgets/findings";
 import { JsonView } from "~/widgets/json-view";
 import { curlOfRequest } from "~/words/curl";
-import { kindOf, titleOf } from "~/words/summary";
+import { kindOf, titleOf } from "~/words/entries";
 import { EntryClient, Line, useClient, Way } from "./entry-columns";
 import { Related } from "./related";
 import { chosenBy, type Row } from "./rows";

@@ -11,7 +11,7 @@ import { formatDuration } from "~/ui/time-format";
 import { ClientMark, DirectionBadge } from "~/widgets/badges";
 import { FilterBy } from "~/widgets/filter-line";
 import { EntryMarks } from "~/widgets/findings";
-import { kindOf, summaryOf } from "~/words/summary";
+import { kindOf, summaryOf } from "~/words/entries";
 import type { Row } from "./rows";
 import styles from "./trace.module.css";
 

@@ -2,7 +2,7 @@ import { Link } from "wouter";
 import { quoted } from "~/protocol/filter";
 import { isAnswer, type Viewed } from "~/trace/entry";
 import { useTheFeed } from "~/trace/feed";
-import { kindOf, titleOf } from "~/words/summary";
+import { kindOf, titleOf } from "~/words/entries";
 import { counted } from "~/words/text";
 import { between, Line, What } from "./entry-columns";
 import styles from "./trace.module.css";

@@ -9,7 +9,7 @@ import { formatDuration, formatOffset } from "~/ui/time-format";
 import { FilterBy } from "~/widgets/filter-line";
 import { FindingMarks } from "~/widgets/findings";
 import { endingOf, titleOfSpan } from "~/words/spans";
-import { summaryOf } from "~/words/summary";
+import { summaryOf } from "~/words/entries";
 import { between, ClientCell, Id, Way, What } from "./entry-columns";
 import { isOpen, type Row, spanOf } from "./rows";
 import styles from "./trace.module.css";

@@ -1,5 +1,5 @@
 import { formatClock, formatDuration, formatOffset } from "~/ui/time-format";
-import { list } from "~/words/message-summary";
+import { list } from "~/words/messages";
 import { endOf, type LaneKey, type Step } from "./steps";
 
 /** A line of the ladder: one step, or several of the same kind as one. */

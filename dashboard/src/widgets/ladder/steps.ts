@@ -3,9 +3,9 @@ import type { Entry, ExchangeRow } from "~/protocol/schema";
 import { isAnswer, isMessage, type MessageEntry, type Of, type Viewed } from "~/trace/entry";
 import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
-import { list, quoted } from "~/words/message-summary";
+import { NO_EFFECT, summaryOf, titleOf } from "~/words/entries";
+import { list, quoted } from "~/words/messages";
 import { causeOf, stateOf } from "~/words/states";
-import { summaryOf, titleOf } from "~/words/summary";
 import { counted } from "~/words/text";
 
 /** Who sends and receives: the client, this server, and a lane for each tool host, by its name. */
@@ -77,30 +77,18 @@ class Known {
 
   stepOf(entry: Viewed): Step | null {
     if (isMessage(entry)) return this.#message(entry);
-    const mark = this.#markOf(entry);
-    if (mark === null) return null;
-    const { lane, title, text, tone, fold = null } = mark;
-    const [from, to]: [LaneKey, LaneKey] = lane === "sender" ? ["client", "probe"] : [lane, lane];
-    return { ...placeOf(entry), from, to, title, text: shortened(text), tone, fold, id: null, fate: null, pair: null, after: null, unanswered: null, entry };
-  }
-
-  #markOf(entry: Viewed): Mark | null {
-    const row = this.#rows.get(entry.view.exchange);
-    switch (entry.kind) {
-      case "message.delivered":
-        // a stream that is read again delivers its messages again: the first time is in their own steps
-        return entry.view.delivers.length > 0 ? null : { lane: "client", title: "received again", text: summaryOf(entry, null).text, tone: "neutral" };
-      case "task.changed": {
-        const before = this.#statuses.get(entry.task ?? "");
-        this.#statuses.set(entry.task ?? "", entry.status);
-        return before === entry.status ? null : markOf(entry, this.#hosts, row);
-      }
-      case "http.response":
-        // what is answered with a message says why in that
-        return entry.problem === null || row?.answer != null ? null : { lane: "probe", title: `HTTP ${entry.status}`, text: entry.problem, tone: "bad" };
-      default:
-        return markOf(entry, this.#hosts, row);
+    if (entry.kind === "task.changed") {
+      const before = this.#statuses.get(entry.task ?? "");
+      this.#statuses.set(entry.task ?? "", entry.status);
+      if (before === entry.status) return null;
     }
+    // the table has for each kind a function of that kind
+    const mark = (MARKS[entry.kind] as Marked<Kind> | undefined)?.(entry, this.#rows.get(entry.view.exchange)) ?? null;
+    if (mark === null) return null;
+    const { lane, title, text = summaryOf(entry, null).text, tone, fold = null } = mark;
+    const own = lane === "host" ? this.#hosts.laneOf(entry) : lane;
+    const [from, to]: [LaneKey, LaneKey] = own === "sender" ? ["client", "probe"] : [own, own];
+    return { ...placeOf(entry), from, to, title, text: shortened(text), tone, fold, id: null, fate: null, pair: null, after: null, unanswered: null, entry };
   }
 
   #message(entry: Extract<Viewed, MessageEntry>): Step {
@@ -179,18 +167,6 @@ export function endOf({ after, fate, at: sent, unanswered }: Step): string {
   return list(after !== null && `after ${formatDuration(after)}`, lost, slow, open);
 }
 
-type HostLane = `host ${string}`;
-
-/** What happened on one lane. `sender`: bytes from the client to the server that are no message. */
-interface Mark {
-  lane: "client" | "probe" | HostLane | "sender";
-  title: string;
-  text: string;
-  tone: Tone;
-  /** As that of a step. */
-  fold?: string;
-}
-
 /** The names of tool hosts by their connections, as the entries tell them. */
 export class HostNames {
   readonly #names = new Map<string, string>();
@@ -203,68 +179,48 @@ export class HostNames {
   }
 
   /** The lane of the host that an entry is about; by its connection where no entry names it. */
-  laneOf(entry: Entry): HostLane {
+  laneOf(entry: Entry): `host ${string}` {
     const own = "host" in entry ? entry.host : null;
     return `host ${own ?? this.#names.get(entry.connection ?? "") ?? entry.connection ?? "?"}`;
   }
 }
 
-/** What an entry that is no message tells on the ladder; null for what other steps and bars tell already. `row` is that of its exchange. */
-function markOf(entry: Entry, hosts: HostNames, row: ExchangeRow | undefined): Mark | null {
-  // most entries are no mark
-  const text = () => summaryOf(entry, null).text;
-  switch (entry.kind) {
-    case "call.progressed":
-      return { lane: "probe", title: "progress", text: text(), tone: "neutral", fold: `${entry.call} progressed` };
-    case "call.cancelled":
-      return entry.effect ? { lane: "probe", title: `cancelled by ${causeOf(entry.by)}`, text: quoted(entry.reason) ?? "", tone: "warn" } : { lane: "probe", title: `cancelled by ${causeOf(entry.by)}`, text: "without effect: it was over already", tone: "neutral" };
-    case "call.settled":
-      if (entry.cancelled_by === null) return null;
-      return { lane: "probe", title: "work stopped", text: row?.call === entry.call ? row.ending.text : text(), tone: entry.sent_after_cancel > 0 ? "bad" : "warn" };
-    case "dispatch.expired":
-      return { lane: "probe", title: `${entry.deadline} deadline passed`, text: text(), tone: "bad" };
-    case "task.changed":
-      return { lane: "probe", title: `task ${stateOf(entry.status).label}`, text: list(quoted(entry.message)), tone: stateOf(entry.status).tone };
-    case "limit.reached":
-      return { lane: "probe", title: `limit ${entry.limit}`, text: text(), tone: "bad" };
-    case "message.unreadable":
-      return { lane: "sender", title: "unreadable", text: list(entry.fault, entry.problem, entry.head), tone: "bad" };
-    case "client.misuse":
-      return { lane: "client", title: `violation: ${entry.what}`, text: list(entry.detail, entry.clause), tone: "bad" };
-    default:
-      return ofHost(entry, hosts, text) ?? ofCarrier(entry, text);
-  }
+/** What happened on one lane. `host`: that of the tool host that the entry is about. `sender`: bytes from the client to the server that are no message. */
+interface Mark {
+  lane: "client" | "probe" | "host" | "sender";
+  title: string;
+  /** What the entry says in words/entries.ts, where there is none. */
+  text?: string;
+  tone: Tone;
+  /** As that of a step. */
+  fold?: string;
 }
 
-// of these the answer of the host tells
-const TOLD = new Set(["acknowledged", "answered"]);
+type Kind = Entry["kind"];
+type Marked<Each extends Kind> = (fact: Of<Each>, row: ExchangeRow | undefined) => Mark | null;
 
-function ofHost(entry: Entry, hosts: HostNames, text: () => string): Mark | null {
-  switch (entry.kind) {
-    case "dispatch.stopped":
-      return TOLD.has(entry.how) ? null : { lane: hosts.laneOf(entry), title: stateOf(entry.how).label, text: text(), tone: "warn" };
-    case "dispatch.late":
-      return { lane: hosts.laneOf(entry), title: "late", text: text(), tone: "warn" };
-    case "host.closed":
-      return { lane: hosts.laneOf(entry), title: "tool host gone", text: text(), tone: entry.failed > 0 ? "bad" : "neutral" };
-    default:
-      return null;
-  }
-}
-
-function ofCarrier(entry: Entry, text: () => string): Mark | null {
-  switch (entry.kind) {
-    case "http.closed":
-      return entry.by === "end of stream" ? null : { lane: "client", title: `response closed by ${entry.by}`, text: counted(entry.messages, "message"), tone: "warn" };
-    case "connection.closed":
-      return { lane: "client", title: `connection closed by ${entry.by}`, text: text(), tone: "warn" };
-    case "session.closed":
-      return { lane: "probe", title: "session closed", text: entry.why, tone: "neutral" };
-    case "stream.resumed":
-      return { lane: "client", title: "stream resumed", text: text(), tone: "info" };
-    case "stream.lost":
-      return { lane: "probe", title: `stream lost: ${entry.why}`, text: text(), tone: "bad" };
-    default:
-      return null;
-  }
-}
+/** What entries that are no messages tell on the ladder. Other kinds are told by other steps and by bars. `row` is that of their exchange. */
+const MARKS: { readonly [Each in Kind]?: Marked<Each> } = {
+  "call.progressed": ({ call }) => ({ lane: "probe", title: "progress", tone: "neutral", fold: `${call} progressed` }),
+  "call.cancelled": ({ by, reason, effect }) => ({ lane: "probe", title: `cancelled by ${causeOf(by)}`, text: effect ? (quoted(reason) ?? "") : NO_EFFECT, tone: effect ? "warn" : "neutral" }),
+  "call.settled": ({ call, cancelled_by, sent_after_cancel: after }, row) =>
+    cancelled_by === null ? null : { lane: "probe", title: "work stopped", ...(row?.call === call && { text: row.ending.text }), tone: after > 0 ? "bad" : "warn" },
+  "task.changed": ({ status, message }) => ({ lane: "probe", title: `task ${stateOf(status).label}`, text: list(quoted(message)), tone: stateOf(status).tone }),
+  "dispatch.expired": ({ deadline }) => ({ lane: "probe", title: `${deadline} deadline passed`, tone: "bad" }),
+  // of an end that the host acknowledged or answered, its answer tells
+  "dispatch.stopped": ({ how }) => (how === "acknowledged" || how === "answered" ? null : { lane: "host", title: stateOf(how).label, tone: "warn" }),
+  "dispatch.late": () => ({ lane: "host", title: "late", tone: "warn" }),
+  "host.closed": ({ failed }) => ({ lane: "host", title: "tool host gone", tone: failed > 0 ? "bad" : "neutral" }),
+  "limit.reached": ({ limit }) => ({ lane: "probe", title: `limit ${limit}`, tone: "bad" }),
+  "message.unreadable": ({ fault, problem, head }) => ({ lane: "sender", title: "unreadable", text: list(fault, problem, head), tone: "bad" }),
+  // a stream that is read again delivers its messages again: the first time is in their own steps
+  "message.delivered": ({ view }) => (view.delivers.length > 0 ? null : { lane: "client", title: "received again", tone: "neutral" }),
+  "client.misuse": ({ what, detail, clause }) => ({ lane: "client", title: `violation: ${what}`, text: list(detail, clause), tone: "bad" }),
+  // what is answered with a message says why in that
+  "http.response": ({ status, problem }, row) => (problem === null || row?.answer != null ? null : { lane: "probe", title: `HTTP ${status}`, text: problem, tone: "bad" }),
+  "http.closed": ({ by, messages }) => (by === "end of stream" ? null : { lane: "client", title: `response closed by ${by}`, text: counted(messages, "message"), tone: "warn" }),
+  "connection.closed": ({ by }) => ({ lane: "client", title: `connection closed by ${by}`, tone: "warn" }),
+  "session.closed": ({ why }) => ({ lane: "probe", title: "session closed", text: why, tone: "neutral" }),
+  "stream.resumed": () => ({ lane: "client", title: "stream resumed", tone: "info" }),
+  "stream.lost": ({ why }) => ({ lane: "probe", title: `stream lost: ${why}`, tone: "bad" }),
+};
