@@ -186,7 +186,7 @@ function answer() {
   return answerApi((at) => {
     if (at === "/api/server") return serverThat(true);
     if (at === "/api/judge") return judgeReport([judgedSubject([judgedRule()])]);
-    if (at === "/api/calls/run.c1") return { call: callRow(), evidence: { events: [], exchanges: [], complete: true } };
+    if (at === "/api/calls/run.c1") return { call: callRow(), evidence: { events: [entryOf(7, 0, "message.received", RECEIVED)], exchanges: [], complete: true } };
     return at === "/api/events/7" ? entryOf(7, 0, "message.received", RECEIVED) : undefined;
   });
 }
@@ -218,7 +218,7 @@ const calls = [callRow(), callRow({ call: "c2", exchange: 9 })];
 test("a call that a finding rests on leads to it in the list, and no other does", async () => {
   answer();
   const list = await openView(CallsView, "/calls/:id?", "/calls", JudgedProvider);
-  list.show({ sessions: [sessionRow()], calls, counts: [countsRow()] }, "run");
+  list.show({ sessions: [sessionRow({ subject: "acme" })], calls, counts: [countsRow()] }, "run");
   const mark = page.getByRole("link", { name: "✗ ping.answered" });
   await expect.element(mark).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   expect(mark.elements().length).toBe(1);
@@ -227,7 +227,7 @@ test("a call that a finding rests on leads to it in the list, and no other does"
 test("the page of a call that a finding rests on leads to it", async () => {
   answer();
   const { show } = await openView(CallsView, "/calls/:id?", "/calls/run.c1", JudgedProvider);
-  show({ sessions: [sessionRow()], calls, counts: [countsRow()] }, "run");
+  show({ sessions: [sessionRow({ subject: "acme" })], calls, counts: [countsRow()] }, "run");
   await expect.element(page.getByRole("link", { name: "✗ ping.answered" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   await expect.element(page.getByRole("paragraph").filter({ hasText: "Findings of the judge on it" })).toBeVisible();
 });

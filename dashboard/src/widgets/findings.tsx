@@ -1,7 +1,8 @@
 import { useQueries, type UseQueryResult } from "@tanstack/react-query";
 import { createContext, use, useMemo } from "react";
 import { Link } from "wouter";
-import type { CallRow, Entry } from "~/protocol/schema";
+import type { CallRow, Entry, SessionRow } from "~/protocol/schema";
+import { useFeed } from "~/trace/feed";
 import { clientHref, faultOf, type Finding, looksOf, useJudged } from "~/trace/findings";
 import { entryQuery } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
@@ -41,15 +42,16 @@ export function EntryMarks({ run, seq, reachable = true }: { run: string; seq: n
   return findings === undefined ? null : <FindingMarks findings={findings} reachable={reachable} />;
 }
 
-type Call = Pick<CallRow, "run" | "call" | "exchange">;
+type Call = Pick<CallRow, "run" | "call" | "exchange" | "session">;
 
 // each is one small question, asked once; a client with more findings than this has them on its report
 const ENTRIES = 200;
 
-/** The findings that rest on a call: on an entry of it, or of the exchange that brought it. */
-export function useCallFindings(): (call: Call) => readonly Finding[] {
+/** The findings that rest on the calls that are shown: on an entry of a call, or of the exchange that brought it. */
+export function useCallFindings(shown: readonly Call[]): (call: Call) => readonly Finding[] {
   const { run, byEntry } = useJudged();
-  const seqs = useMemo(() => [...byEntry.keys()].toSorted((a, b) => b - a).slice(0, ENTRIES), [byEntry]);
+  const sessions = useFeed(({ tables }) => tables.sessions);
+  const seqs = useMemo(() => seqsOf(shown.filter((call) => call.run === run), sessions, byEntry), [shown, run, sessions, byEntry]);
   const entries = useQueries({ queries: seqs.map((seq) => entryQuery(run, seq)), combine: loaded });
   return useMemo(() => {
     const found = new Map<string, Set<Finding>>();
@@ -62,6 +64,15 @@ export function useCallFindings(): (call: Call) => readonly Finding[] {
     }
     return (call) => (call.run === run ? [...new Set(placesOf(call).flatMap((place) => Array.from(found.get(place) ?? [])))] : []);
   }, [entries, byEntry, run]);
+}
+
+/** The newest entries with findings that may be of these calls: of the same clients, and not before the first of the calls. */
+function seqsOf(calls: readonly Call[], sessions: readonly SessionRow[], byEntry: ReadonlyMap<number, readonly Finding[]>): readonly number[] {
+  const ids = new Set(calls.map(({ session }) => session));
+  const clients = new Set(sessions.flatMap(({ id, subject }) => (ids.has(id) ? [subject] : [])));
+  const first = calls.reduce((least, { exchange }) => Math.min(least, Math.abs(exchange)), Number.POSITIVE_INFINITY);
+  const own = [...byEntry].filter(([seq, findings]) => seq >= first && findings.some(({ client }) => clients.has(client)));
+  return own.map(([seq]) => seq).toSorted((a, b) => b - a).slice(0, ENTRIES);
 }
 
 function loaded(results: UseQueryResult<Entry>[]): readonly Entry[] {

@@ -32,7 +32,7 @@ export function CallList() {
   const question = questionOf(params);
   const { calls, history, rows } = useCalls(question);
   const tools = useKnownTools(rows);
-  const findings = useCallFindings();
+  const findings = useCallFindings(calls);
   const lines = useMemo(() => withDividers(calls, run, startedAt), [calls, run, startedAt]);
   const refused = history.error instanceof ApiError && history.error.status === 400 ? history.error.message : null;
   const filterBy = useCallback((word: string, value: string) => setParams((before) => new URLSearchParams([...[...before].filter(([name]) => name !== word), [word, value]])), [setParams]);

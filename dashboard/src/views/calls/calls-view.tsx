@@ -4,6 +4,7 @@ import { ApiError, apiUrl, traceHref, useMcpAddress } from "~/protocol/client";
 import type { CallRow } from "~/protocol/schema";
 import { offsetOf, originOf, peerOf, type Viewed } from "~/trace/entry";
 import { useFeed } from "~/trace/feed";
+import { useJudged } from "~/trace/findings";
 import { type CallWithEvidence, useCallDetail } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/buttons";
@@ -12,7 +13,7 @@ import { CodeBlock, EmptyState, Moments, Panel, Panels, Stack } from "~/ui/panel
 import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
 import { DirectionBadge } from "~/widgets/badges";
-import { FindingMarks, useCallFindings } from "~/widgets/findings";
+import { FindingMarks } from "~/widgets/findings";
 import { JsonView } from "~/widgets/json-view";
 import { Ladder } from "~/widgets/ladder/ladder";
 import { layoutOf, usePicture } from "~/widgets/ladder/picture";
@@ -52,7 +53,8 @@ function titleOf(call: CallRow | undefined, id: string): string {
 function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow | undefined; run: string | undefined }) {
   const call = row ?? detail.call;
   const current = call.run === run;
-  const findings = useCallFindings()(call);
+  const { byEntry } = useJudged();
+  const findings = current ? [...new Set(detail.evidence.events.flatMap(({ seq }) => byEntry.get(seq) ?? []))] : [];
   return (
     <Stack>
       <Conclusion call={call} text={detail.evidence.exchanges.find((each) => each.call === call.call)?.ending.text ?? ""} />
