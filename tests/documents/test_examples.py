@@ -197,6 +197,9 @@ def test_the_judge_of_the_documents_says_what_they_show(tmp_path: Path) -> None:
     # The version of the HTTP library is that of the lock.
     counts = re.compile(r"\d+(?= (passed|not observed|requests))|(?<=/)[\d.]+(?=\))")
     first, second = shown.splitlines()[:2]
+    (other,) = (page for page in PAGES if page.name == "tutorial.md")
+    (tutorial,) = (example.code for example in examples(other) if example.code.startswith("$ mcp-probe judge"))
+    assert shown.startswith(tutorial.partition("\n")[2].removesuffix("    …\n")), "the same client, the same report"
     assert counts.sub("N", first) in counts.sub("N", said)
     assert counts.sub("N", second) in counts.sub("N", said)
     assert re.search(r"^    call sampling_demo: .*sampling\.declared-served", said, re.MULTILINE)
