@@ -1,13 +1,18 @@
-"""Reads one entry of the log back from its JSON: byte for byte as `Entry.encoded` wrote it, ids with their types."""
+"""Reads one entry of the log back from its JSON: stored JSON byte for byte as it was, ids with their types.
+
+A struct for each kind has the members of its lines. msgspec checks them and leaves stored JSON, such as a message,
+unread.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
+import msgspec
+from msgspec import Raw, Struct
 from pydantic_core import from_json
 
 from ..core.clients import LABEL_RULE, is_client_label
@@ -16,188 +21,124 @@ from .context import Context
 from .event_log import Entry
 from .events import AnyEvent, Event, UnknownEvent
 
+LATEST: Final = 253402300799
+"""The end of the year 9999, in seconds since the epoch. Later times have no date in some programs, such as Python."""
+
 
 class MemberError(ValueError):
     """A member is missing, unknown, or not what it must be; the message names it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """The allowed values of a member: JSON of these types; a string one of these words; a list only of `item`."""
-
-    types: frozenset[type]
-    words: frozenset[str] = frozenset()
-    item: Callable[[Any], bool] | None = None
-
-    def fit(self, value: Any) -> bool:
-        """True if a value is allowed."""
-        if type(value) is list and self.item is not None and not all(map(self.item, value)):
-            return False
-        return type(value) in self.types and not (self.words and value not in self.words)
+class _Head(Struct):
+    kind: Any = msgspec.UNSET
 
 
-ANY_JSON: Final = Kinds(frozenset({dict, list, str, int, float, bool, NoneType}))
+_HEAD: Final = msgspec.json.Decoder(_Head)
 
 
-def kinds(hint: Any) -> Kinds:
-    """The JSON allowed for a field of this type. For bytes, stored JSON, it is any."""
+def kind_of(text: bytes) -> Any:
+    """The member `kind` of a JSON object; `msgspec.UNSET` without one. Raises `MemberError`, and `ValueError`."""
+    try:
+        return _HEAD.decode(text).kind
+    except msgspec.ValidationError:
+        raise MemberError("not an object") from None
+
+
+class Line:
+    """The form of one kind of line: a JSON object with these members, all of them required, and with `kind`."""
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        self._names = tuple(members)
+        self._values = attrgetter(*members)
+        fields = [(name, _json_type(hint)) for name, hint in members.items()]
+        struct = msgspec.defstruct("Line", [*fields, ("kind", Any)], forbid_unknown_fields=True)
+        self._decoder = msgspec.json.Decoder(struct)
+
+    def read(self, text: bytes) -> tuple[Any, ...]:
+        """The values of the members; stored JSON as its bytes. Raises `MemberError`, and `ValueError` for no JSON."""
+        try:
+            values = self._values(self._decoder.decode(text))
+        except msgspec.DecodeError:
+            self._refuse(from_json(text, allow_inf_nan=False))
+            raise
+        return tuple([_stored(value) if type(value) is Raw else value for value in values])
+
+    def _refuse(self, value: Mapping[str, Any]) -> None:
+        """Raise an error that names the wrong member."""
+        for name in self._names:
+            if name not in value:
+                raise MemberError(f"{name} is missing")
+        if unknown := value.keys() - {"kind", *self._names}:
+            raise MemberError(f"unknown member {clip(min(unknown))!r}")
+        try:
+            msgspec.convert(value, self._decoder.type)
+        except msgspec.ValidationError as error:
+            name = _PLACE_OF_ERROR.split(str(error))[1]
+            raise MemberError(f"{name} cannot be {clip(repr(value[name]))}") from None
+
+
+def _stored(value: Raw) -> bytes:
+    text = bytes(value)
+    # Its readers parse it, and not all that msgspec passes over is JSON for them.
+    from_json(text, allow_inf_nan=False)
+    return text
+
+
+# msgspec ends a message with the path of the member, such as `$.headers[0]`.
+_PLACE_OF_ERROR: Final = re.compile(r"`\$\.(\w+)")
+
+
+def _json_type(hint: Any) -> Any:
+    """The type of a member in JSON: stored JSON is `Raw`, and a float may be written as a whole number, 5 for 5.0."""
     if hint is bytes:
-        return ANY_JSON
-    if get_origin(hint) is Literal:
-        return Kinds(frozenset({str}), frozenset(get_args(hint)))
-    if get_origin(hint) is tuple:
-        return Kinds(frozenset({list}), item=_is_text if get_args(hint)[0] is str else _is_pair)
-    types = set(get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))
-    # A float field may have a whole number in the log, such as 5 for 5.0.
-    return Kinds(frozenset(types | {int} if float in types else types))
+        return Raw
+    if hint is float or (float in get_args(hint) and get_origin(hint) is not tuple):
+        return hint | int
+    return hint
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_pair(value: Any) -> bool:
-    return type(value) is list and len(value) == 2 and type(value[0]) is str and type(value[1]) is str
-
-
-def check(value: Mapping[str, Any], members: Mapping[str, Kinds]) -> None:
-    """Raise `MemberError` unless the members are `kind` and these, and each has an allowed value."""
-    for name, may_be in members.items():
-        if name not in value:
-            raise MemberError(f"{name} is missing")
-        if not may_be.fit(value[name]):
-            raise MemberError(f"{name} cannot be {clip(repr(value[name]))}")
-    if unknown := value.keys() - members.keys() - {"kind"}:
-        raise MemberError(f"unknown member {clip(min(unknown))!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class _FactShape:
-    """How the entries of one kind look.
-
-    `members` are all but `kind`. `written` and `types` are the names and types in the order of `Entry.encoded`, without
-    `stored`: that is JSON already and stands last, behind `mark`. `special` are the members with more rules than a
-    type, such as a list or a fixed set of words.
-    """
-
-    fact: type[Event]
-    members: Mapping[str, Kinds]
-    written: tuple[str, ...]
-    types: tuple[frozenset[type], ...]
-    special: tuple[str, ...]
-    own: tuple[str, ...]
-    stored: str | None
-    mark: bytes
-
-
-_PLACE: Final = {name: kinds(hint) for name, hint in get_type_hints(Entry).items() if name not in ("context", "fact")}
-_CONTEXT: Final = {name: kinds(hint) for name, hint in get_type_hints(Context).items()}
-# The end of the year 9999, in seconds since the epoch. Later times have no date in some programs, such as Python.
-LATEST: Final = 253402300799
-_FIRST: Final = ("seq", "at", "mono", "kind", "cause")
-
-
-def _shape(fact: type[Event]) -> _FactShape:
+def _fields(fact: type[Event]) -> dict[str, Any]:
     hints = get_type_hints(fact)
-    own = {name: kinds(hints[name]) for name in fact.__struct_fields__}
-    members = {**_PLACE, **_CONTEXT, **own}
-    stored = next((name for name in own if hints[name] is bytes), None)
-    shown = tuple(name for name in own if name != stored)
-    written = (*_FIRST, *_CONTEXT, *shown)
-    types = tuple(frozenset({str}) if name == "kind" else members[name].types for name in written)
-    special = tuple(name for name in shown if own[name].item is not None or own[name].words)
-    return _FactShape(fact, members, written, types, special, shown, stored, b',"%b":' % (stored or "").encode())
+    return {name: hints[name] for name in fact.__struct_fields__}
 
 
-_SHAPES: Final[Mapping[str, _FactShape]] = MappingProxyType({fact.kind: _shape(fact) for fact in get_args(Event)})
-_SHAPES_BY_BYTES: Final = {kind.encode(): shape for kind, shape in _SHAPES.items()}
-
-_KIND: Final = b'"kind":"'
+_PLACE: Final = {name: hint for name, hint in get_type_hints(Entry).items() if name not in ("context", "fact")}
+_OUTSIDE: Final = {**_PLACE, **get_type_hints(Context)}
+# The facts by their kinds, and the lines of each; the fields of the fact stand last.
+_FACTS: Final[Mapping[str, type[Event]]] = {fact.kind: fact for fact in get_args(Event)}
+_LINES: Final = {kind: Line({**_OUTSIDE, **_fields(fact)}) for kind, fact in _FACTS.items()}
+_UNKNOWN: Final = Line(_OUTSIDE)
 # Two words or more, such as `http.request`. The other lines of a log have one word, such as `gap`.
 _KIND_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z_-]*)+")
 
 
-def as_written(text: bytes) -> Entry | None:
-    """The entry of a line as `Entry.encoded` writes it, byte for byte; None for any other line.
+def read_entry(text: bytes, kind: Any = None) -> Entry:
+    """The entry of a JSON object with its members in any order; `kind` is its kind, if read already.
 
-    The stored JSON is the last member, and quotation marks inside strings are escaped, so the first mark ends the other
-    members. For `{"seq":1,…,"message":{"id":7}}` the mark is `,"message":`. The entry is valid if the part before the
-    mark has all other members and the part behind it is JSON. Raises `MemberError` for a time or a label that is
-    invalid.
+    A kind unknown to this version gives an `UnknownEvent`. Its place and context are checked as for other kinds. Raises
+    `MemberError`, and `ValueError` for no JSON.
     """
-    # Works with offsets: most of a line is a message, and it is copied only once.
-    begin = text.find(_KIND) + len(_KIND)
-    shape = _SHAPES_BY_BYTES.get(text[begin : text.find(b'"', begin)])
-    if shape is None or not text.endswith(b"}"):
-        return None
-    head, stored = text[:-1], b""
-    if shape.stored is not None:
-        place = text.find(shape.mark)
-        if place < 0:
-            return None
-        head, stored = text[:place], text[place + len(shape.mark) : -1]
-    try:
-        value = from_json(head + b"}", allow_inf_nan=False)
-        if shape.stored is not None:
-            from_json(stored, allow_inf_nan=False)
-    except ValueError:
-        return None
-    return _made(value, shape, stored) if _fits(value, shape) else None
-
-
-def _fits(value: Any, shape: _FactShape) -> bool:
-    """True if the members are the written ones in their order, each with an allowed value."""
-    if type(value) is not dict or tuple(value) != shape.written or value["kind"] != shape.fact.kind:
-        return False
-    # Comparing types without a call takes a quarter of the time of `Kinds.fit`.
-    for found, types in zip(value.values(), shape.types, strict=True):
-        if type(found) not in types:
-            return False
-    for name in shape.special:  # noqa: SIM110 - a generator for each entry takes longer than what it does
-        if not shape.members[name].fit(value[name]):
-            return False
-    return True
-
-
-def entry_of(value: Mapping[str, Any]) -> Entry:
-    """The entry of an object with its members in any order. Raises `MemberError`.
-
-    A kind unknown to this version gives an `UnknownEvent`. Its place and context are checked as for other kinds.
-    """
-    kind = value.get("kind")
+    kind = kind or kind_of(text)
+    if kind is msgspec.UNSET:
+        raise MemberError("kind is missing")
     if not isinstance(kind, str) or not _KIND_NAME.fullmatch(kind):
-        raise MemberError(f"kind cannot be {clip(repr(kind))}" if "kind" in value else "kind is missing")
-    shape = _SHAPES.get(kind)
-    if shape is not None:
-        check(value, shape.members)
-        return _made(value, shape, b"" if shape.stored is None else encode(value[shape.stored]))
-    members = {**_PLACE, **_CONTEXT}
-    own = {name: part for name, part in value.items() if name not in members and name != "kind"}
-    check({name: part for name, part in value.items() if name not in own}, members)
-    return _placed(value, UnknownEvent(kind, encode(own)))
+        raise MemberError(f"kind cannot be {clip(repr(kind))}")
+    if kind in _LINES:
+        values = _LINES[kind].read(text)
+        return _placed(values, _FACTS[kind](*values[len(_OUTSIDE) :]))
+    members = from_json(text, allow_inf_nan=False)
+    own = {name: value for name, value in members.items() if name not in _OUTSIDE and name != "kind"}
+    outside = {name: value for name, value in members.items() if name not in own}
+    return _placed(_UNKNOWN.read(encode(outside)), UnknownEvent(kind, encode(own)))
 
 
-def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
-    fields = {name: value[name] for name in shape.own}
-    for name in shape.special:
-        if type(value[name]) is list:
-            fields[name] = _frozen(value[name])
-    if shape.stored is not None:
-        fields[shape.stored] = stored
-    return _placed(value, shape.fact(**fields))
-
-
-def _placed(value: Mapping[str, Any], fact: AnyEvent) -> Entry:
-    at, mono = value["at"], value["mono"]
+def _placed(values: tuple[Any, ...], fact: AnyEvent) -> Entry:
+    seq, at, mono, cause, *context = values[: len(_OUTSIDE)]
+    place = Context(*context)
     if not 0 <= at <= LATEST:
         raise MemberError(f"at cannot be {clip(repr(at))}: it is no time between 1970 and 9999")
     if not -LATEST <= mono <= LATEST:
         raise MemberError(f"mono cannot be {clip(repr(mono))}")
-    label = value["label"]
-    if label is not None and not is_client_label(label):
+    if place.label is not None and not is_client_label(place.label):
         raise MemberError(f"label must be {LABEL_RULE}")
-    return Entry(value["seq"], at, mono, Context(*map(value.__getitem__, _CONTEXT)), fact, value["cause"])
-
-
-def _frozen(value: list[Any]) -> tuple[Any, ...]:
-    return tuple([tuple(item) if type(item) is list else item for item in value])
+    return Entry(seq, at, mono, place, fact, cause)

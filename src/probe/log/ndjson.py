@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from ..settings import Limits, Settings, described
 from ..wire.jsonrpc import encode
-from .entry_reading import Kinds, as_written, check, entry_of, kinds
+from .entry_reading import Line, MemberError, kind_of, read_entry
 from .event_log import Entry, Gap
 
 Why: TypeAlias = Literal["complete", "filtered"]
@@ -177,42 +177,34 @@ def _named(number: int, read: Callable[..., _T], *given: Any) -> _T:
         raise kind(f"line {number}: {error}") from None
 
 
-def _object(text: bytes) -> dict[str, Any]:
-    try:
-        value = from_json(text, allow_inf_nan=False)
-    except ValueError as error:
-        raise _NotJsonError(f"no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise NdjsonError("not an object")
-    return value
-
-
 def _header(raw: bytes) -> Header:
-    value = _object(raw)
+    kind, value = _kind(raw), from_json(raw)
     version = value.pop("version", None)
-    if value.get("kind") != "log" or type(version) is not int:
+    if kind != "log" or type(version) is not int:
         raise NdjsonError(f'a log begins with {{"kind":"log","version":{VERSION},"run":"…", …}}')
     if version != VERSION:
         why = f": {_OTHER[version]}" if version in _OTHER else ""
         raise NdjsonError(f"version {version} of the format{why}; this program reads version {VERSION}")
-    check(value, _HEADER)
-    return Header(**{name: value[name] for name in _HEADER})
+    return Header(*_HEADER.read(encode(value)))
 
 
 def read_line(raw: bytes) -> Item | End:
     """Read one line behind the header. Raises `ValueError`."""
-    entry = as_written(raw.strip(_SPACE))
-    if entry is not None:
-        return entry
-    value = _object(raw)
-    kind = value.get("kind")
+    kind = _kind(raw)
     if kind == "gap":
-        check(value, _GAP)
-        return Gap(value["first"], value["last"])
+        return Gap(*_GAP.read(raw))
     if kind == "end":
-        check(value, _END)
-        return End(value["last"], value["why"])
-    return entry_of(value)
+        return End(*_END.read(raw))
+    return read_entry(raw, kind)
+
+
+def _kind(raw: bytes) -> Any:
+    try:
+        return kind_of(raw)
+    except MemberError:
+        raise
+    except ValueError as error:
+        raise _NotJsonError(f"no JSON: {error}") from None
 
 
 def _check_order(before: int, item: Item | End) -> None:
@@ -234,12 +226,6 @@ def _end(item: Item) -> int:
     return item.last if isinstance(item, Gap) else item.seq
 
 
-_HEADER: Final = {
-    "run": kinds(str),
-    "program": kinds(str),
-    "started_at": kinds(float),
-    "settings": Kinds(frozenset({dict})),
-    "catalogue": kinds(str | None),
-}
-_GAP: Final = {name: kinds(hint) for name, hint in get_type_hints(Gap).items()}
-_END: Final = {name: kinds(hint) for name, hint in get_type_hints(End).items()}
+_HEADER: Final = Line(get_type_hints(Header))
+_GAP: Final = Line(get_type_hints(Gap))
+_END: Final = Line(get_type_hints(End))

@@ -45,11 +45,11 @@ def test_only_what_a_finding_rests_on_is_read_a_second_time(tmp_path: Path, monk
     path = written(tmp_path / "log.ndjson", log)
     read = []
 
-    def as_written(text: bytes) -> Entry | None:
+    def read_entry(text: bytes, kind: Any) -> Entry:
         read.append(text)
-        return entry_reading.as_written(text)
+        return entry_reading.read_entry(text, kind)
 
-    monkeypatch.setattr(ndjson, "as_written", as_written)
+    monkeypatch.setattr(ndjson, "read_entry", read_entry)
     found = saved.judge_files(new_judge(), [path])
     [subject] = found.report.subjects
     for rule in subject.rules:

@@ -11,7 +11,7 @@ import trio
 from msgspec import structs
 
 from probe.log.context import NO_CONTEXT
-from probe.log.entry_reading import entry_of
+from probe.log.entry_reading import read_entry
 from probe.log.event_log import Entry, EventLog
 from probe.log.events import StreamResumed
 from probe.views.fold import Views
@@ -31,7 +31,7 @@ ENTRIES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "log.json").
 
 def saved() -> EventLog:
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=1 << 20)
-    for entry in map(entry_of, ENTRIES):
+    for entry in (read_entry(json.dumps(entry).encode()) for entry in ENTRIES):
         assert log.append(entry.fact, entry.context, entry.cause) == entry.seq
     return log
 

@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any, Final
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from ...log.entry_reading import entry_of
+from ...log.entry_reading import read_entry
 from ...log.event_log import Entry
 
 # The server sends a comment every `keep_alive_s`, 15 s by default and 600 s at most.
@@ -68,7 +68,7 @@ def follow(url: str, tail: int, lost: Callable[[str], None]) -> Iterator[Entry |
 
 def _entry(data: dict[str, Any]) -> Entry:
     try:
-        return entry_of(data)
+        return read_entry(json.dumps(data).encode())
     except ValueError as error:
         raise FeedError(f"entry {data.get('seq')} is not of this version of mcp-probe: {error}") from None
 

@@ -18,7 +18,7 @@ from quart_trio import QuartTrio
 from ...engine.audit.call_store import AuditUnreadableError, CallRows, CallStore, CursorError
 from ...engine.budgets import Turns
 from ...engine.engine import Engine
-from ...log.entry_reading import as_written, entry_of
+from ...log.entry_reading import read_entry
 from ...log.event_log import Entry
 from ...log.query import QueryError
 from ...views.entry_view import EntryViews, Touched
@@ -157,7 +157,7 @@ async def _viewed(events: Sequence[bytes]) -> tuple[list[bytes], bytes]:
     entries, views, turns, touched = dict[int, Entry](), Views(), Turns(), Touched()
     shown = EntryViews(entries.get, lambda: views)
     for event in events:
-        entry = as_written(event) or entry_of(from_json(event))
+        entry = read_entry(event)
         entries[entry.seq] = entry
         views.take(entry)
         await turns.done(len(event))
