@@ -54,6 +54,9 @@ _ORDER = (
     GatewayVerdict.UNCLEAR,
 )
 
+# An entry is described by the first of these members it has.
+_DESCRIBING: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
+
 
 class AllowedError(ValueError):
     """The file of accepted deviations has a wrong line, or is not TOML."""
@@ -248,8 +251,6 @@ class _Kept(NamedTuple):
 _KEPT: Final = _Kept()
 _PHASES: Final[Mapping[str, str]] = {step.name: step.phase for step in STEPS}
 _STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for check in CHECKS}
-# An entry is described by the first of these members it has.
-_DESCRIBING: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
 
 
 def document(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> GatewayReport:

@@ -30,6 +30,20 @@ from .requests import MOST_OPEN
 # Seconds between lines about one limit. Each line has the number of times in between.
 _QUIET_S: Final = 10.0
 
+_CLIENT: Final = "client=client_name version=client_version"
+_STANDARD: Final[Mapping[str, int]] = {
+    "off": logging.CRITICAL + 1,
+    "error": logging.ERROR,
+    "warning": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+}
+_SAID_S: Final = 0.1
+"""The longest wait for a line of `say`, in seconds. A server has a handful of such lines."""
+
+_MOST_BYTES: Final = 1024 * 1024
+"""The bytes queued at most, thousands of lines. Beyond it `write` drops lines and `write_all` waits."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
@@ -137,7 +151,6 @@ def _form_of(fact: events.AnyEvent) -> _Form | None:
 
 _AUDIT_OK: Final = _form("warning", "the audit file can be written again", "lost")
 _BEGAN: Final = _names("tool client=client_name transport era")
-_CLIENT: Final = "client=client_name version=client_version"
 
 _FORMS: Final[Mapping[type, _Form]] = {
     events.LimitReached: _form("warning", "limit reached", "limit most=value"),
@@ -161,18 +174,6 @@ _FORMS: Final[Mapping[type, _Form]] = {
     events.HttpResponse: _form("debug", "request refused", "status problem"),
 }
 """The events with lines. The line of a call has values of two events; `_BEGAN` has those of the first."""
-
-_STANDARD: Final[Mapping[str, int]] = {
-    "off": logging.CRITICAL + 1,
-    "error": logging.ERROR,
-    "warning": logging.WARNING,
-    "info": logging.INFO,
-    "debug": logging.DEBUG,
-}
-
-
-_SAID_S: Final = 0.1
-"""The longest wait for a line of `say`, in seconds. A server has a handful of such lines."""
 
 
 class Printer:
@@ -251,10 +252,6 @@ def adopt_logging(printer: Printer) -> None:
     own = _STANDARD[printer.level]
     logging.basicConfig(handlers=[LogHandler(printer)], level=max(own, logging.WARNING), force=True)
     logging.getLogger(__package__.partition(".")[0]).setLevel(own)
-
-
-_MOST_BYTES: Final = 1024 * 1024
-"""The bytes queued at most, thousands of lines. Beyond it `write` drops lines and `write_all` waits."""
 
 
 class StandardError:

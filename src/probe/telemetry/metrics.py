@@ -35,6 +35,15 @@ UNKNOWN: Final = "unknown"
 Labels: TypeAlias = tuple[str, ...]
 Values: TypeAlias = Mapping[Labels, float]
 
+# The bounds of the semantic conventions for the duration of an operation, and one more for immediate ones.
+_CALL_BOUNDS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+# Lateness from unnoticed to obvious.
+_LATENESS_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
+# The tools of hosts with a label of their own until a restart: twice as many as one host may offer.
+_MOST_HOSTED: Final = 200
+_PURPOSES: Final = ("response", "standalone", "subscription", "resumable")
+_TRANSPORTS: Final = ("websocket", "stdio")
+
 
 def counter(name: str, help: str, values: Values, labels: Labels = (), unit: str = "") -> Metric:
     """Sums that only grow. `name` has no prefix, unit or suffix; `unit` is `seconds`, `bytes` or empty."""
@@ -160,16 +169,6 @@ def read_gauges(engine: Engine) -> Iterator[Metric]:
     yield gauge("draining", "Whether the server refuses new work.", int(engine.draining))
     yield gauge("start_time", "When the server started, since 1970.", engine.started_at, unit="seconds")
     yield gauge("info", "This server.", {(__version__, engine.run): 1}, ("version", "run"))
-
-
-# The bounds of the semantic conventions for the duration of an operation, and one more for immediate ones.
-_CALL_BOUNDS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-# Lateness from unnoticed to obvious.
-_LATENESS_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
-# The tools of hosts with a label of their own until a restart: twice as many as one host may offer.
-_MOST_HOSTED: Final = 200
-_PURPOSES: Final = ("response", "standalone", "subscription", "resumable")
-_TRANSPORTS: Final = ("websocket", "stdio")
 
 
 class Tally:

@@ -29,6 +29,18 @@ from .context import HostRefusedError
 from .conversation import Conversation
 from .tool import HostOffer
 
+CONNECT_S: Final = 10.0
+REGISTER_S: Final = 30.0
+GOODBYE_S: Final = 2.0
+PING_EVERY_S: Final = 20.0
+# For a pong, and for a message to be taken: 4 MiB take half a minute at 1 Mbit/s.
+PATIENCE_S: Final = 60.0
+# A server with default settings sends at most a quarter of this.
+_MAX_FRAME: Final = 16 * 1024 * 1024
+_TRY_LATER: Final = frozenset({408, 425, 429})
+SHORTEST_S: Final = 0.5
+LONGEST_S: Final = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -81,18 +93,6 @@ def reason(error: BaseException) -> str:
         if inner is None:
             return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
         error = inner
-
-
-CONNECT_S: Final = 10.0
-REGISTER_S: Final = 30.0
-GOODBYE_S: Final = 2.0
-PING_EVERY_S: Final = 20.0
-# For a pong, and for a message to be taken: 4 MiB take half a minute at 1 Mbit/s.
-PATIENCE_S: Final = 60.0
-
-# A server with default settings sends at most a quarter of this.
-_MAX_FRAME: Final = 16 * 1024 * 1024
-_TRY_LATER: Final = frozenset({408, 425, 429})
 
 
 class EndReason:
@@ -362,10 +362,6 @@ def _detail(body: bytes | None) -> str:
         return ""
     detail = problem.get("detail") if isinstance(problem, dict) else None
     return f": {clip(detail, 200)}" if isinstance(detail, str) and detail.isprintable() else ""
-
-
-SHORTEST_S: Final = 0.5
-LONGEST_S: Final = 30.0
 
 
 class Backoff:

@@ -17,6 +17,11 @@ _CODE: Final = re.compile(r"[a-z0-9_]{1,64}")
 _LONGEST_RETRY_S: Final = 86_400
 
 
+logger = logging.getLogger(__package__)
+# One or two lines for a person.
+_LONGEST_MESSAGE = 1000
+
+
 class ToolError(Exception):
     """A failure for the caller of a handler: `raise ToolError("locked", "The channel is locked")`.
 
@@ -45,12 +50,6 @@ class DispatchCancelledError(Exception):
 
 class HostRefusedError(Exception):
     """The server refuses this host or these tools, and a retry would not help. The message has the reason."""
-
-
-logger = logging.getLogger(__package__)
-
-# One or two lines for a person.
-_LONGEST_MESSAGE = 1000
 
 
 def _never() -> bool:

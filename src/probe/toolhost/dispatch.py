@@ -32,6 +32,11 @@ Make: TypeAlias = Callable[[], bytes | None]
 """Makes a message when it can be written, so that it has the latest values; returns None if there are none."""
 
 
+logger = logging.getLogger(__package__)
+# A server passes reports on no faster by default; without this a thread that floods would keep the socket busy.
+_REPORT_INTERVAL_S: Final = 0.01
+
+
 class QueuedMessage(NamedTuple):
     """One waiting message. `written` is set after its write, and also if it will never be written."""
 
@@ -82,12 +87,6 @@ class SendQueue:
     def _put(self, entry: QueuedMessage) -> None:
         self._entries.append(entry)
         self._news.unpark()
-
-
-logger = logging.getLogger(__package__)
-
-# A server passes reports on no faster by default; without this a thread that floods would keep the socket busy.
-_REPORT_INTERVAL_S: Final = 0.01
 
 
 class HandlerRun:

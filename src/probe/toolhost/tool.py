@@ -29,6 +29,11 @@ _NOT_NAMED = (
     inspect.Parameter.VAR_KEYWORD,
 )
 
+_MAPPINGS = (dict, Mapping)
+_T = typing.TypeVar("_T")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 class MismatchError(ValueError):
     """A value does not fit its annotation; the message names where and why in one sentence."""
@@ -172,9 +177,6 @@ def _output_schema(adapter: TypeAdapter[Any]) -> Json:
     return {"type": "object", **schema}
 
 
-_MAPPINGS = (dict, Mapping)
-
-
 def _kind(annotation: Any) -> Any:
     """The class of a return annotation. Raises `TypeError` if it cannot be a result."""
     if get_origin(annotation) is Annotated:
@@ -203,9 +205,6 @@ def _check_defaults(handler: Callable[..., Any], hints: Mapping[str, Any], names
             raise TypeError(f"the default of {name} does not fit its annotation: {_first(error)}") from None
 
 
-_T = typing.TypeVar("_T")
-
-
 def _understood(work: Callable[[], _T]) -> _T:
     try:
         return work()
@@ -217,10 +216,6 @@ def _first(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}" if where else first["msg"]
-
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
 class Tool(Generic[_P, _R]):

@@ -20,6 +20,22 @@ MODERN: Final = "2026-07-28"
 LEGACY: Final = "2025-11-25"
 JSON_HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
+_RETRY_S: Final = 1.0
+_STEPS, _STEP_MS = 5, 1000
+# Nagle's algorithm with a delayed acknowledgement adds 40 to 200 ms; the time of `/health` is subtracted.
+_LATE_S: Final = 0.15
+_CLOSED_S: Final = 3.0
+_BODY_BYTES: Final = 3_000_000
+PASSED = {
+    "health": "it is alive",
+    "ready": "it takes new work",
+    "call": "a tool call is answered",
+    "session": "a session is found again: its requests reach one process",
+    "websocket": "the upgrade to a WebSocket passes",
+    "dashboard": "the pages are there",
+}
+"""The meaning of a passed check, by its name."""
+
 
 class WrongError(Exception):
     """The probe has another answer than expected, given in the message."""
@@ -100,14 +116,6 @@ def events(response: HTTPResponse) -> Iterator[dict[str, Any]]:
     for line in response:
         if line.startswith(b"data:") and line[5:].strip():
             yield json.loads(line[5:])
-
-
-_RETRY_S: Final = 1.0
-_STEPS, _STEP_MS = 5, 1000
-# Nagle's algorithm with a delayed acknowledgement adds 40 to 200 ms; the time of `/health` is subtracted.
-_LATE_S: Final = 0.15
-_CLOSED_S: Final = 3.0
-_BODY_BYTES: Final = 3_000_000
 
 
 def check_health(target: ProbeAddress) -> None:
@@ -230,20 +238,9 @@ CHECKS: tuple[Check, ...] = (
     check_dashboard,
 )
 
-
 _OF_PATH: Final = (check_stream, check_closing, check_body)
 BRIEF: tuple[Check, ...] = tuple(check for check in CHECKS if check not in _OF_PATH)
 """`path` looks more closely at the others: streams, closed connections and large requests."""
-
-PASSED = {
-    "health": "it is alive",
-    "ready": "it takes new work",
-    "call": "a tool call is answered",
-    "session": "a session is found again: its requests reach one process",
-    "websocket": "the upgrade to a WebSocket passes",
-    "dashboard": "the pages are there",
-}
-"""The meaning of a passed check, by its name."""
 
 
 def wait_ready(target: ProbeAddress, seconds: float) -> None:

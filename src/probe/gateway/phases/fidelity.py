@@ -51,6 +51,11 @@ BODIES: Final = (60_000, 900_000, 1_500_000, 3_900_000)
 
 TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
+_LEGACY: Final = frozenset({"legacy"})
+_MODERN: Final = frozenset({"modern"})
+_PROGRESS: Final = "notifications/progress"
+_MUST: Final = frozenset({"authorization", "traceparent", "x-mixed"})
+
 
 async def send_ids(side: Side, mark: int) -> Taken:
     """Calls with each of `IDS` as id and token."""
@@ -207,8 +212,6 @@ async def send_foreign_origins(side: Side, mark: int) -> Taken:
     return Taken(tuple(exchanges))
 
 
-_LEGACY: Final = frozenset({"legacy"})
-_MODERN: Final = frozenset({"modern"})
 STEPS: Final = (
     Step("ids", "fidelity", send_ids, _LEGACY | {"tool:progress"}),
     Step("errors", "fidelity", send_wrong, _LEGACY),
@@ -319,9 +322,6 @@ def check_ids(case: Case) -> Comparison:
     return compared("as sent", "as sent", found=False)
 
 
-_PROGRESS: Final = "notifications/progress"
-
-
 def refused_ids(case: Case) -> list[str]:
     """The ids, such as 2**53 + 1, refused by the gateway and answered by the probe."""
     direct, through = case.pair("ids")
@@ -350,9 +350,6 @@ def check_limit(step: str, case: Case) -> Comparison:
     parts = [f"{item.name}: {item.status or item.problem or item.end}" for item in refused]
     first = refused[0].name if refused else "all taken"
     return compared("all taken", f"refused: {first}" if refused else first, found=bool(refused), evidence=listed(parts))
-
-
-_MUST: Final = frozenset({"authorization", "traceparent", "x-mixed"})
 
 
 def check_headers(case: Case) -> Comparison:

@@ -34,6 +34,15 @@ from .verdict import (
 _MOST_PAGES: Final = 20
 _LISTS: Final = (("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts"))
 
+_MARKED: Final[Mapping[str, Json]] = {
+    "simple_tool": {"delayMs": 0},
+    "progress": {"steps": 1, "step_ms": 0},
+    "silent_call": {"silentMs": 0},
+}
+"""The tools with an argument `mark`, and arguments with which they end at once."""
+
+_NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
+
 
 async def open_and_list(side: Side, mark: int) -> Taken:
     """A session from its beginning to its end, and a request after it."""
@@ -105,14 +114,6 @@ async def call_with_marks(side: Side, mark: int) -> Taken:
     return Taken(tuple(exchanges))
 
 
-_MARKED: Final[Mapping[str, Json]] = {
-    "simple_tool": {"delayMs": 0},
-    "progress": {"steps": 1, "step_ms": 0},
-    "silent_call": {"silentMs": 0},
-}
-"""The tools with an argument `mark`, and arguments with which they end at once."""
-
-
 def _marked(tool: str, mark: int) -> Json:
     return {**_MARKED[tool], "mark": mark + 1}
 
@@ -151,9 +152,6 @@ def offers(session: Taken, found: Taken) -> set[str]:
 def tools(session: Taken, found: Taken) -> list[str]:
     """The names of the tools in the lists of either step."""
     return list(session.facts["lists"]["tools"] or found.facts["tools"])
-
-
-_NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
 
 
 def check_http_version(case: Case) -> Comparison:

@@ -38,6 +38,18 @@ _STEPS: Final = 8
 # A server needs up to a second to find out whether a half-closed client still reads.
 _SEEN_S: Final = 1.5
 
+_MOST_STREAMS: Final = 300
+"""A limit above this is no problem for one client."""
+
+HANGS_S: Final = 10.0
+"""A response still open after this counts as one that stays open."""
+
+_LEGACY: Final = frozenset({"legacy", "sessions"})
+_BREAKER: Final = frozenset({"breaker", "tool:simple_tool", "tool:progress"})
+_HELD: Final = "the streams are held back: stream.held"
+_BEFORE: Final = ("break.before.modern", "break.before.legacy")
+_AFTER: Final = ("break.after", "break.later")
+
 
 async def resume_stream(side: Side, mark: int) -> Taken:
     """A stream, closed after three messages, and the rest of it by `Last-Event-ID`."""
@@ -153,10 +165,6 @@ async def resume_draft(side: Side, mark: int) -> Taken:
     return Taken((*opened.opened, first, *got), {"closed": closed})
 
 
-_MOST_STREAMS: Final = 300
-"""A limit above this is no problem for one client."""
-
-
 async def open_websocket(side: Side, mark: int) -> Taken:
     """The upgrade, `initialize` and a ping."""
     assert side.websocket is not None, "the step needs it"
@@ -179,10 +187,6 @@ def _waiting(side: Side, mark: int, number: int, step_ms: int) -> Sending:
     # The head of a response comes with its first message, at once. The stream stays open after it.
     arguments = {"steps": 2, "step_ms": step_ms // 2, "mark": mark + 1 + number}
     return modern_call(side, f"stream {number}", "progress", arguments, mark=mark, token=number)
-
-
-HANGS_S: Final = 10.0
-"""A response still open after this counts as one that stays open."""
 
 
 def _plan(side: Side, mark: int, moment: Moment) -> None:
@@ -227,8 +231,6 @@ async def break_later(side: Side, mark: int) -> Taken:
     return await break_after(side, mark, "later")
 
 
-_LEGACY: Final = frozenset({"legacy", "sessions"})
-_BREAKER: Final = frozenset({"breaker", "tool:simple_tool", "tool:progress"})
 STEPS: Final = (
     Step("resume", "return", resume_stream, _LEGACY | {"tool:progress"}),
     Step("elicitation", "return", ask_client, _LEGACY | {"tool:elicit_simple_form"}),
@@ -253,8 +255,6 @@ STEPS: Final = (
     Step("break.after", "breaker", break_after, _BREAKER),
     Step("break.later", "breaker", break_later, _BREAKER),
 )
-
-_HELD: Final = "the streams are held back: stream.held"
 
 
 def check_resume(case: Case) -> Comparison:
@@ -344,10 +344,6 @@ def check_websocket(case: Case) -> Comparison:
     refused = theirs.status != 101 or len(theirs.messages) < len(ours.messages)
     how = str(theirs.status or theirs.problem or theirs.end)
     return compared("101", how, found=refused)
-
-
-_BEFORE: Final = ("break.before.modern", "break.before.legacy")
-_AFTER: Final = ("break.after", "break.later")
 
 
 def _broken_trials(case: Case, *steps: str) -> list[Trial]:

@@ -30,6 +30,14 @@ SLOW_MS: Final = 2500
 STREAM_OPEN_S: Final = 4.0
 """The longest time for the stream of a cancelled call to end."""
 
+_MODERN_SILENT: Final = frozenset({"modern", "tool:silent_call"})
+_MODERN_PROGRESS: Final = frozenset({"modern", "tool:progress"})
+_CLOSES: Final = ("close.stream", "close.slow", "close.silent")
+# A close within this is soon enough, on any machine.
+_SOON_S: Final = 1.0
+_CANCEL_S: Final = 2.0
+_QUIET: Final = ("quiet.stream", "quiet.call", "quiet.comments")
+
 
 async def cancel_call(side: Side, mark: int) -> Taken:
     """`notifications/cancelled` for a call in a session."""
@@ -112,8 +120,6 @@ def quiet_steps(seconds: int, profile: Profile) -> tuple[Step, ...]:
     return tuple(replace(step, beside=True, settles_s=_LATE, profiles=(profile,)) for step in steps)
 
 
-_MODERN_SILENT: Final = frozenset({"modern", "tool:silent_call"})
-_MODERN_PROGRESS: Final = frozenset({"modern", "tool:progress"})
 STEPS: Final = (
     Step("cancel", "stopping", cancel_call, frozenset({"legacy", "tool:silent_call"}), settles_s=_LATE, beside=True),
     Step("close.stream", "stopping", close_stream, _MODERN_PROGRESS, settles_s=_LATE),
@@ -122,11 +128,6 @@ STEPS: Final = (
     *quiet_steps(70, "full"),
     *quiet_steps(310, "idle"),
 )
-
-_CLOSES: Final = ("close.stream", "close.slow", "close.silent")
-# A close within this is soon enough, on any machine.
-_SOON_S: Final = 1.0
-_CANCEL_S: Final = 2.0
 
 
 def _closed_after(trial: Trial, base: float) -> float | str:
@@ -232,9 +233,6 @@ def check_cancel_stream(case: Case) -> Comparison:
     left_open = through["call"].end == "timed out"
     how = f"open after {STREAM_OPEN_S:g} s" if left_open else "ended"
     return compared("ended", how, found=left_open)
-
-
-_QUIET: Final = ("quiet.stream", "quiet.call", "quiet.comments")
 
 
 def _cut(case: Case, step: str) -> float | None:

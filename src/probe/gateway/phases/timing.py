@@ -44,6 +44,14 @@ FAST: Final = 20
 _FIRST_S: Final = 6.0
 _HEAD_S: Final = 5.0
 
+_LEGACY: Final = frozenset({"legacy", "tool:progress"})
+PROGRESS: Final = "notifications/progress"
+_TIMED: Final = ("progress.legacy", "progress.modern")
+# Below this a way is not serial: a busy machine is as late.
+_IN_TURN_S: Final = 1.0
+# Above this the direct way is too slow for a comparison.
+_DIRECT_S: Final = 4.0
+
 
 async def report_in_session(side: Side, mark: int) -> Taken:
     """Progress in a session with an open GET stream, to see where each message arrives."""
@@ -133,7 +141,6 @@ async def open_three_sessions(side: Side, mark: int) -> Taken:
     return Taken(tuple(exchanges), moments={"ended": time.time()})
 
 
-_LEGACY: Final = frozenset({"legacy", "tool:progress"})
 STEPS: Final = (
     Step("progress.legacy", "time", report_in_session, _LEGACY, turns=3),
     Step("progress.modern", "time", report_modern, frozenset({"modern", "tool:progress"}), turns=3),
@@ -151,13 +158,6 @@ STEPS: Final = (
         profiles=("full", "idle"),
     ),
 )
-
-PROGRESS: Final = "notifications/progress"
-_TIMED: Final = ("progress.legacy", "progress.modern")
-# Below this a way is not serial: a busy machine is as late.
-_IN_TURN_S: Final = 1.0
-# Above this the direct way is too slow for a comparison.
-_DIRECT_S: Final = 4.0
 
 
 def _numbers(items: list[Arrived]) -> list[float]:

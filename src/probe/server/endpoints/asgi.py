@@ -25,6 +25,9 @@ NO_CONTENT = 204
 WHOLE_BODY: Final = "probe.whole_body"
 """The ASGI extension of a request with a complete body: the first `receive` returns all of it at once."""
 
+PROBLEM_MEDIA = "application/problem+json"
+_HEADERS: Headers = ((b"content-type", PROBLEM_MEDIA.encode()), (b"cache-control", b"no-store"))
+
 
 class ClientGoneError(Exception):
     """The client closed before its request was complete, so no answer can be sent."""
@@ -161,10 +164,6 @@ async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") 
     length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-PROBLEM_MEDIA = "application/problem+json"
-_HEADERS: Headers = ((b"content-type", PROBLEM_MEDIA.encode()), (b"cache-control", b"no-store"))
 
 
 class RefusedError(Exception):

@@ -30,6 +30,9 @@ _SIGNALS: Final[Mapping[int, StdioChange]] = {
 # Node.js sends a child its signal at once, and closes the child's input on the next turn of its event loop.
 _LOOK_S: Final = 0.1
 
+_GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
+_STDIN, _STDOUT, _STDERR = range(3)
+
 
 class StdioFacts:
     """Records events of one connection on standard streams after `opened`.
@@ -72,10 +75,6 @@ class StdioFacts:
         """
         with trio.move_on_after(_LOOK_S):
             await self._input_ended.wait()
-
-
-_GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
-_STDIN, _STDOUT, _STDERR = range(3)
 
 
 class StreamsClosedError(Exception):

@@ -21,6 +21,15 @@ NOTES: Final = "probe.notes"
 bytes mostly gets the same mapping. The listener keeps and bounds these mappings.
 """
 
+FORWARDED: Final = "probe.forwarded"
+"""Beyond ASGI: the scheme and the path prefix from a trusted proxy, such as `("https", "/probe")`; empty if missing."""
+
+# The prefix that a proxy removes from a path. Any other text could lead a link to another site.
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+_MOST_PREFIX = 200
+# Headers that proxies add: RFC 9110 section 7.6.3, RFC 7239, and its predecessors such as X-Forwarded-For.
+_OF_PROXIES = re.compile(rb"via|forwarded|x-forwarded-.*|x-real-ip|.*-connecting-ip|.*-client-ip")
+
 
 class ReadHead:
     """The values derived from the head of a request.
@@ -53,17 +62,6 @@ def read_head(scope: Scope) -> ReadHead:
     if known is None:
         known = notes["read"] = ReadHead(scope)
     return known
-
-
-FORWARDED: Final = "probe.forwarded"
-"""Beyond ASGI: the scheme and the path prefix from a trusted proxy, such as `("https", "/probe")`; empty if missing."""
-
-# The prefix that a proxy removes from a path. Any other text could lead a link to another site.
-_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
-_MOST_PREFIX = 200
-
-# Headers that proxies add: RFC 9110 section 7.6.3, RFC 7239, and its predecessors such as X-Forwarded-For.
-_OF_PROXIES = re.compile(rb"via|forwarded|x-forwarded-.*|x-real-ip|.*-connecting-ip|.*-client-ip")
 
 
 def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:

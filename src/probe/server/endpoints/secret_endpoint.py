@@ -30,6 +30,8 @@ _RETRY: Final[Headers] = ((b"retry-after", b"5"),)
 Converse: TypeAlias = Callable[[HttpExchange, WebSocketWire], Awaitable[None]]
 """Serves an accepted connection to its end and closes it. Raises no error for anything that its program does."""
 
+_NORMAL, _GOING_AWAY = 1000, 1001
+
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
@@ -129,9 +131,6 @@ class SecretEndpoint:
             self._places.acquire(None, exchange.recorder)
         except LimitError as full:
             raise RefusedError(503, full.message, _RETRY) from None
-
-
-_NORMAL, _GOING_AWAY = 1000, 1001
 
 
 def tool_host_endpoint(engine: Engine) -> SecretEndpoint:

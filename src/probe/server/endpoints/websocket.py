@@ -38,6 +38,9 @@ NoteFrame: TypeAlias = Callable[[Direction, Opcode, int, str | None], None]
 _BURST: Final = 20
 _PER_S: Final = 0.5
 
+_UNSUPPORTED_DATA = 1003
+SUBPROTOCOL = "mcp"
+
 
 class FrameFacts:
     """Records frames of one WebSocket after `opened`. `now` is a monotonic clock, in seconds.
@@ -59,9 +62,6 @@ class FrameFacts:
         rare = opcode == "close" or refused is not None
         if self._recorder is not None and (rare or not self._rates.take("", self._now()).wait_s):
             self._recorder.append(WebSocketFrame(direction, opcode, size, refused))
-
-
-_UNSUPPORTED_DATA = 1003
 
 
 def _at_once(_size: int) -> float:
@@ -144,8 +144,6 @@ class WebSocketWire:
                 continue
         return self.closed
 
-
-SUBPROTOCOL = "mcp"
 
 Pace: TypeAlias = Callable[[Scope, int], float]
 """Returns the seconds that a message of so many bytes has to wait by its client's rate limit."""

@@ -80,6 +80,19 @@ _SAME_CLOCK_S: Final = 1.0
 _Theirs = TypeVar("_Theirs", bound=Hashable)
 _Ours = TypeVar("_Ours")
 
+_GOING_AWAY, _POLICY, _TRY_LATER = 1001, 1008, 1013
+_DONE = Ending(1000, "client")
+# RFC 6455, section 5.5: the payload of a close frame has at most 125 bytes, two of them for the code.
+_LONGEST_REASON = 120
+# A process sends its hello at once.
+_HELLO_S = 10.0
+# The last processes without a connection that can continue at their last entry.
+_MOST_KNOWN = 256
+# The last processes with a complete log; they may come again, since the close may not have reached them.
+_MOST_COMPLETE = 4096
+# The values of `by` in `forwarding.ended`.
+_PROCESS, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
+
 
 @dataclass(slots=True)
 class _Opened:
@@ -223,20 +236,6 @@ def _named(known: Newest[_Theirs, _Ours], theirs: _Theirs | None, new: Callable[
         ours = new()
     known.store(theirs, ours)
     return ours
-
-
-_GOING_AWAY, _POLICY, _TRY_LATER = 1001, 1008, 1013
-_DONE = Ending(1000, "client")
-# RFC 6455, section 5.5: the payload of a close frame has at most 125 bytes, two of them for the code.
-_LONGEST_REASON = 120
-# A process sends its hello at once.
-_HELLO_S = 10.0
-# The last processes without a connection that can continue at their last entry.
-_MOST_KNOWN = 256
-# The last processes with a complete log; they may come again, since the close may not have reached them.
-_MOST_COMPLETE = 4096
-# The values of `by` in `forwarding.ended`.
-_PROCESS, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
 
 
 def forwarding_endpoint(engine: Engine) -> SecretEndpoint:

@@ -32,6 +32,24 @@ The write timeout starts anew for each piece, so by default it requires a slow r
 second.
 """
 
+CHECK_S = 0.25
+"""The interval of checks whether a peer has left, if it has sent too much ahead and is not read."""
+
+LINGER_S = 2.0
+"""The time for a peer that was still sending to read the response and close; closing at once would reset it."""
+
+FLUSH_S = 0.5
+"""The time to send queued bytes when the connection has to end; a last frame is lost only if the peer does not read.
+
+This also bounds shutdown, whatever the write timeout is.
+"""
+
+CALLS_END_S = 0.25
+"""The time for calls to end after the cancellation of their connection, so that open requests get their 503.
+
+This bounds shutdown too.
+"""
+
 
 def _nothing() -> None:
     pass
@@ -139,25 +157,6 @@ class Outbox:
     def _wake_first(self) -> None:
         _, task = self._waiting.popleft()
         trio.lowlevel.reschedule(task)
-
-
-CHECK_S = 0.25
-"""The interval of checks whether a peer has left, if it has sent too much ahead and is not read."""
-
-LINGER_S = 2.0
-"""The time for a peer that was still sending to read the response and close; closing at once would reset it."""
-
-FLUSH_S = 0.5
-"""The time to send queued bytes when the connection has to end; a last frame is lost only if the peer does not read.
-
-This also bounds shutdown, whatever the write timeout is.
-"""
-
-CALLS_END_S = 0.25
-"""The time for calls to end after the cancellation of their connection, so that open requests get their 503.
-
-This bounds shutdown too.
-"""
 
 
 class Writer:

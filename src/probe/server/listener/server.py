@@ -44,6 +44,8 @@ long. The kernel's queue then overflows, and resets connections that have alread
 QUIET_S = 60.0
 """The shortest time between two log lines about a shortage, in seconds."""
 
+_KIND = "max_connections"
+
 
 class Shortage:
     """Logs that connections cannot be accepted, for all listening sockets of a server."""
@@ -121,9 +123,6 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
         while self._accepted:
             self._accepted.popleft().close()
         await self._listener.aclose()
-
-
-_KIND = "max_connections"
 
 
 class ConnectionLimit:

@@ -29,6 +29,8 @@ _NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 Address = tuple[Any, ...]
 """An address for `socket.bind`, such as `("127.0.0.1", 8000)`; for IPv6 it has two more members."""
 
+_STANDARD_STREAMS = 3
+
 
 class ListenError(Exception):
     """The server cannot listen with its settings; the message is one line for the user."""
@@ -124,9 +126,6 @@ def _load(context: ssl.SSLContext, certfile: str, keyfile: str) -> None:
         raise ListenError(f"cannot use certificate {certfile}: {reason}") from error
     except OSError as error:
         raise ListenError(f"cannot read certificate {certfile} or its key: {error.strerror}") from error
-
-
-_STANDARD_STREAMS = 3
 
 
 def fit(settings: Settings) -> Settings:

@@ -18,6 +18,15 @@ _KEY_BYTES = 16
 NOT_VALID = ((b"content-length", b"0"), (b"connection", b"close"), (b"sec-websocket-version", _VERSION))
 """The headers of the answer to a wrong handshake; the last one is the supported version (section 4.4)."""
 
+_NAMES: Final[dict[int, Opcode]] = {
+    0x0: "continuation", 0x1: "text", 0x2: "binary", 0x8: "close", 0x9: "ping", 0xA: "pong",
+}  # fmt: skip
+_CONTINUATION, _LAST_DATA_OPCODE = 0x0, 0x7
+_LONG_LENGTHS = {126: 2, 127: 8}
+_MASK_BYTES = 4
+# The first byte has the opcode, the second one the mask bit and the length, or the size of the length that follows.
+_FIRST_BYTES = 2
+
 
 def is_valid(head: RequestHead) -> bool:
     """True if the handshake is valid by section 4.2.1. It must have no body, whose bytes would be parsed as frames."""
@@ -54,16 +63,6 @@ def _is_key(value: bytes) -> bool:
         return len(b64decode(value, validate=True)) == _KEY_BYTES
     except ValueError:
         return False
-
-
-_NAMES: Final[dict[int, Opcode]] = {
-    0x0: "continuation", 0x1: "text", 0x2: "binary", 0x8: "close", 0x9: "ping", 0xA: "pong",
-}  # fmt: skip
-_CONTINUATION, _LAST_DATA_OPCODE = 0x0, 0x7
-_LONG_LENGTHS = {126: 2, 127: 8}
-_MASK_BYTES = 4
-# The first byte has the opcode, the second one the mask bit and the length, or the size of the length that follows.
-_FIRST_BYTES = 2
 
 
 class FrameHeads:

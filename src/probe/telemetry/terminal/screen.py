@@ -26,6 +26,9 @@ _WHO, _WHAT = 20, 30
 # For a time without a date, such as NaN.
 _NO_TIME: Final = "--:--:--.---"
 
+# The longest wait for the last lines at the server's end, in seconds.
+_FINAL_S: Final = 1.0
+
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
@@ -68,10 +71,6 @@ def _time(at: float) -> str:
         return f"{time.strftime('%H:%M:%S', time.localtime(at))}.{int(at % 1 * 1000):03d}"
     except (ValueError, OverflowError, OSError):
         return _NO_TIME
-
-
-# The longest wait for the last lines at the server's end, in seconds.
-_FINAL_S: Final = 1.0
 
 
 @asynccontextmanager

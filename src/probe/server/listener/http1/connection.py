@@ -27,6 +27,29 @@ SEND_PIECE = 64 * 1024
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
+READ_AHEAD = 256 * 1024
+"""The bytes that are read behind a running request.
+
+While there is room, the end of the peer's direction is seen at once. Beyond it, while a call waits in `receive`, the
+peer is checked every `CHECK_S` seconds. A smaller value would not do: a FIN waits in
+the peer's own kernel behind bytes that ours has no room for, some 64 KiB.
+"""
+
+WRITES_PER_TURN = 16
+"""The writes that the socket takes at once before other tasks run.
+
+A streaming application mostly waits for data after each write; running other tasks then too would cost a pass of the
+scheduler for each message.
+"""
+
+UNANSWERED = "it came behind a request that is not answered"
+"""The reason for a dropped request: HTTP/1.1 answers in the order of the requests (RFC 9112, section 9.3.2)."""
+
+SHORT_BODY = 4096
+"""The most bytes of a body that is checked for a continuation of earlier work, such as a cancellation."""
+
+_NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
+
 
 class HttpCall:
     """One request and its response, in the terms of ASGI."""
@@ -150,31 +173,6 @@ class HttpCall:
                 await write(behind)
         if self.response.done and self._waiting is not None:
             self._waiting.cancel()
-
-
-READ_AHEAD = 256 * 1024
-"""The bytes that are read behind a running request.
-
-While there is room, the end of the peer's direction is seen at once. Beyond it, while a call waits in `receive`, the
-peer is checked every `CHECK_S` seconds. A smaller value would not do: a FIN waits in
-the peer's own kernel behind bytes that ours has no room for, some 64 KiB.
-"""
-
-WRITES_PER_TURN = 16
-"""The writes that the socket takes at once before other tasks run.
-
-A streaming application mostly waits for data after each write; running other tasks then too would cost a pass of the
-scheduler for each message.
-"""
-
-UNANSWERED = "it came behind a request that is not answered"
-"""The reason for a dropped request: HTTP/1.1 answers in the order of the requests (RFC 9112, section 9.3.2)."""
-
-
-SHORT_BODY = 4096
-"""The most bytes of a body that is checked for a continuation of earlier work, such as a cancellation."""
-
-_NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
 
 class Http1Connection:

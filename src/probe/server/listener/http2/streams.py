@@ -25,6 +25,20 @@ from ..outbox import HIGH_WATER, Outbox
 _PREFACE_BYTES = 24
 _FRAME_HEADER_BYTES = 9
 
+MOST_EVENTS = 256
+"""The most waiting events of one connection: heads, parts of bodies, ends and resets. With as many the reader stops.
+
+Below it, later frames such as the reset of a running request are handled at once.
+"""
+
+_MOST_OF_REST = 2
+"""One frame of a body, and the end."""
+
+_UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
+    {"type": "http.response.start", "status": 503, "headers": UNAVAILABLE},
+    {"type": "http.response.body"},
+)
+
 
 class FrameSizes:
     """Checks the length of each frame when its header arrives.
@@ -70,15 +84,6 @@ class RequestStream(HTTPStream):
             self.ends = not (message.get("more_body", False) or self.response.get("trailers", False))
         await super().app_send(message)
 
-
-MOST_EVENTS = 256
-"""The most waiting events of one connection: heads, parts of bodies, ends and resets. With as many the reader stops.
-
-Below it, later frames such as the reset of a running request are handled at once.
-"""
-
-_MOST_OF_REST = 2
-"""One frame of a body, and the end."""
 
 StreamEvent: TypeAlias = events.RequestReceived | events.DataReceived | events.StreamEnded | events.StreamReset
 
@@ -224,12 +229,6 @@ class BoundedBuffer(StreamBuffer):
             self._stuck_since = inf
         if self._stalled:
             raise StreamStalledError
-
-
-_UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
-    {"type": "http.response.start", "status": 503, "headers": UNAVAILABLE},
-    {"type": "http.response.body"},
-)
 
 
 class AppTasks(TaskGroup):
