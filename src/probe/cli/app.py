@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import trio
 
 from ..core.clients import NetworksError
+from ..core.exceptions import first
 from ..engine.audit.file import AuditFileError
 from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
@@ -46,7 +47,7 @@ from ..tools.catalogue import TOOLSETS
 from ..web.opened_files import FilePages
 from ..web.paths import Paths
 from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
-from .starting import StartError, first
+from .starting import StartError
 
 if TYPE_CHECKING:
     from ..telemetry.terminal.screen import Screen

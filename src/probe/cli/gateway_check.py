@@ -17,6 +17,7 @@ import click
 import trio
 
 from .. import __version__
+from ..core.exceptions import first
 from ..gateway.behind import BehindError
 from ..gateway.breaker import Plan, serve_breaker
 from ..gateway.checks import judge
@@ -33,7 +34,7 @@ from ..gateway.trials import GatewayRun, RunError, dump, load
 from ..server.listener import ListenError
 from ..settings import Settings, build
 from ..settings.validation import did_you_mean
-from .starting import StartError, first
+from .starting import StartError
 
 # Seconds: several times the duration of a run on an idle machine.
 _LIMIT_S = {"quick": 180.0, "full": 600.0, "idle": 900.0}

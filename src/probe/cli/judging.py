@@ -18,6 +18,7 @@ import click
 
 from ..core.clients import LABEL_RULE, is_client_label
 from ..core.escaping import shown
+from ..core.exceptions import first
 from ..judge.outcome.comparison import compare, compare_values
 from ..judge.outcome.exit_status import (
     CLEAN,
@@ -43,7 +44,6 @@ from ..judge.runs.saved import judge_files
 from ..log.ndjson import NdjsonError
 from ..settings import Settings
 from ..settings.validation import did_you_mean
-from .starting import first
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")

@@ -24,10 +24,3 @@ def loading() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def first(error: BaseException) -> BaseException:
-    """The first exception in nested groups; an exception without a group is returned as it is."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

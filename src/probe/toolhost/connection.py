@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
 from wsproto.utilities import ProtocolError
 
+from ..core.exceptions import first, reason
 from ..wire.jsonrpc import MalformedError, clip, parse
 from ..wire.toolhost import SUBPROTOCOL, HostCode, RegisterResult
 from .context import HostRefusedError
@@ -84,15 +85,6 @@ class Address:
             await trio.aclose_forcefully(stream)
             raise
         return stream
-
-
-def reason(error: BaseException) -> str:
-    """The innermost cause of an error of a connection, in a few words."""
-    while True:
-        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__
-        if inner is None:
-            return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-        error = inner
 
 
 class EndReason:
@@ -208,9 +200,7 @@ class ServerConnection:
             self._notice.set()
 
     def _judge(self, group: BaseExceptionGroup[ConnectionRejected]) -> None:
-        rejected: BaseException = group
-        while isinstance(rejected, BaseExceptionGroup):
-            rejected = rejected.exceptions[0]
+        rejected = first(group)
         assert isinstance(rejected, ConnectionRejected)
         status = rejected.status_code
         why = f"the server answered with status {status}{_detail(rejected.body)}"

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import trio
 
+from ..core.exceptions import first
 from ..wire.jsonrpc import clip
 from ..wire.toolhost import RegisterResult
 from .connection import LONGEST_S, REGISTER_S, Address, Backoff, ServerConnection, read_registered
@@ -225,7 +226,7 @@ def run(host: Host, url: str, secret: str) -> None:
         refused = group
     else:
         return
-    raise HostRefusedError(str(_first(refused))) from None
+    raise HostRefusedError(str(first(refused))) from None
 
 
 async def _until_signal(host: Host, url: str, secret: str) -> None:
@@ -235,9 +236,3 @@ async def _until_signal(host: Host, url: str, secret: str) -> None:
             async for _ in signals:
                 break
         nursery.cancel_scope.cancel()
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -12,13 +12,14 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
 
 from ... import __version__
+from ...core.exceptions import first, reason
 from ...engine.engine import Engine
 from ...log import ndjson
 from ...log.event_log import Gap
@@ -170,17 +171,20 @@ class _Forwarder:
             finally:
                 await trio.aclose_forcefully(stream)
         except* ConnectionRejected as group:
-            status = _first(group).status_code
+            rejected = first(group)
+            assert isinstance(rejected, ConnectionRejected)
+            status = rejected.status_code
             why = f"it answers with status {status}{_MEANING.get(status, '')}"
             end = _End(why, again=status >= _SERVER_ERROR or status == _TOO_MANY)
         except* ConnectionClosed as group:
-            reason = _first(group).reason
-            if reason is not None:
-                end = _End(reason.reason or f"it closes with code {reason.code}", again=reason.code not in _REFUSALS)
+            closed = first(group)
+            assert isinstance(closed, ConnectionClosed)
+            if (frame := closed.reason) is not None:
+                end = _End(frame.reason or f"it closes with code {frame.code}", again=frame.code not in _REFUSALS)
         except* ForwardingError as group:
-            end = _End(f"that is no collector: {_first(group)}", again=False)
+            end = _End(f"that is no collector: {first(group)}", again=False)
         except* (HandshakeError, OSError, trio.BrokenResourceError, trio.TooSlowError) as group:
-            end = _End(_reason(group))
+            end = _End(reason(group, "it does not answer"))
         if self._over.is_set():
             return
         if not end.again:
@@ -283,17 +287,3 @@ async def _send(socket: WebSocketConnection, lines: bytes) -> None:
     """Raises `trio.TooSlowError` if the collector does not take the message in time."""
     with trio.fail_after(_PATIENCE_S):
         await socket.send_message(lines.decode())
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause of a connection's error, in a few words, such as "Connection refused"."""
-    while (inner := error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__) is not None:
-        error = inner
-    said = error.strerror if isinstance(error, OSError) else None
-    return said or str(error) or "it does not answer"
-
-
-def _first(error: BaseException) -> Any:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
