@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from probe.judge.judge import Judge
-from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.trace.findings import FAIL, PASS, Finding
 from probe.judge.trace.opportunities import ASKED, NOTIFICATION, REQUEST
@@ -22,7 +21,9 @@ from probe.views.retention import Retention
 from .checks import FAIL as FAILED
 from .checks import PASS as PASSED
 from .checks import SILENT, UNCLEAR
-from .logs import HEADER, Log, judged
+from .finality import AT_END, AT_ONCE, Items, and_again, check_final, shown, with_gap
+from .finality import judged as judged_items
+from .logs import HEADER, Log
 from .test_ends import CROSSING
 from .test_ping import _pings
 
@@ -56,31 +57,12 @@ def _stories() -> list[Log]:
     return logs
 
 
+@pytest.mark.parametrize("change", [lambda items: items, lambda items: with_gap(items, 5, 6), and_again])
 @pytest.mark.parametrize("log", _stories())
-def test_batches_of_any_size_give_the_same_verdicts(log: Log):
-    live, saved = (judged(log, batch_s=size) for size in (0.0, float("inf")))
-    assert live == saved
-
-
-@pytest.mark.parametrize("gap", [False, True])
-@pytest.mark.parametrize("log", _stories())
-def test_what_is_final_stays_as_it_was(log: Log, gap: bool):
-    if gap:
-        log.gap()
-    before: set[Any] = set()
-    for length in range(1, len(log.items) + 1):
-        part = Log()
-        part.items = log.items[:length]
-        judge = _judge(part, FUNCTIONS)
-        judge.end(None)
-        now = {
-            (subject.label, rule, each.verdict, each.seqs, each.remark)
-            for subject in judge.subjects
-            for rule, tally in subject.tallies.items()
-            for each in tally.evidence
-        }
-        assert before <= now
-        before = now
+def test_what_is_found_of_each_beginning_stays(log: Log, change: Callable[[Items], Items]):
+    items = change(log.items)
+    check_final(items, range(1, len(items)), AT_ONCE)
+    assert shown(judged_items(items, AT_ONCE)) == shown(judged_items(items, AT_END))
 
 
 def test_a_rule_that_raises_is_inconclusive_and_named():

@@ -318,7 +318,7 @@ class Judge:
                 finding = self._instead(why, subject, rule, view)
             if waiting is not None:
                 self._waits.stop(waiting)
-            if finding is PASSED and rule.id in tallies and tallies[rule.id].pass_again(revision):
+            if finding is PASSED and rule.id in tallies and tallies[rule.id].pass_again(revision, view.seq):
                 continue
             if finding is not None:
                 self._add(subject, function, view, finding)
@@ -333,7 +333,7 @@ class Judge:
         if isinstance(why, Hidden):
             return None
         if isinstance(why, CutShort):
-            subject.tally(rule.id).add_cut(_numbers((view, *why.shown_by)), why.why)
+            subject.tally(rule.id).add_cut(_numbers((view, *why.shown_by)), why.why, view.seq)
             self._doubt(subject, view)
             return None
         if isinstance(why, Undecided):
@@ -348,7 +348,7 @@ class Judge:
         if finding.measured is not None:
             tally.measured.update(finding.measured)
         revision: str | None = getattr(place, "revision", None)
-        if finding.says == "nothing" or (finding.says == "pass" and tally.pass_again(revision)):
+        if finding.says == "nothing" or (finding.says == "pass" and tally.pass_again(revision, place.seq)):
             return
         verdict, remark = _VERDICTS.get(finding.says) or rule.verdict_of(revision), finding.remark
         if finding.says == "warn":

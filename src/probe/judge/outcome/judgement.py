@@ -67,7 +67,7 @@ def _rule_report(rule: Rule, subject: Subject) -> RuleReport:
         _level(rule, subject.revisions),
         tally.counts,
         tally.evidence,
-        tuple(tally.breaches),
+        tuple(sorted(tally.breaches)),
         dict(sorted(tally.measured.items())),
         dict(sorted(tally.at.items())),
         subject.broken.get(rule.id),
