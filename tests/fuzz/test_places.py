@@ -129,7 +129,7 @@ async def query(asked: list[Any]) -> None:
                 headers = {**LOCAL, "last-event-id": as_header(value)} if by_header else LOCAL
                 await ask(probe, target, headers)
             await check_served(client, probe.modern())
-            assert list(probe.app.readers.open) == []
+            assert list(probe.app.feed.open) == []
 
 
 async def cursors(probe: Probe) -> list[str]:

@@ -349,7 +349,7 @@ async def test_a_reader_that_looks_before_the_tables_do_does_not_sleep(autojump_
 
         client = await probe.client()
         app = probe.app.feed
-        it = app._open(HttpHead("GET", []), "tables=calls&tail=0", send)
+        it = app._admit(HttpHead("GET", []), None, "tables=calls&tail=0", send)
         # Another reader has asked where this tick ends.
         await trio.sleep(0.25)
         assert app._ticks.end == probe.engine.log.last

@@ -41,7 +41,7 @@ from ..server.endpoints.websocket import WebSocketEndpoint
 from ..server.forwarding.collector import forwarding_endpoint
 from ..wire.errors import Rejection, busy
 from .dashboard import Dashboard
-from .feed.feed import Feed, Readers
+from .feed.feed import Feed
 from .opened_files import FilePages, OpenedFiles
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Paths:
     """The ASGI application of one engine.
 
     `mcp` and `websocket` are its protocol endpoints, `toolhost` is for tool hosts, `forwarding` for processes that
-    forward their logs, `feed` for dashboards; `readers` are those of all lasting answers. With `pages_only`, and for a
+    forward their logs, `feed` for dashboards. With `pages_only`, and for a
     file, no protocol is served. `metrics` serves `/metrics`; None for no such path. `show` makes the pages of a file;
     with it, files are `opened`, and the caller runs `opened.serve`. `pages` are those of other engines of the process.
     `beyond` is the application for connections beyond the limit. The listener reports its connections to `sockets`.
@@ -178,8 +178,7 @@ class Paths:
         self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._rate_limiter.pace)
         self.toolhost = tool_host_endpoint(engine)
         self.forwarding = forwarding_endpoint(engine)
-        self.readers = Readers(engine.services)
-        self.feed = Feed(engine, self.readers)
+        self.feed = Feed(engine)
         self._health = Health(lambda: not engine.draining)
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
@@ -263,7 +262,7 @@ class Paths:
         await self.websocket.wait_idle()
         await self.toolhost.wait_idle()
         await self.forwarding.wait_idle()
-        await self.readers.wait_idle()
+        await self.feed.wait_idle()
         if self.opened is not None:
             await self.opened.wait_idle()
 
@@ -299,7 +298,7 @@ class Paths:
             serves_mcp=not self._pages_only,
             websockets=lambda: self.websocket.open,
             unsent_bytes=lambda: self._engine.services.unsent.held + self._engine.services.piped.held,
-            readers=lambda: len(self.readers.open),
+            readers=lambda: len(self.feed.open),
             feed_readers=lambda: self.feed.readers,
             takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),
         )

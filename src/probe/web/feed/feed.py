@@ -9,9 +9,7 @@ entry `stopped`, and then the end.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
 
 import trio
 
@@ -20,7 +18,6 @@ from ...core.clients import client_key
 from ...core.inbound import HttpHead, accepts
 from ...engine.budgets import Limit, LimitError
 from ...engine.engine import Engine
-from ...engine.services import Services
 from ...log.query import QueryError
 from ...server.endpoints.asgi import (
     Headers,
@@ -41,90 +38,7 @@ from ...wire import sse
 from ...wire.errors import Rejection
 from ...wire.jsonrpc import encode
 from .feed_pieces import NEWEST_CALLS, FeedFrame, FeedHello, FeedReader, Pieces, tail_start
-from .feed_query import FeedCursor, Missed, Wishes, place, read
-
-
-class FeedSubscriber(Protocol):
-    """One reader; `headers` are those of its response."""
-
-    @property
-    def headers(self) -> Headers:
-        """The headers of its response, whose status is 200."""
-
-    async def run(self) -> None:
-        """Write the response up to the entry `stopped`, or until cancelled: a disconnect cancels it.
-
-        The caller sends the last, empty chunk.
-        """
-
-
-Opens: TypeAlias = Callable[[HttpHead, str, Send], FeedSubscriber]
-"""Makes the reader for a head and a query. Raises `QueryError`, and `Rejection` for a header."""
-
-
-class Readers:
-    """The readers of one engine; `open` are at most `max_feed_readers`, of all streams together.
-
-    `wait_idle` returns when there is none any more.
-    """
-
-    def __init__(self, services: Services) -> None:
-        self._recorder = services.recorder
-        self._places = Limit("max_feed_readers", "there are {most} readers already ({name})", services.shares)
-        self.open: set[FeedSubscriber] = set()
-        self._left = trio.lowlevel.ParkingLot()
-
-    async def serve(self, scope: Scope, receive: Receive, send: Send, opens: Opens) -> None:
-        """Serve one request, until its client disconnects or the server has stopped."""
-        head = http_head(scope)
-        try:
-            holder = client_key((scope.get("client") or ("", 0))[0])
-            reader = self._admit(head, holder, scope["query_string"].decode("latin-1"), send, opens)
-        except RefusedError as refused:
-            await refuse(send, head, refused)
-            return
-        if head.method == "HEAD":
-            await start(send, 200, reader.headers)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        else:
-            with self._places.holding(holder, self._recorder):
-                await self._follow(reader, receive, send)
-
-    async def wait_idle(self) -> None:
-        """Wait until there is no reader."""
-        while self.open:
-            await self._left.park()
-
-    def _admit(self, head: HttpHead, holder: str | None, query: str, send: Send, opens: Opens) -> FeedSubscriber:
-        """Raises `RefusedError`."""
-        if head.method not in ("GET", "HEAD"):
-            raise RefusedError(405, "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
-        if head.all("accept") and not accepts(head, "text/event-stream"):
-            raise RefusedError(406, "this page is text/event-stream")
-        try:
-            reader = opens(head, query, send)
-        except QueryError as error:
-            raise RefusedError(400, str(error), known=error.known) from None
-        except Rejection as rejection:
-            raise RefusedError(rejection.refusal.status, rejection.message) from None
-        try:
-            self._places.check(holder, self._recorder)
-        except LimitError as full:
-            refused = full.rejection()
-            raise RefusedError(refused.refusal.status, full.message, refused.headers) from None
-        return reader
-
-    async def _follow(self, reader: FeedSubscriber, receive: Receive, send: Send) -> None:
-        self.open.add(reader)
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_watch, receive, nursery.cancel_scope)
-                await reader.run()
-                await write(send, b"", more=False)
-                nursery.cancel_scope.cancel()
-        finally:
-            self.open.discard(reader)
-            self._left.unpark_all()
+from .feed_query import FeedCursor, FeedQuery, Missed, place, read
 
 
 async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
@@ -132,7 +46,7 @@ async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-async def write(send: Send, text: bytes, *, more: bool = True) -> None:
+async def _write(send: Send, text: bytes, *, more: bool = True) -> None:
     """Send a part of a reader's response; returns when the connection has taken it."""
     try:
         await send({"type": "http.response.body", "body": text, "more_body": more})
@@ -151,32 +65,77 @@ _GZIP = (1, zlib.DEFLATED, 16 + 13, 7)
 
 
 class Feed:
-    """The feed of one engine, one of the streams of `readers`."""
+    """The feed of one engine, for `max_feed_readers` at most; `open` are the present readers."""
 
-    def __init__(self, engine: Engine, readers: Readers) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._recorder = engine.services.recorder
         observer = engine.observer
         views = EntryViews(engine.log.entry, lambda: observer.views)
         self._pieces = Pieces(engine.run, engine.log, observer.tables, views)
         self._ticks = _Ticks(engine)
-        self._readers = readers
-        self._exchanges = FollowedExchanges(engine.log, engine.observer)
+        self._exchanges = FollowedExchanges(engine.log, observer)
+        self._places = Limit("max_feed_readers", "there are {most} readers already ({name})", engine.services.shares)
+        self._left = trio.lowlevel.ParkingLot()
+        self.open: set[_Reader] = set()
 
     @property
     def readers(self) -> list[FeedReader]:
         """The present readers, the earliest first."""
-        states = [reader.state for reader in self._readers.open if isinstance(reader, _Reader)]
-        return sorted(states, key=lambda state: state.since)
+        return sorted((reader.state for reader in self.open), key=lambda state: state.since)
+
+    async def wait_idle(self) -> None:
+        """Wait until there is no reader."""
+        while self.open:
+            await self._left.park()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, until its client disconnects or the server has stopped."""
-        await self._readers.serve(scope, receive, send, self._open)
+        head = http_head(scope)
+        try:
+            holder = client_key((scope.get("client") or ("", 0))[0])
+            reader = self._admit(head, holder, scope["query_string"].decode("latin-1"), send)
+        except RefusedError as refused:
+            await refuse(send, head, refused)
+            return
+        if head.method == "HEAD":
+            await start(send, 200, reader.headers)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            with self._places.holding(holder, self._recorder):
+                await self._follow(reader, receive, send)
 
-    def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
-        wishes = read(head, query)
-        wanted = LineFilter(wishes.wanted, wishes.words, self._exchanges)
-        marks = LineMarks(wishes.passes, self._exchanges) if wishes.passes else None
-        return _Reader(self._engine, self._pieces, self._ticks, (wishes, wanted, marks), send)
+    def _admit(self, head: HttpHead, holder: str | None, query: str, send: Send) -> _Reader:
+        """Raises `RefusedError`."""
+        if head.method not in ("GET", "HEAD"):
+            raise RefusedError(405, "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
+        if head.all("accept") and not accepts(head, "text/event-stream"):
+            raise RefusedError(406, "this page is text/event-stream")
+        try:
+            wanted = read(head, query)
+        except QueryError as error:
+            raise RefusedError(400, str(error), known=error.known) from None
+        except Rejection as rejection:
+            raise RefusedError(rejection.refusal.status, rejection.message) from None
+        reader = _Reader(self._engine, self._pieces, self._ticks, self._exchanges, wanted, send)
+        try:
+            self._places.check(holder, self._recorder)
+        except LimitError as full:
+            refused = full.rejection()
+            raise RefusedError(refused.refusal.status, full.message, refused.headers) from None
+        return reader
+
+    async def _follow(self, reader: _Reader, receive: Receive, send: Send) -> None:
+        self.open.add(reader)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_watch, receive, nursery.cancel_scope)
+                await reader.run()
+                await _write(send, b"", more=False)
+                nursery.cancel_scope.cancel()
+        finally:
+            self.open.discard(reader)
+            self._left.unpark_all()
 
 
 class _Ticks:
@@ -193,7 +152,7 @@ class _Ticks:
         self._end = 0
         # trio runs all ready tasks before it polls the sockets again. So only one reader is ready at a time: calls wait
         # for the piece of one reader, not for those of all.
-        self._turnstile = trio.Semaphore(1)
+        self._turn = trio.Semaphore(1)
 
     @property
     def end(self) -> int:
@@ -210,7 +169,7 @@ class _Ticks:
         at = (now // self._every_s + 1) * self._every_s
         # 0.8 // 0.1 is 7, but 8 * 0.1 is 0.8 again.
         await trio.sleep_until(at if at > now else at + self._every_s)
-        async with self._turnstile:
+        async with self._turn:
             pass
 
 
@@ -230,7 +189,8 @@ class _Reader:
         engine: Engine,
         pieces: Pieces,
         ticks: _Ticks,
-        asked: tuple[Wishes, LineFilter, LineMarks | None],
+        exchanges: FollowedExchanges,
+        wanted: FeedQuery,
         send: Send,
     ) -> None:
         settings = engine.settings
@@ -239,10 +199,12 @@ class _Reader:
         self._observer = engine.observer
         self._pieces = pieces
         self._ticks = ticks
-        self._wishes, self._wanted, self._marks = asked
+        self._query = wanted
+        self._wanted = LineFilter(wanted.wanted, wanted.words, exchanges)
+        self._marks = LineMarks(wanted.passes, exchanges) if wanted.passes else None
         self._send = send
         self._since = engine.clock.both()[0]
-        self._tables = [_Table(name) for name in self._wishes.tables]
+        self._tables = [_Table(name) for name in self._query.tables]
         # Kept, so that all readers see the tables as of the same tick.
         self._rows = engine.observer.tables
         self._keep_alive_s = settings.keep_alive_s
@@ -250,12 +212,12 @@ class _Reader:
         self._cursor = self._cursor_at(engine.log.last)
         self._chunk: list[bytes] = []
         self._chunk_bytes = 0
-        self._packer = zlib.compressobj(*_GZIP) if self._wishes.packed else None
+        self._packer = zlib.compressobj(*_GZIP) if self._query.packed else None
 
     @property
     def headers(self) -> Headers:
         """The headers of its response, with gzip if it asked for that."""
-        return _PACKED_HEADERS if self._wishes.packed else _HEADERS
+        return _PACKED_HEADERS if self._query.packed else _HEADERS
 
     @property
     def state(self) -> FeedReader:
@@ -269,7 +231,7 @@ class _Reader:
         await self._send_new()
         while not self._has_all:
             if trio.current_time() >= self._sent_at + self._keep_alive_s:
-                self._say(sse.comment("keep-alive", id=self._pieces.id(self._cursor.position)))
+                self._add_text(sse.comment("keep-alive", id=self._pieces.id(self._cursor.position)))
                 await self._flush()
             # The log of a file does not have the end of this server.
             if self._log.last <= self._cursor.position and not self._unsent_rows() and not self._has_all:
@@ -278,7 +240,7 @@ class _Reader:
             await self._ticks.next()
             await self._send_new()
         if self._packer is not None:
-            await write(self._send, self._packer.flush())
+            await _write(self._send, self._packer.flush())
 
     @property
     def _has_all(self) -> bool:
@@ -286,9 +248,9 @@ class _Reader:
         return stopped is not None and self._cursor.position >= stopped
 
     async def _begin(self) -> None:
-        asked = self._wishes.since
+        since = self._query.since
         await self._wanted.reach(self._log.last)
-        known = None if asked is None else place(asked, self._engine.run, self._log.last)
+        known = None if since is None else place(since, self._engine.run, self._log.last)
         self._cursor = self._cursor_at(await self._tail() if known is None else known)
         # The first rows are as of the `last` in this event.
         self._observer.catch_up()
@@ -296,9 +258,9 @@ class _Reader:
         hello = FeedHello(
             self._engine.run, __version__, self._engine.started_at, first, last, resumed=known is not None
         )
-        self._say(sse.event(encode(hello), id=self._pieces.id(self._cursor.position), name="hello"))
-        if asked is not None and known is None:
-            self._tell(Missed("restarted", None, None))
+        self._add_text(sse.event(encode(hello), id=self._pieces.id(self._cursor.position), name="hello"))
+        if since is not None and known is None:
+            self._add_gap(Missed("restarted", None, None))
 
     def _cursor_at(self, position: int) -> FeedCursor:
         limits = self._engine.settings.limits
@@ -307,10 +269,10 @@ class _Reader:
 
     async def _tail(self) -> int:
         """Find the place with `tail` passing entries after it; stops with fewer if the search costs too much."""
-        wishes, at = self._wishes, self._log.last
+        query, at = self._query, self._log.last
         if self._wanted.passes_all:
-            return self._log.tail(wishes.tail)
-        left, may = wishes.tail, float(self._engine.settings.limits.feed_burst)
+            return self._log.tail(query.tail)
+        left, may = query.tail, float(self._engine.settings.limits.feed_burst)
         while left and may > 0 and at >= self._log.first:
             at, found, cost = tail_start(self._log, self._wanted, at, left)
             left, may = left - found, may - cost
@@ -336,18 +298,18 @@ class _Reader:
             if step is None:
                 return False
             if isinstance(step, Missed):
-                self._tell(step)
+                self._add_gap(step)
                 continue
-            piece = self._pieces.entries(step, self._wanted, view=self._wishes.view, marks=self._marks)
+            piece = self._pieces.entries(step, self._wanted, view=self._query.view, marks=self._marks)
             self._cursor.took(piece.reached, piece.cost)
             self._append(piece)
             await self._pieces.let_others_run()
         return True
 
-    def _tell(self, missed: Missed) -> None:
+    def _add_gap(self, missed: Missed) -> None:
         self._append(self._pieces.gap(missed, self._cursor.position))
 
-    def _say(self, text: bytes) -> None:
+    def _add_text(self, text: bytes) -> None:
         """Put a text for this reader alone into the chunk."""
         self._append(FeedFrame(text))
 
@@ -387,7 +349,7 @@ class _Reader:
     async def _flush(self) -> None:
         """Send the chunk; returns when the connection has taken it."""
         if self._chunk:
-            await write(self._send, await self._body())
+            await _write(self._send, await self._body())
             self._sent_at = trio.current_time()
 
     async def _body(self) -> bytes:

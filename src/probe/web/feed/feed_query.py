@@ -29,7 +29,7 @@ _TAIL = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class FeedQuery:
     """The query of one reader. It continues after the event id `since`; None for the newest `tail` passing entries.
 
     An entry passes if it is `wanted` and passes the `words` of the filter line. `packed`: the reader takes gzip.
@@ -47,7 +47,7 @@ class Wishes:
     passes: tuple[Word, ...] = ()
 
 
-def read(head: HttpHead, query: str) -> Wishes:
+def read(head: HttpHead, query: str) -> FeedQuery:
     """The query of a request. Raises `QueryError` for unknown names and values."""
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, str] = {}
@@ -65,7 +65,7 @@ def read(head: HttpHead, query: str) -> Wishes:
     passes = read_line(own.get("passes", ""))
     if passes and not view:
         raise QueryError("passes needs view=1")
-    return Wishes(wanted, words, tables, tail, since, packed, view, passes)
+    return FeedQuery(wanted, words, tables, tail, since, packed, view, passes)
 
 
 def _tables(value: str | None) -> tuple[TableName, ...]:
