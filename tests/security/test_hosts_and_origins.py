@@ -32,7 +32,7 @@ async def with_hosts() -> AsyncIterator[Probe]:
 
 def states(probe: Probe) -> tuple[int, int, int]:
     """What a request may have left behind."""
-    return len(list(probe.engine.sessions)), len(probe.engine.records), len(probe.app.readers.open)
+    return len(list(probe.engine.sessions)), len(probe.engine.records), len(probe.app.feed.open)
 
 
 @each("foreign", FOREIGN)

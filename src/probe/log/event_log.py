@@ -128,7 +128,7 @@ class EventLog:
         self._slots: list[Entry | None] = []
         # The cost in bytes of each kept entry.
         self._costs: deque[int] = deque()
-        self._bell = trio.lowlevel.ParkingLot()
+        self._readers = trio.lowlevel.ParkingLot()
         # False if no task waits. Each entry checks this, and most are not awaited.
         self._awaited = False
         self.bytes = 0
@@ -165,7 +165,7 @@ class EventLog:
             self._make_room()
         if self._awaited:
             self._awaited = False
-            self._bell.unpark_all()
+            self._readers.unpark_all()
         return seq
 
     def _make_room(self) -> None:
@@ -182,7 +182,7 @@ class EventLog:
         """Wait until there is an entry after `seq`."""
         while self.last <= seq:
             self._awaited = True
-            await self._bell.park()
+            await self._readers.park()
 
     def entry(self, seq: int) -> Entry | None:
         """One entry; None if it was evicted or is not recorded yet."""

@@ -76,13 +76,13 @@ class ReadLog(EventLog):
         when: tuple[float, float] | None = None,
     ) -> int:
         """Wake waiting readers without recording the fact. Returns the last number."""
-        self._bell.unpark_all()
+        self._readers.unpark_all()
         return self.last
 
     async def wait_beyond(self, seq: int) -> None:
         """Wait until there is an entry after `seq`, or until `append` is called."""
         if self.last <= seq:
-            await self._bell.park()
+            await self._readers.park()
 
     def since(self, seq: int, limit: int) -> LogPage:
         """See `EventLog.since`. The next page begins behind missing numbers."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
+from msgspec import structs
 from pydantic_core import from_json
 
 from ..log import events
@@ -333,7 +333,7 @@ class Refusals:
         status = exchange.status
         if status not in _LIMITS:
             for row in waiting:
-                self._count(replace(row, status=status), entry.seq)
+                self._count(structs.replace(row, status=status), entry.seq)
 
     def _count(self, row: RefusalRow, seq: int) -> None:
         self.rows.store(row.id, (row, seq))

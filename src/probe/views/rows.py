@@ -5,8 +5,9 @@ A row has all members from the start. A call's row is its `CallRecord`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, structs
 
 from ..log.stored import encode_with
 
@@ -18,8 +19,15 @@ HostState: TypeAlias = Literal["connected", "registered", "closed"]
 TaskStatus: TypeAlias = Literal["queued", "working", "input_required", "completed", "failed", "cancelled"]
 
 
-@dataclass(slots=True)
-class TaskRow:
+class _Row(Struct, frozen=True):
+    def encoded(self) -> bytes:
+        """The row in JSON; stored JSON stands last, as it is."""
+        fields = structs.asdict(self)
+        stored = [(name, fields.pop(name)) for name in self.__struct_fields__ if isinstance(fields[name], bytes)]
+        return encode_with(fields, stored)
+
+
+class TaskRow(_Row, frozen=True):
     """A task. `status` is the protocol's, or `queued` before the work has begun.
 
     `progress` and `total` are from the last report, null before the first. Times are seconds since the epoch. `removed`
@@ -39,13 +47,8 @@ class TaskRow:
     ttl_ms: int
     removed: str | None
 
-    def encoded(self) -> bytes:
-        """The row in JSON."""
-        return _encoded(self)
 
-
-@dataclass(slots=True)
-class SessionRow:
+class SessionRow(_Row, frozen=True):
     """A session of the legacy era, or the requests of one modern client.
 
     The row `unattributed` holds the counts without a known client: its `era` and `transport` are null,
@@ -78,13 +81,8 @@ class SessionRow:
     refused: int
     capabilities: bytes
 
-    def encoded(self) -> bytes:
-        """The row in JSON."""
-        return _encoded(self)
 
-
-@dataclass(slots=True)
-class StreamRow:
+class StreamRow(_Row, frozen=True):
     """A stream of messages. `id` is `SESSION/STREAM`, as a stream's own id counts within its session.
 
     `exchange` is the request it was opened for, null for a standalone one. `status` is `live` until its last message
@@ -114,13 +112,8 @@ class StreamRow:
     closed_by: str | None
     left_at: float | None
 
-    def encoded(self) -> bytes:
-        """The row in JSON."""
-        return _encoded(self)
 
-
-@dataclass(slots=True)
-class HostRow:
+class HostRow(_Row, frozen=True):
     """One connection of a tool host, known by its label. `name` is null until it has registered.
 
     `opened_at` and `last_at` are the times of its beginning and of its newest entry, in seconds since the epoch;
@@ -154,13 +147,8 @@ class HostRow:
     late: int
     misuse: int
 
-    def encoded(self) -> bytes:
-        """The row in JSON."""
-        return _encoded(self)
 
-
-@dataclass(frozen=True, slots=True)
-class RefusalRow:
+class RefusalRow(_Row, frozen=True):
     """An error in answer to a wrong request of a client; `id` is the number of its entry in the log.
 
     `session` is null without a known client. `status` is the status of the HTTP response; null for an error on an open
@@ -177,13 +165,8 @@ class RefusalRow:
     code: int
     message: str
 
-    def encoded(self) -> bytes:
-        """The row in JSON."""
-        return _encoded(self)
 
-
-@dataclass(frozen=True, slots=True)
-class CountsRow:
+class CountsRow(_Row, frozen=True):
     """The number of entries that the log keeps, from `first` to `last`, and the number in each group of kinds.
 
     An entry is in the group of its kind; an error, a refusal, a limit, a loss or a violation counts in `problems`, too.
@@ -215,17 +198,3 @@ class CountsRow:
     lost: int
     limits: int
     others: int
-
-    def encoded(self) -> bytes:
-        """The row in JSON."""
-        return _encoded(self)
-
-
-Row: TypeAlias = TaskRow | SessionRow | StreamRow | HostRow | RefusalRow | CountsRow
-
-
-def _encoded(row: Row) -> bytes:
-    """All fields in JSON; stored JSON is inserted unchanged."""
-    fields = {name: getattr(row, name) for name in row.__slots__}
-    stored = [(name, value) for name, value in fields.items() if isinstance(value, bytes)]
-    return encode_with({name: value for name, value in fields.items() if not isinstance(value, bytes)}, stored)

@@ -6,8 +6,9 @@ Times are seconds since the epoch. A `run` is one life of a server.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ...engine.audit.file import AuditStatus
 from ...engine.catalogue.tool import TaskSupport
@@ -19,16 +20,14 @@ from ..exports.extract import Overview
 from ..feed.feed_pieces import FeedReader
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A page of the API: its path and its contents."""
 
     path: str
     gives: str
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """The paths of the API. `{…}` in a path stands for an id."""
 
     name: str
@@ -37,8 +36,7 @@ class Index:
     pages: list[Link]
 
 
-@dataclass(frozen=True, slots=True)
-class EventPage:
+class EventPage(Struct, frozen=True):
     """Entries: oldest first with `since`, newest first with `before`.
 
     `gap` are lost entries of this page. `next` is the beginning of the next page: give it as `since` or `before` again.
@@ -54,8 +52,7 @@ class EventPage:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPage:
+class SearchPage(Struct, frozen=True):
     """The result of a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to `last`.
 
     `events` are the entries of the newest passing exchanges, with all entries of each in order, or the newest passing
@@ -73,99 +70,78 @@ class SearchPage:
     events: list[Entry]
 
 
-@dataclass(frozen=True, slots=True)
-class FilterReading:
+class FilterReading(Struct, frozen=True):
     """The reading of a filter line: its `error`, null for a valid line, and the completions of its word."""
 
     error: str | None
     completions: list[Completion]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionTable:
+class _Table(Struct, frozen=True):
+    run: str
+    seq: int
+    next: str | None
+
+
+class SessionTable(_Table, frozen=True):
     """Sessions and modern clients as of the entry `seq`, the newest last.
 
     `next` is the cursor of the page with the older ones, null without any.
     """
 
-    run: str
-    seq: int
-    next: str | None
     sessions: list[SessionRow]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTable:
+class TaskTable(_Table, frozen=True):
     """Tasks as of the entry `seq`, the newest last.
 
     `next` is the cursor of the page with the older ones, null without any.
     """
 
-    run: str
-    seq: int
-    next: str | None
     tasks: list[TaskRow]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamTable:
+class StreamTable(_Table, frozen=True):
     """Streams as of the entry `seq`, the newest last.
 
     `next` is the cursor of the page with the older ones, null without any.
     """
 
-    run: str
-    seq: int
-    next: str | None
     streams: list[StreamRow]
 
 
-@dataclass(frozen=True, slots=True)
-class HostTable:
+class HostTable(_Table, frozen=True):
     """Connections of tool hosts as of the entry `seq`, the newest last.
 
     `next` is the cursor of the page with the older ones, null without any.
     """
 
-    run: str
-    seq: int
-    next: str | None
     hosts: list[HostRow]
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalTable:
+class RefusalTable(_Table, frozen=True):
     """The newest errors in answer to wrong requests of clients, as of the entry `seq`, the newest last.
 
     `next` is the cursor of the page with the older ones, null without any.
     """
 
-    run: str
-    seq: int
-    next: str | None
     refusals: list[RefusalRow]
 
 
-@dataclass(frozen=True, slots=True)
-class CountsTable:
+class CountsTable(_Table, frozen=True):
     """Counts of the kept entries, in one row, as of the entry `seq`; `next` is always null."""
 
-    run: str
-    seq: int
-    next: str | None
     counts: list[CountsRow]
 
 
-@dataclass(frozen=True, slots=True)
-class CallPage:
+class CallPage(Struct, frozen=True):
     """Tool calls, newest first. `next` is the cursor of the next page, null at the end."""
 
     calls: list[CallRecord]
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The entries that belong to a call; not `complete` if the log no longer keeps some of them.
 
     With `view=1` the answer has the rows of the `exchanges` of these entries, too, made from these entries alone.
@@ -175,16 +151,14 @@ class Evidence:
     events: list[Entry]
 
 
-@dataclass(frozen=True, slots=True)
-class CallDetail:
+class CallDetail(Struct, frozen=True):
     """One tool call with its evidence."""
 
     call: CallRecord
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class ExportOverview:
+class ExportOverview(Struct, frozen=True):
     """The contents of an export if it were made now.
 
     `client` and `call` are the query's; both are null for the whole log. `judged`: a report is in it.
@@ -197,8 +171,7 @@ class ExportOverview:
     contains: Overview
 
 
-@dataclass(frozen=True, slots=True)
-class ToolsetInfo:
+class ToolsetInfo(Struct, frozen=True):
     """A group of tools; `default` ones are served where a client's URL chooses none."""
 
     name: str
@@ -206,8 +179,7 @@ class ToolsetInfo:
     tools: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingInfo:
+class SettingInfo(Struct, frozen=True):
     """A setting that is no limit. Secrets and paths of this machine are left out."""
 
     name: str
@@ -216,8 +188,7 @@ class SettingInfo:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class LimitInfo:
+class LimitInfo(Struct, frozen=True):
     """A limit; `used` is the part in use now, null unless all clients share the limit."""
 
     name: str
@@ -227,8 +198,7 @@ class LimitInfo:
     used: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class LogInfo:
+class LogInfo(Struct, frozen=True):
     """The event log: the oldest and the newest kept entry, their number, and their size.
 
     `missed` entries left the log before the tables and the evidence of calls had taken them.
@@ -241,16 +211,14 @@ class LogInfo:
     missed: int
 
 
-@dataclass(frozen=True, slots=True)
-class ToolHostsInfo:
+class ToolHostsInfo(Struct, frozen=True):
     """Tool hosts: whether the server has a secret for them, and the number of present connections."""
 
     enabled: bool
     connected: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(Struct, frozen=True):
     """The file shown by `mcp-probe open`: its name, and the time of saving, null if unknown.
 
     The file is about the `client` or the `call`; both are null for a whole log. `filtered` is true if entries were left
@@ -268,8 +236,7 @@ class FileInfo:
     gaps: list[Gap]
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """The server itself: version, settings, and the used part of its limits.
 
     Clients connect to `mcp`; it is null for a server on standard input and output, and for one that shows a `file`.
@@ -296,8 +263,7 @@ class Server:
     takes_files: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInfo:
+class ToolInfo(Struct, frozen=True):
     """A tool: its subject, the behaviour that a good client `shows`, its arguments and its result.
 
     A call is refused without the client capabilities in `requires`. `since` and `until` are the first and the last
@@ -320,15 +286,13 @@ class ToolInfo:
     docs: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolList:
+class ToolList(Struct, frozen=True):
     """Every tool of this server, in the order of `tools/list`."""
 
     tools: list[ToolInfo]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Why a request is refused (RFC 9457).
 
     After an unknown parameter or value, `known` are the known ones.

@@ -69,12 +69,12 @@ def create(first: Engine) -> QuartTrio:
     tables.register(app, engine, making)
     events.register(app, engine)
     # Searches and exports read the whole log. One makes a piece at a time, so many slow down calls as one does.
-    turnstile = trio.Lock()
-    search.register(app, engine, turnstile)
+    reading = trio.Lock()
+    search.register(app, engine, reading)
     search.register_filter_line(app, engine)
     tables.register_calls(app, engine, making)
-    judge.register(app, engine, turnstile)
-    exports.register(app, engine, turnstile)
+    judge.register(app, engine, reading)
+    exports.register(app, engine, reading)
     register_interactions(app, engine)
     return app
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import trio
+from msgspec import to_builtins
 from quart import Response
 from quart_trio import QuartTrio
 
@@ -57,11 +58,11 @@ class Chosen:
     turns: Turns
 
 
-def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
-    """Add the pages. One piece of work at a time holds the lock `turnstile`."""
+def register(app: QuartTrio, engine: Engine, reading: trio.Lock) -> None:
+    """Add the pages. One piece of work at a time holds the lock `reading`."""
 
     async def find(page: listing.Route) -> Chosen:
-        return await _find(engine, _asked(page), Turns(turnstile))
+        return await _find(engine, _asked(page), Turns(reading))
 
     @app.get(listing.EXPORT.rule)
     async def export() -> Response:
@@ -72,7 +73,7 @@ def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
             await turns.done(0)
         extract, judged = found.extract, engine.judging is not None
         seen = answers.ExportOverview(engine.run, extract.client, extract.call, judged, tally.overview())
-        return responses.json_answer(asdict(seen))
+        return responses.json_answer(to_builtins(seen))
 
     @app.get(listing.EXPORT_FILE.rule)
     async def export_file() -> Response:

@@ -56,12 +56,12 @@ _POLICY: Final = (
 _OFF: Final = "this server does not judge: it was started with --no-judge"
 
 
-def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
-    """Add the pages. Their work shares the lock `turnstile` with the exports."""
+def register(app: QuartTrio, engine: Engine, reading: trio.Lock) -> None:
+    """Add the pages. Their work shares the lock `reading` with the exports."""
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
     tag = sha256(rules).hexdigest()[:16]
-    answer, in_form = partial(_answer, engine, turnstile), partial(_in_form, engine)
+    answer, in_form = partial(_answer, engine, reading), partial(_in_form, engine)
 
     @app.get(listing.JUDGE.rule)
     async def judge() -> Response:
@@ -87,7 +87,7 @@ def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
         return await in_form(name, lambda report: _text(junit(report, engine.log.entry), responses.XML))
 
 
-async def _answer(engine: Engine, turnstile: trio.Lock, name: str | None, query: Query) -> Response:
+async def _answer(engine: Engine, reading: trio.Lock, name: str | None, query: Query) -> Response:
     """A report as JSON, made one subject at a time. Raises `QueryError`."""
     service, stored, verdicts = engine.judging, _stored_report(engine), _having(query)
     if service is None:
@@ -106,7 +106,7 @@ async def _answer(engine: Engine, turnstile: trio.Lock, name: str | None, query:
     def others() -> Mapping[str, Any]:
         return without_subjects(as_json(service.frame()) if stored is None else stored)
 
-    return responses.streamed_json({"subjects": encoded(chain(first, rows), Turns(turnstile))}, others)
+    return responses.streamed_json({"subjects": encoded(chain(first, rows), Turns(reading))}, others)
 
 
 async def _in_form(engine: Engine, name: str, form: Callable[[Judgement], Response]) -> Response:

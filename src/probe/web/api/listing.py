@@ -19,7 +19,7 @@ from ...log.event_log import Entry
 from ...log.query import QueryError, switch, twice, unknown, whole_number
 from ...views.search.call_filter import ERAS, OUTCOMES, RUNNING, TRANSPORTS
 from ...views.search.call_filter import NAMES as CALL_FILTERS
-from ...views.tables import TABLES
+from ...views.tables import TABLES, TableName
 from ...wire.jsonrpc import Json, clip
 from . import answers
 from .responses import CSV, EVENT_STREAM, HTML, JSON, NDJSON, XML, ZIP
@@ -161,6 +161,16 @@ STREAMS = Route("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
 HOSTS = Route("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
 REFUSALS = Route("/api/refusals", "errors answered because of what a client sent", answers.RefusalTable, own=(CURSOR,))
 COUNTS = Route("/api/counts", "how many entries of each group the log keeps", answers.CountsTable, own=(CURSOR,))
+TABLE_PAGES: Mapping[TableName, Route] = MappingProxyType(
+    {
+        "sessions": SESSIONS,
+        "tasks": TASKS,
+        "streams": STREAMS,
+        "hosts": HOSTS,
+        "refusals": REFUSALS,
+        "counts": COUNTS,
+    }
+)
 VIEW = Parameter(
     "view",
     "1: each entry has its `view`, and the rows of its exchange are given too; 0, the default: neither.",

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import cast, get_args
 
 import trio
+from msgspec import to_builtins
 from quart import Response
 from quart_trio import QuartTrio
 
@@ -26,8 +27,8 @@ from .listing import Query, read
 from .responses import streamed_json
 
 
-def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
-    """Add the page. Its work shares the lock `turnstile` with the exports."""
+def register(app: QuartTrio, engine: Engine, reading: trio.Lock) -> None:
+    """Add the page. Its work shares the lock `reading` with the exports."""
     searching = trio.Lock()
 
     @app.get(listing.SEARCH.rule)
@@ -40,7 +41,7 @@ def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
         before = query.number("before", log.last + 1)
         wanted = SearchRequest(read_line(query.own.get("filter", "")), _by(query), before, limit)
         last = log.last
-        turns = Turns(turnstile)
+        turns = Turns(reading)
         # The memory of a search grows with the entries of the log.
         async with searching:
             found = await Search(log, lambda: engine.observer.views, wanted, turns.done).run()
@@ -106,7 +107,7 @@ def register_filter_line(app: QuartTrio, engine: Engine) -> None:
         line = query.own.get("line", "")
         at = min(query.number("at", len(line)), len(line))
         found = complete(line, at, _known(engine.observer.tables.sessions))
-        return Response(encode(FilterReading(_error(line), found)), content_type=responses.JSON)
+        return Response(encode(to_builtins(FilterReading(_error(line), found))), content_type=responses.JSON)
 
 
 def _error(line: str) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
+from msgspec import to_builtins
 from quart import Response, request
 from quart_trio import QuartTrio
 
@@ -50,14 +51,14 @@ def register(app: QuartTrio, engine: Engine, beside: Beside, tools: bytes) -> No
     async def index() -> Response:
         read()
         pages = [answers.Link(page.path, page.gives) for page in listing.API]
-        return responses.json_answer(asdict(answers.Index(TITLE, __version__, engine.run, pages)))
+        return responses.json_answer(to_builtins(answers.Index(TITLE, __version__, engine.run, pages)))
 
     @app.get(listing.SERVER.rule)
     async def server() -> Response:
         read()
         origin = base_of(engine.settings.public_url, request.scope, request.host)
-        told = _server(engine, origin, beside, takes_files=beside.takes_files(cast("Scope", request.scope)))
-        return responses.json_answer(asdict(told))
+        answer = _server(engine, origin, beside, takes_files=beside.takes_files(cast("Scope", request.scope)))
+        return responses.json_answer(to_builtins(answer))
 
     @app.get(listing.TOOLS.rule)
     async def all_tools() -> Response:
@@ -165,7 +166,7 @@ def _toolsets(engine: Engine) -> Iterator[answers.ToolsetInfo]:
 def tools(engine: Engine) -> bytes:
     """The answer of `/api/tools`, which does not change while an engine runs."""
     found, toolset_of = _catalogue(engine)
-    return encode(asdict(answers.ToolList([_tool(tool, toolset_of[tool.name]) for tool in found.values()])))
+    return encode(to_builtins(answers.ToolList([_tool(tool, toolset_of[tool.name]) for tool in found.values()])))
 
 
 def _tool(tool: Tool, toolset: str) -> answers.ToolInfo:

@@ -36,38 +36,19 @@ from .responses import array, json_answer, not_found, problem
 def register(app: QuartTrio, engine: Engine, making: trio.Lock) -> None:
     """Add the pages. A page is made under the lock `making`, and counted once that is released."""
 
-    async def table(name: TableName, page: listing.Route) -> Response:
-        query = read(page.own)
-        async with making:
-            # A row that changes meanwhile is newer than `seq`; a reader that continues from `seq` gets it again.
-            seq, tables = engine.log.last, engine.observer.tables
-            ids = _before(tables.all(name), query.own.get("cursor"))
-            rows, next = await _newest(tables, name, ids, engine.settings.limits.api_page_bytes)
-            return json_answer({"run": engine.run, "seq": seq, "next": next}, {name: array(rows)})
+    def add(name: TableName, page: listing.Route) -> None:
+        @app.get(page.rule, endpoint=name)
+        async def table() -> Response:
+            query = read(page.own)
+            async with making:
+                # A row that changes meanwhile is newer than `seq`; a reader that continues from `seq` gets it again.
+                seq, tables = engine.log.last, engine.observer.tables
+                ids = _before(tables.all(name), query.own.get("cursor"))
+                rows, next = await _newest(tables, name, ids, engine.settings.limits.api_page_bytes)
+                return json_answer({"run": engine.run, "seq": seq, "next": next}, {name: array(rows)})
 
-    @app.get(listing.SESSIONS.rule)
-    async def sessions() -> Response:
-        return await table("sessions", listing.SESSIONS)
-
-    @app.get(listing.TASKS.rule)
-    async def tasks() -> Response:
-        return await table("tasks", listing.TASKS)
-
-    @app.get(listing.STREAMS.rule)
-    async def streams() -> Response:
-        return await table("streams", listing.STREAMS)
-
-    @app.get(listing.HOSTS.rule)
-    async def hosts() -> Response:
-        return await table("hosts", listing.HOSTS)
-
-    @app.get(listing.REFUSALS.rule)
-    async def refusals() -> Response:
-        return await table("refusals", listing.REFUSALS)
-
-    @app.get(listing.COUNTS.rule)
-    async def counts() -> Response:
-        return await table("counts", listing.COUNTS)
+    for name, page in listing.TABLE_PAGES.items():
+        add(name, page)
 
 
 def _before(ids: list[str], cursor: str | None) -> list[str]:
