@@ -75,6 +75,29 @@ test("the client in TypeScript of the README calls a tool", async () => {
   expect(await run("sh", `node my_client.mjs ${probe.server.url}/mcp`)).toMatch(/step 3\/3 \(3 of 3\)[^]*status 0$/);
 });
 
+// what the command line appended by --stdio is given to, in the help of the judge
+const STDIO_CLIENT = `
+(async () => {
+  const { Client } = await import("@modelcontextprotocol/client");
+  const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+  const client = new Client({ name: "my-client", version: "1.0.0" }, { versionNegotiation: { mode: "auto" } });
+  await client.connect(new StdioClientTransport({ command: process.argv[2], args: process.argv.slice(3) }));
+  console.log(await client.callTool({ name: "progress", arguments: { steps: 3 } }));
+  await client.close();
+})();
+`;
+
+// four runs of the judge, each with a server of its own
+test("the commands in the help of the judge give a verdict", { timeout: 240_000 }, async () => {
+  await writeFile(join(folder, "my_client.py"), snippet("python").code);
+  await writeFile(join(folder, "my_client.js"), STDIO_CLIENT);
+  expect(await run("zsh", "mcp-probe judge --save events.ndjson -- python my_client.py")).toMatch(/status 0$/);
+  const help = await run("zsh", "mcp-probe judge --help");
+  const commands = [...help.matchAll(/^ {2}(mcp-probe judge .*)$/gm)].map(([, command]) => command ?? "");
+  expect(commands).toHaveLength(3);
+  for (const command of commands) expect(await run("zsh", command)).toMatch(/rules exercised[^]*status 0$/);
+});
+
 test("the judge runs the client that stands beside it", async () => {
   await writeFile(join(folder, "my_client.py"), snippet("python").code);
   expect(await run("zsh", snippet("judge").code)).toMatch(/rules exercised[^]*status 0$/);
