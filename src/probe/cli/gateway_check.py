@@ -32,7 +32,7 @@ from ..gateway.report import FORMATS, Allowed, AllowedError, exit_code, read_all
 from ..gateway.run import Options, Recorded, UnreachableError, run, wait_reached
 from ..gateway.trials import GatewayRun, RunError, dump, load
 from ..server.listener import ListenError
-from ..settings import Settings, build
+from ..settings import build
 from ..settings.validation import did_you_mean
 from .starting import StartError
 
@@ -166,7 +166,9 @@ async def _run(given: CheckArguments, through: str, headers: Sequence[tuple[str,
     async with trio.open_nursery() as around:
         base = given.probe
         if given.listen is not None:
-            base = (await around.start(app.serve, _settings(given)))[0]
+            addresses = {"host": given.host, "port": given.listen}
+            settings = build({**addresses, "tools": "all", "judge": False, **_LISTEN_LIMITS})
+            base = (await around.start(app.serve, settings))[0]
         options = _options(given, str(base), through, headers, chosen)
         if given.breaker is not None:
             plan = Plan()
@@ -185,10 +187,6 @@ async def _run(given: CheckArguments, through: str, headers: Sequence[tuple[str,
             _show(f"{recorded.partial}, and are judged")
         around.cancel_scope.cancel()
     return recorded
-
-
-def _settings(given: CheckArguments) -> Settings:
-    return build({"host": given.host, "port": given.listen, "tools": "all", "judge": False, **_LISTEN_LIMITS})
 
 
 def _options(

@@ -178,13 +178,8 @@ def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str], 
         return _judge_files(options.logs)
     wanted = Wanted(options.client, options.label, options.seconds, options.stdio, options.save)
     if options.stdio:
-        return servers.run(partial(judge_stdio, wanted, arguments, _judge_own_logs, _say))
+        return servers.run(partial(judge_stdio, wanted, arguments, lambda files: judge_files(new_judge(), files), _say))
     return servers.run(partial(judge_client, servers.running, settings, wanted, _say))
-
-
-def _judge_own_logs(files: Sequence[Path]) -> Judged:
-    """Judge the logs of the client's own servers. They are read in a moment."""
-    return judge_files(new_judge(), files)
 
 
 def _judge_files(files: Sequence[Path]) -> Judged:

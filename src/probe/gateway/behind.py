@@ -213,14 +213,10 @@ def _argument(row: Row) -> int | None:
 def _named(row: Row) -> int | None:
     """The mark in a header, or in the name of a client."""
     if row["kind"] == "http.request":
-        return _header_mark(row)
+        return number_in(dict(row["headers"]).get(_MARK, ""))
     if row["kind"] in ("session.opened", "client.seen"):
         return named_mark(str(row["client_name"]))
     return None
-
-
-def _header_mark(head: Row) -> int | None:
-    return number_in(dict(head["headers"]).get(_MARK, ""))
 
 
 def _lighter(row: Row) -> Row:

@@ -29,7 +29,7 @@ from ..wire.gateway_report import (
 )
 from .behind import Row
 from .checks import CHECKS, CheckResult, GatewayVerdict, product_of
-from .client.records import Arrived, ClientExchange
+from .client.records import ClientExchange
 from .faults import Hint
 from .phases import STEPS
 from .refusal import clean
@@ -334,6 +334,7 @@ def _entries(trial: Trial) -> Sequence[Row]:
 
 
 def _exchange(item: ClientExchange) -> GatewayExchange:
+    kept = item.messages[: _KEPT.messages]
     return GatewayExchange(
         item.name,
         item.protocol,
@@ -344,7 +345,7 @@ def _exchange(item: ClientExchange) -> GatewayExchange:
         item.header("content-type"),
         item.framing,
         len(item.messages),
-        [_arrival(each) for each in item.messages[: _KEPT.messages]],
+        [GatewayArrival(each.at, each.event_id, each.size, _what(each.message)) for each in kept],
         len(item.comments),
         item.body[: _KEPT.body],
         list(item.faults),
@@ -352,10 +353,6 @@ def _exchange(item: ClientExchange) -> GatewayExchange:
         item.ended,
         item.problem,
     )
-
-
-def _arrival(item: Arrived) -> GatewayArrival:
-    return GatewayArrival(item.at, item.event_id, item.size, _what(item.message))
 
 
 def _what(message: Mapping[str, Any] | None) -> str:

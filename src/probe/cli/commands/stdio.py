@@ -23,7 +23,7 @@ def _checked_label(_context: click.Context, _option: click.Parameter, name: str 
     return name
 
 
-def _told_who_starts_it() -> None:
+def _explain_on_terminal() -> None:
     """Explain the command on a terminal: the server waits for a client, and the user would wait for output."""
     if sys.stdin is not None and sys.stdin.isatty():
         hint = "A client starts this command and speaks to it here; Ctrl-C ends it. For the dashboard: mcp-probe serve"
@@ -67,7 +67,7 @@ def command(
     **values: Any,
 ) -> int:
     """Serve one client on standard input and output."""
-    _told_who_starts_it()
+    _explain_on_terminal()
     warn_of_misspelt(context, values["log_format"])
     with refusals():
         with loading():

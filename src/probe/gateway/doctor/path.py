@@ -13,11 +13,11 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
-from .needs import TIMEOUT_S, ProbeAddress, WrongError, expect, get, modern_call, open_session
+from .needs import TIMEOUT_S, ProbeAddress, WrongError, events, expect, get, modern_call, open_session
 
 Mark: TypeAlias = Literal["ok", "note", "bad"]
 
@@ -121,21 +121,14 @@ def stream(visit: Visit) -> Iterator[PathFinding]:
     with visit.target.response("POST", visit.path, headers | {"Accept-Encoding": "gzip"}, message) as response:
         expect(response, 200)
         encoding, kind = response.getheader("Content-Encoding"), response.headers.get_content_type()
-        came = (
-            [] if encoding else [at - began for at, method in _arrivals(response) if method == "notifications/progress"]
-        )
+        messages = () if encoding else events(response)
+        came = [time.monotonic() - began for each in messages if each.get("method") == "notifications/progress"]
     if encoding:
         yield PathFinding("stream", "bad", f"the event stream is packed ({encoding}), which holds messages back")
     elif kind != "text/event-stream":
         yield PathFinding("stream", "bad", f"the event stream comes as {kind}")
     else:
         yield _judged(came)
-
-
-def _arrivals(response: HTTPResponse) -> Iterator[tuple[float, str | None]]:
-    for line in response:
-        if line.startswith(b"data:") and line[5:].strip():
-            yield time.monotonic(), json.loads(line[5:]).get("method")
 
 
 def _judged(came: list[float]) -> PathFinding:
@@ -210,7 +203,7 @@ def leaving(visit: Visit) -> Iterator[PathFinding]:
     began = time.monotonic()
     with visit.target.response("POST", visit.path, headers, message) as response:
         expect(response, 200)
-        next(_arrivals(response), None)
+        next(events(response), None)
     gone = time.monotonic() - began
     until = time.monotonic() + _SEEN_S
     while time.monotonic() < until:

@@ -185,12 +185,17 @@ class WebSocketEndpoint:
         try:
             peer = self._judge(scope, exchange)
         except Rejection as rejection:
-            await self._refuse(exchange, rejection)
+            try:
+                await exchange.reject(rejection)
+            except OSError:
+                exchange.close("client")
             return
         try:
             report_frames = scope.get("extensions", {}).get(FRAMES, no_frames)
             wire = WebSocketWire(receive, send, partial(self._pace, scope), report_frames)
-            await self._converse(exchange, peer, wire, send)
+            if await exchange.accept(send, SUBPROTOCOL):
+                ending = await self._serve(wire, peer)
+                await wire.close(ending.code, ending.why)
         finally:
             self._places.release(exchange.holder)
             self._changed.unpark_all()
@@ -225,14 +230,3 @@ class WebSocketEndpoint:
             peer=exchange.peer,
             request=exchange.recorder,
         )
-
-    async def _refuse(self, exchange: HttpExchange, rejection: Rejection) -> None:
-        try:
-            await exchange.reject(rejection)
-        except OSError:
-            exchange.close("client")
-
-    async def _converse(self, exchange: HttpExchange, peer: Peer, wire: WebSocketWire, send: Send) -> None:
-        if await exchange.accept(send, SUBPROTOCOL):
-            ending = await self._serve(wire, peer)
-            await wire.close(ending.code, ending.why)
