@@ -8,7 +8,7 @@ import pytest
 
 from probe.engine.catalogue.catalogue import Catalogue, Toolset, UnknownSelectionError, select
 from probe.engine.catalogue.tool import Tool, content
-from probe.tools.conformance import prompts, resources
+from probe.tools.conformance import resources
 
 
 def tool(name: str) -> Tool:
@@ -16,7 +16,7 @@ def tool(name: str) -> Tool:
 
 
 FIRST = Toolset("first", (tool("a"), tool("b")), resources=resources.RESOURCES)
-SECOND = Toolset("second", (tool("c"), tool("d")), templates=resources.TEMPLATES, prompts=prompts.PROMPTS)
+SECOND = Toolset("second", (tool("c"), tool("d")), templates=resources.TEMPLATES, prompts=resources.PROMPTS)
 TOOLSETS = (FIRST, SECOND)
 
 

@@ -32,7 +32,7 @@ from probe.settings import Settings
 from probe.tools import conformance, dispatch, features, streaming
 from probe.tools import probe as probe_tools
 from probe.tools.catalogue import CONFORMANCE, DISPATCH, FEATURES, PROBE, STREAMING, TOOLSETS
-from probe.tools.conformance import input_required, prompts, resources
+from probe.tools.conformance import input_required, resources
 from probe.tools.features import prompts as feature_prompts
 from probe.tools.features import resources as feature_resources
 from probe.tools.features.definitions import HINTS
@@ -161,7 +161,7 @@ def test_every_module_is_listed() -> None:
         assert {id(tool) for tool in offered} <= listed, f"a tool of {module.__name__} is not in the catalogue"
     assert CONFORMANCE.resources == resources.RESOURCES
     assert CONFORMANCE.templates == resources.TEMPLATES
-    assert CONFORMANCE.prompts == prompts.PROMPTS
+    assert CONFORMANCE.prompts == resources.PROMPTS
     assert FEATURES.resources == feature_resources.RESOURCES
     assert FEATURES.templates == feature_resources.TEMPLATES
     assert FEATURES.prompts == feature_prompts.PROMPTS

@@ -13,7 +13,6 @@ from .conformance import (
     input_required,
     polling,
     progress_and_logging,
-    prompts,
     resources,
     schema,
     stateless,
@@ -79,7 +78,7 @@ CONFORMANCE: Final = Toolset(
     ),
     resources=resources.RESOURCES,
     templates=resources.TEMPLATES,
-    prompts=prompts.PROMPTS,
+    prompts=resources.PROMPTS,
     skills=skills.CONFORMANCE_SKILLS,
 )
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..engine.catalogue.skills import Skill, SkillFile
 from ..wire.jsonrpc import Json, encode
-from .media import IMAGE
+from .shared import IMAGE
 
 _TYPES: Final[Mapping[str, str]] = {"md": "text/markdown", "py": "text/x-python", "png": "image/png"}
 

@@ -68,8 +68,7 @@ from ..calls.outcome import Outcome, handled
 from ..calls.request_context import RequestContext
 from ..calls.scope import run
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
-from ..messages import Received
-from ..repeats import Repeats
+from ..messages import Received, Repeats
 from ..services import Services
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams

@@ -41,7 +41,7 @@ from ..calls.request_context import ClientInfo, RequestContext
 from ..calls.scope import CallScope
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
-from ..repeats import Repeats
+from ..messages import Repeats
 from ..services import Services
 from ..streams.sending import Emitted, answer, send
 from ..streams.stream import Stream

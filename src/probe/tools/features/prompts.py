@@ -10,7 +10,7 @@ from ...engine.catalogue.tool import text
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ..forms import filled_in, form, form_ask
-from ..media import IMAGE
+from ..shared import IMAGE
 from .resources import TEXT, TEXT_URI
 
 # 150 years: more than the 100 values that one answer may have, and exactly 100 that begin with 19.

@@ -11,8 +11,7 @@ from ...engine.catalogue.tool import Tool, ToolResult, content, failure, structu
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2025_06_18
-from ..media import IMAGE, TONE
-from ..shared import READ_ONLY, output
+from ..shared import IMAGE, READ_ONLY, TONE, output
 from .resources import TEXT, TEXT_URI
 
 _VALUE: Final[Json] = {
