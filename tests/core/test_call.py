@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probe.core import call as module
-from probe.core.call import Call, CallViolationError, Cause, State
+from probe.core.call import CallMachine, CallState, CallViolationError, Cause
 
 from .tables import documented
 
@@ -34,9 +34,9 @@ TABLE = {
 }
 
 
-def reach(state: str) -> Call:
+def reach(state: str) -> CallMachine:
     """A call in a state; it was cancelled at 1.0 and settled at 2.0, where it was."""
-    call = Call()
+    call = CallMachine()
     if state in ("CANCELLING", "SILENT"):
         call.cancel(Cause.NOTIFICATION, 1.0, "first")
     if state == "EXPIRING":
@@ -47,7 +47,7 @@ def reach(state: str) -> Call:
     return call
 
 
-def facts(call: Call) -> dict[str, Any]:
+def facts(call: CallMachine) -> dict[str, Any]:
     return dict(vars(call))
 
 
@@ -56,7 +56,7 @@ def test_the_causes_are_divided_into_those_with_an_answer_and_those_without() ->
 
 
 def test_the_table_covers_every_input_in_every_state() -> None:
-    assert set(TABLE) == {(state.name, event) for state in State for event in ("cancel", "expire", "settle")}
+    assert set(TABLE) == {(state.name, event) for state in CallState for event in ("cancel", "expire", "settle")}
 
 
 def test_the_module_documents_this_table() -> None:
@@ -64,8 +64,8 @@ def test_the_module_documents_this_table() -> None:
 
 
 def test_a_new_call_runs_and_nobody_has_ended_it() -> None:
-    assert facts(Call()) == {
-        "state": State.RUNNING,
+    assert facts(CallMachine()) == {
+        "state": CallState.RUNNING,
         "cause": None,
         "reason": None,
         "cancelled_at": None,
@@ -75,10 +75,10 @@ def test_a_new_call_runs_and_nobody_has_ended_it() -> None:
 
 @pytest.mark.parametrize("cause", Cause)
 def test_the_first_cause_is_kept_with_its_reason_and_time(cause: Cause) -> None:
-    call = Call()
+    call = CallMachine()
     assert call.cancel(cause, 7.0, "why"), "true: the scope must be cancelled now"
     assert facts(call) == {
-        "state": State.CANCELLING if cause in SILENT else State.EXPIRING,
+        "state": CallState.CANCELLING if cause in SILENT else CallState.EXPIRING,
         "cause": cause,
         "reason": "why",
         "cancelled_at": 7.0,
@@ -105,7 +105,7 @@ def test_settling_decides_who_answers(state: str) -> None:
     assert not call.settled
     assert call.settle(9.0) is answers
     assert call.settled
-    assert facts(call) == {**before, "state": State[TABLE[state, "settle"]], "settled_at": 9.0}
+    assert facts(call) == {**before, "state": CallState[TABLE[state, "settle"]], "settled_at": 9.0}
 
 
 @pytest.mark.parametrize("state", ["ANSWERED", "SILENT"])

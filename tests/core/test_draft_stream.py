@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from probe.core import draft_stream as module
-from probe.core.draft_stream import DraftStatus, DraftStream, Interval, Kind, Lost, LostError, Poll, TooEarlyError
+from probe.core.draft_stream import (
+    DraftStatus,
+    DraftStream,
+    Interval,
+    Lost,
+    LostError,
+    MessageKind,
+    Poll,
+    TooEarlyError,
+)
 from probe.core.replay import EvictedError, LogClosedError
 
 from ..support.rows import each
@@ -43,7 +52,7 @@ def filled(*messages: bytes, taken: int = 0, **options: Any) -> DraftStream:
     """A stream of these messages, of which the first so many were taken at once."""
     stream = fresh(**options)
     for message in messages:
-        position = stream.emit(message, Kind.OTHER, START)
+        position = stream.emit(message, MessageKind.OTHER, START)
         stream.taken(min(position, taken), START)
     return stream
 
@@ -90,13 +99,13 @@ def facts(stream: DraftStream) -> dict[str, Any]:
 def overflow(stream: DraftStream, now: float) -> None:
     """More than it can keep; of these, nothing is taken."""
     for _ in range(FEW + 1):
-        stream.emit(b"more", Kind.OTHER, now)
+        stream.emit(b"more", MessageKind.OTHER, now)
 
 
 def tell(stream: DraftStream, name: str, now: float) -> None:
     """One input of the table."""
     inputs: dict[str, Callable[[], object]] = {
-        "emit": lambda: stream.emit(b"new", Kind.OTHER, now),
+        "emit": lambda: stream.emit(b"new", MessageKind.OTHER, now),
         "overflow": lambda: overflow(stream, now),
         "end": lambda: stream.end(now),
         "taken": lambda: stream.taken(stream.log.last, now),
@@ -200,7 +209,7 @@ def test_the_words_are_those_of_the_wire() -> None:
 
 def test_positions_count_from_one_and_the_log_has_the_messages() -> None:
     stream = fresh()
-    assert [stream.emit(b"a", Kind.OTHER, START), stream.emit(b"b", Kind.OTHER, START)] == [1, 2]
+    assert [stream.emit(b"a", MessageKind.OTHER, START), stream.emit(b"b", MessageKind.OTHER, START)] == [1, 2]
     assert (list(stream.log.after(0)), stream.untaken) == ([b"a", b"b"], 2)
 
 
@@ -243,7 +252,7 @@ def test_what_was_never_emitted_was_never_received(state: str, ask: Callable[...
 @pytest.mark.parametrize("ask", [DraftStream.resume, DraftStream.poll])
 def test_who_lacks_what_had_to_go_is_told_so(ask: Callable[..., object]) -> None:
     stream = filled(b"a", b"b", b"c", taken=3)
-    stream.emit(b"d", Kind.OTHER, START)
+    stream.emit(b"d", MessageKind.OTHER, START)
     before = facts(stream)
     with pytest.raises(EvictedError) as caught:
         ask(stream, 0, START + 10)
@@ -281,10 +290,10 @@ def test_nothing_is_taken_that_was_never_emitted(state: str) -> None:
     assert facts(stream) == before
 
 
-@each("kinds", list(product(Kind, repeat=3)))
+@each("kinds", list(product(MessageKind, repeat=3)))
 @each("received", [None, 0, 1, 2, 3])
 @each("ended", [False, True])
-def test_a_poll_tells_what_waits(kinds: tuple[Kind, ...], received: int | None, *, ended: bool) -> None:
+def test_a_poll_tells_what_waits(kinds: tuple[MessageKind, ...], received: int | None, *, ended: bool) -> None:
     stream = fresh()
     for kind in kinds:
         stream.emit(b"m", kind, START)
@@ -293,26 +302,30 @@ def test_a_poll_tells_what_waits(kinds: tuple[Kind, ...], received: int | None, 
         stream.end(START)
     waiting = kinds[1 if received is None else received :]
     status = DraftStatus.COMPLETED if ended else DraftStatus.LIVE
-    told = Poll(status, waiting != (), Kind.REQUEST in waiting, Kind.ERROR in waiting)
+    told = Poll(status, waiting != (), MessageKind.REQUEST in waiting, MessageKind.ERROR in waiting)
     assert stream.poll(received, START) == told
 
 
-@pytest.mark.parametrize("kinds", list(product(Kind, repeat=2)))
-def test_what_was_evicted_is_not_told_of(kinds: tuple[Kind, ...]) -> None:
+@pytest.mark.parametrize("kinds", list(product(MessageKind, repeat=2)))
+def test_what_was_evicted_is_not_told_of(kinds: tuple[MessageKind, ...]) -> None:
     """The flags stay beside their messages, however many have gone before."""
     stream = fresh(max_messages=2)
-    for kind in (Kind.OTHER, Kind.OTHER, Kind.REQUEST, Kind.ERROR, *kinds):
+    for kind in (MessageKind.OTHER, MessageKind.OTHER, MessageKind.REQUEST, MessageKind.ERROR, *kinds):
         stream.taken(stream.emit(b"d", kind, START), START)
     assert stream.log.first == 5
-    assert stream.poll(4, START) == Poll(DraftStatus.LIVE, True, Kind.REQUEST in kinds, Kind.ERROR in kinds)
-    assert stream.poll(5, START) == Poll(DraftStatus.LIVE, True, kinds[1] is Kind.REQUEST, kinds[1] is Kind.ERROR)
+    assert stream.poll(4, START) == Poll(
+        DraftStatus.LIVE, True, MessageKind.REQUEST in kinds, MessageKind.ERROR in kinds
+    )
+    assert stream.poll(5, START) == Poll(
+        DraftStatus.LIVE, True, kinds[1] is MessageKind.REQUEST, kinds[1] is MessageKind.ERROR
+    )
 
 
 def test_the_flags_stay_beside_their_messages_when_one_pushes_out_several() -> None:
     stream = fresh(max_bytes=6)
-    for kind in (Kind.REQUEST, Kind.ERROR):
+    for kind in (MessageKind.REQUEST, MessageKind.ERROR):
         stream.taken(stream.emit(b"abc", kind, START), START)
-    stream.emit(b"abcdef", Kind.OTHER, START)
+    stream.emit(b"abcdef", MessageKind.OTHER, START)
     assert stream.poll(2, START) == Poll(DraftStatus.LIVE, True, False, False)
 
 
@@ -331,7 +344,7 @@ def test_as_many_as_the_bounds_say_wait_and_one_more_is_the_loss() -> None:
     stream = filled(b"a", b"b", b"c")
     assert stream.untaken == 3
     with pytest.raises(LostError):
-        stream.emit(b"d", Kind.OTHER, START)
+        stream.emit(b"d", MessageKind.OTHER, START)
     assert (len(stream.log), stream.untaken, stream.deadline) == (0, 4, None)
 
 
@@ -339,50 +352,50 @@ def test_as_many_bytes_as_the_bounds_say_wait_and_one_more_is_the_loss() -> None
     stream = filled(b"1234", b"56", max_bytes=6)
     assert stream.untaken == 2
     with pytest.raises(LostError):
-        stream.emit(b"7", Kind.OTHER, START)
+        stream.emit(b"7", MessageKind.OTHER, START)
     assert (stream.lost, len(stream.log), stream.log.bytes) == (Lost.OVERFLOW, 0, 0)
 
 
 @pytest.mark.parametrize("bounds", [{"max_messages": 3}, {"max_messages": 9, "max_bytes": 3}])
 def test_what_was_taken_makes_room(bounds: dict[str, int]) -> None:
     stream = filled(b"a", b"b", b"c", taken=3, **bounds)
-    assert [stream.emit(message, Kind.OTHER, START) for message in (b"d", b"e")] == [4, 5]
+    assert [stream.emit(message, MessageKind.OTHER, START) for message in (b"d", b"e")] == [4, 5]
     assert (list(stream.log.after(2)), stream.log.first, stream.lost) == ([b"c", b"d", b"e"], 3, None)
 
 
 @pytest.mark.parametrize("bounds", [{"max_messages": 3}, {"max_messages": 9, "max_bytes": 3}])
 def test_one_that_was_not_taken_is_enough_for_the_loss(bounds: dict[str, int]) -> None:
     stream = filled(b"a", b"b", b"c", taken=2, **bounds)
-    stream.emit(b"d", Kind.OTHER, START)
-    stream.emit(b"e", Kind.OTHER, START)
+    stream.emit(b"d", MessageKind.OTHER, START)
+    stream.emit(b"e", MessageKind.OTHER, START)
     with pytest.raises(LostError):
-        stream.emit(b"f", Kind.OTHER, START)
+        stream.emit(b"f", MessageKind.OTHER, START)
     assert stream.lost is Lost.OVERFLOW
 
 
 def test_a_large_message_pushes_out_everything_taken_but_nothing_else() -> None:
     huge = b"x" * 7
     well = filled(b"a", b"b", taken=2, max_bytes=6)
-    assert well.emit(huge, Kind.OTHER, START) == 3
+    assert well.emit(huge, MessageKind.OTHER, START) == 3
     assert list(well.log.after(2)) == [huge]
     ill = filled(b"a", b"b", taken=1, max_bytes=6)
     with pytest.raises(LostError):
-        ill.emit(huge, Kind.OTHER, START)
+        ill.emit(huge, MessageKind.OTHER, START)
     assert len(ill.log) == 0
 
 
 def test_a_first_message_beyond_the_bounds_is_kept_alone() -> None:
     stream = fresh(max_bytes=6)
-    stream.emit(b"x" * 7, Kind.OTHER, START)
+    stream.emit(b"x" * 7, MessageKind.OTHER, START)
     assert (len(stream.log), stream.log.bytes) == (1, 7)
     with pytest.raises(LostError):
-        stream.emit(b"", Kind.OTHER, START)
+        stream.emit(b"", MessageKind.OTHER, START)
 
 
 def test_what_the_client_says_it_has_makes_room_too() -> None:
     stream = filled(b"a", b"b", b"c")
     stream.poll(1, START)
-    assert stream.emit(b"d", Kind.OTHER, START) == 4
+    assert stream.emit(b"d", MessageKind.OTHER, START) == 4
 
 
 # When it may be resumed.
@@ -464,7 +477,7 @@ def polled(at: float) -> DraftStream:
 
 def ended(at: float) -> DraftStream:
     stream = left(at)
-    stream.emit(b"m", Kind.OTHER, at)
+    stream.emit(b"m", MessageKind.OTHER, at)
     stream.end(at + 1)
     return stream
 
@@ -506,7 +519,7 @@ def test_until_the_last_moment_it_can_be_asked_for(ask: Callable[..., object], a
 def test_what_does_not_come_from_the_client_or_does_not_bring_a_reader_prolongs_nothing(name: str) -> None:
     stream = filled(b"a", b"b", taken=1)
     if name == "taken":
-        stream.emit(b"c", Kind.OTHER, START)
+        stream.emit(b"c", MessageKind.OTHER, START)
     tell(stream, name, START + 100)
     assert stream.deadline == START + MAX
 
@@ -569,7 +582,7 @@ def taken_then_ended(at: float) -> DraftStream:
 
 def ended_then_taken(at: float) -> DraftStream:
     stream = fresh(now=at - 10)
-    stream.emit(b"a", Kind.OTHER, at - 10)
+    stream.emit(b"a", MessageKind.OTHER, at - 10)
     stream.end(at - 5)
     stream.taken(1, at)
     return stream

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probe.core import session as module
-from probe.core.session import DuplicateIdError, Input, SessionMachine, State, TooManyInFlightError
+from probe.core.session import DuplicateIdError, SessionInput, SessionMachine, SessionState, TooManyInFlightError
 
 from .tables import documented
 
@@ -31,9 +31,9 @@ def new(max_in_flight: int = 3) -> SessionMachine:
 def reach(state: str) -> SessionMachine:
     session = new()
     if state == "OPERATING":
-        session.receive(Input.INITIALIZED)
+        session.receive(SessionInput.INITIALIZED)
     if state == "CLOSED":
-        session.receive(Input.END)
+        session.receive(SessionInput.END)
     assert session.state.name == state
     return session
 
@@ -43,7 +43,7 @@ def facts(session: SessionMachine) -> dict[str, Any]:
 
 
 def test_the_table_covers_every_input_in_every_state() -> None:
-    assert set(TABLE) == {(state.name, event.name.lower()) for state in State for event in Input}
+    assert set(TABLE) == {(state.name, event.name.lower()) for state in SessionState for event in SessionInput}
 
 
 def test_the_module_documents_this_table() -> None:
@@ -54,8 +54,8 @@ def test_the_module_documents_this_table() -> None:
 def test_each_input_moves_along_the_table_and_changes_nothing_else(state: str, event: str) -> None:
     session = reach(state)
     before = facts(session)
-    session.receive(Input[event.upper()])
-    assert facts(session) == {**before, "state": State[TABLE[state, event]]}
+    session.receive(SessionInput[event.upper()])
+    assert facts(session) == {**before, "state": SessionState[TABLE[state, event]]}
     assert session.closed == (TABLE[state, event] == "CLOSED")
 
 

@@ -6,30 +6,30 @@ from typing import Any
 
 import pytest
 
-from probe.core.task import TERMINAL, Input, Status, TaskMachine, TaskViolationError
+from probe.core.task import TERMINAL, Status, TaskInput, TaskMachine, TaskViolationError
 
 # 2025-11-25 basic/utilities/tasks, Task Status Lifecycle: what "working" and "input_required" may move to.
 TABLE = {
-    (Status.WORKING, Input.NOTE): Status.WORKING,
-    (Status.WORKING, Input.ASK): Status.INPUT_REQUIRED,
-    (Status.WORKING, Input.COMPLETE): Status.COMPLETED,
-    (Status.WORKING, Input.FAIL): Status.FAILED,
-    (Status.WORKING, Input.CANCEL): Status.CANCELLED,
-    (Status.INPUT_REQUIRED, Input.ASK): Status.INPUT_REQUIRED,
-    (Status.INPUT_REQUIRED, Input.ANSWER): Status.INPUT_REQUIRED,
-    (Status.INPUT_REQUIRED, Input.RESUME): Status.WORKING,
-    (Status.INPUT_REQUIRED, Input.COMPLETE): Status.COMPLETED,
-    (Status.INPUT_REQUIRED, Input.FAIL): Status.FAILED,
-    (Status.INPUT_REQUIRED, Input.CANCEL): Status.CANCELLED,
+    (Status.WORKING, TaskInput.NOTE): Status.WORKING,
+    (Status.WORKING, TaskInput.ASK): Status.INPUT_REQUIRED,
+    (Status.WORKING, TaskInput.COMPLETE): Status.COMPLETED,
+    (Status.WORKING, TaskInput.FAIL): Status.FAILED,
+    (Status.WORKING, TaskInput.CANCEL): Status.CANCELLED,
+    (Status.INPUT_REQUIRED, TaskInput.ASK): Status.INPUT_REQUIRED,
+    (Status.INPUT_REQUIRED, TaskInput.ANSWER): Status.INPUT_REQUIRED,
+    (Status.INPUT_REQUIRED, TaskInput.RESUME): Status.WORKING,
+    (Status.INPUT_REQUIRED, TaskInput.COMPLETE): Status.COMPLETED,
+    (Status.INPUT_REQUIRED, TaskInput.FAIL): Status.FAILED,
+    (Status.INPUT_REQUIRED, TaskInput.CANCEL): Status.CANCELLED,
 }
-EVERY = [(status, event) for status in Status for event in Input]
+EVERY = [(status, event) for status in Status for event in TaskInput]
 
 _PATHS = {
     Status.WORKING: [],
-    Status.INPUT_REQUIRED: [Input.ASK],
-    Status.COMPLETED: [Input.COMPLETE],
-    Status.FAILED: [Input.FAIL],
-    Status.CANCELLED: [Input.CANCEL],
+    Status.INPUT_REQUIRED: [TaskInput.ASK],
+    Status.COMPLETED: [TaskInput.COMPLETE],
+    Status.FAILED: [TaskInput.FAIL],
+    Status.CANCELLED: [TaskInput.CANCEL],
 }
 
 
@@ -59,7 +59,7 @@ def test_the_wire_values_are_those_of_the_protocol() -> None:
 
 @pytest.mark.proves("2025-11-25/tasks/11")
 @pytest.mark.parametrize(("status", "event"), TABLE)
-def test_a_row_of_the_table_moves(status: Status, event: Input) -> None:
+def test_a_row_of_the_table_moves(status: Status, event: TaskInput) -> None:
     task = reach(status)
     assert task.allows(event)
     before = facts(task)
@@ -69,7 +69,7 @@ def test_a_row_of_the_table_moves(status: Status, event: Input) -> None:
 
 @pytest.mark.proves("2025-11-25/tasks/11", "2025-11-25/tasks/12")
 @pytest.mark.parametrize(("status", "event"), [pair for pair in EVERY if pair not in TABLE])
-def test_a_missing_row_raises_and_changes_nothing(status: Status, event: Input) -> None:
+def test_a_missing_row_raises_and_changes_nothing(status: Status, event: TaskInput) -> None:
     task = reach(status)
     assert not task.allows(event)
     before = facts(task)
@@ -84,16 +84,16 @@ def test_terminal_is_what_nothing_leaves(status: Status) -> None:
     """ "Tasks with a completed, failed, or cancelled status MUST NOT transition to any other status"."""
     task = reach(status)
     assert task.terminal == (status in TERMINAL)
-    assert task.terminal == (not any(task.allows(event) for event in Input))
+    assert task.terminal == (not any(task.allows(event) for event in TaskInput))
 
 
 def test_a_change_without_a_message_takes_the_old_one_away() -> None:
     task = reach(Status.WORKING)
-    task.move(Input.NOTE, 300.0)
+    task.move(TaskInput.NOTE, 300.0)
     assert task.message is None
 
 
 def test_updated_at_never_goes_back() -> None:
     task = reach(Status.INPUT_REQUIRED)
-    task.move(Input.RESUME, 150.0)
+    task.move(TaskInput.RESUME, 150.0)
     assert task.updated_at == 200.0

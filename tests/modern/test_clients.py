@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe.engine.modern.clients import Clients
+from probe.engine.modern.clients import ClientLabels
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
 from probe.log.events import ClientSeen
@@ -24,7 +24,7 @@ class Watched:
     def __init__(self, most: int = 1000) -> None:
         self.log = EventLog(lambda: (0.0, 0.0), max_events=10_000, max_bytes=10**9)
         self.recorder = Recorder(self.log).bind(exchange=7)
-        self.clients = Clients(most)
+        self.clients = ClientLabels(most)
 
     def label(self, name: Any = "n", version: Any = "1", address: str = "::1", capabilities: Any = None) -> str:
         info = {"name": name, "version": version}

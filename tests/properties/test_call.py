@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.core.call import Call, CallViolationError, Cause, State
+from probe.core.call import CallMachine, CallState, CallViolationError, Cause
 from probe.core.deadline import Deadlines
 from probe.core.progress import ProgressGate, Report
 from probe.engine.calls.outcome import Outcome
@@ -29,12 +29,12 @@ from . import steps
 TOLD = {Cause.DEADLINE, Cause.SHUTDOWN}
 
 
-class CallMachine(RuleBasedStateMachine):
+class CallStory(RuleBasedStateMachine):
     """The model: the first cause before the end, and whether the end has come."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.call = Call()
+        self.call = CallMachine()
         self.now = 0.0
         self.cause: Cause | None = None
         self.cancelled_at: float | None = None
@@ -71,7 +71,7 @@ class CallMachine(RuleBasedStateMachine):
         if self.answers:
             silenced = self.cause is not None and self.cause not in TOLD
             assert self.answers == [not silenced]
-            assert self.call.state is (State.SILENT if silenced else State.ANSWERED)
+            assert self.call.state is (CallState.SILENT if silenced else CallState.ANSWERED)
 
     @invariant()
     def the_first_cause_stays(self) -> None:
@@ -82,7 +82,7 @@ class CallMachine(RuleBasedStateMachine):
         assert self.call.settled == bool(self.answers) == (self.call.settled_at is not None)
 
 
-TestCall = CallMachine.TestCase
+TestCall = CallStory.TestCase
 TestCall.settings = steps(10)
 
 

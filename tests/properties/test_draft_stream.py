@@ -10,7 +10,16 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from probe.core.draft_stream import DraftStatus, DraftStream, Interval, Kind, Lost, LostError, Poll, TooEarlyError
+from probe.core.draft_stream import (
+    DraftStatus,
+    DraftStream,
+    Interval,
+    Lost,
+    LostError,
+    MessageKind,
+    Poll,
+    TooEarlyError,
+)
 from probe.core.replay import EvictedError, LogClosedError
 
 from . import steps
@@ -19,7 +28,7 @@ END_OF_TIME = 1e9
 COUNTING, TRUSTING = "counting", "trusting"
 # What a client says it has: what it has; nothing at all; or any number.
 claims = st.one_of(st.just(COUNTING), st.just(COUNTING), st.just(TRUSTING), st.integers(-2, 40))
-messages = st.lists(st.tuples(st.binary(max_size=20), st.sampled_from(Kind)), min_size=1, max_size=3)
+messages = st.lists(st.tuples(st.binary(max_size=20), st.sampled_from(MessageKind)), min_size=1, max_size=3)
 emits = st.tuples(st.just("emit"), messages)
 takes = st.tuples(st.just("take"), st.sampled_from([1, 99, 99]), st.sampled_from([True, True, False]))
 resumes = st.tuples(st.just("resume"), claims, st.sampled_from([True, True, False]))
@@ -86,7 +95,7 @@ class DraftStreams(RuleBasedStateMachine):
             Interval(min_s, max_s), keep_s, max_messages=max_messages, max_bytes=max_bytes, now=start
         )
         self.history = [("created", start)]
-        self.written: list[tuple[bytes, Kind]] = []
+        self.written: list[tuple[bytes, MessageKind]] = []
         self.taken = 0
         self.lost: Lost | None = None
         self.forgotten = False
@@ -129,7 +138,7 @@ class DraftStreams(RuleBasedStateMachine):
         passed = deadline is not None and self.when("done") is None and self.now >= deadline
         return Lost.ABANDONED if passed else self.lost
 
-    def gone(self, messages: list[tuple[bytes, Kind]]) -> int:
+    def gone(self, messages: list[tuple[bytes, MessageKind]]) -> int:
         """How many messages the bounds push out: all but the longest end of the list within them."""
         if self.lost or self.forgotten:
             return len(messages)
@@ -165,11 +174,11 @@ class DraftStreams(RuleBasedStateMachine):
 
     # The work.
 
-    def emit(self, messages: list[tuple[bytes, Kind]]) -> None:
+    def emit(self, messages: list[tuple[bytes, MessageKind]]) -> None:
         for message, kind in messages:
             self.emit_one(message, kind)
 
-    def emit_one(self, message: bytes, kind: Kind) -> None:
+    def emit_one(self, message: bytes, kind: MessageKind) -> None:
         loss, after = self.loss(), [*self.written, (message, kind)]
         overflows = self.gone(after) > self.taken
         if overflows and loss is None and not self.ended and not self.may("overflow"):
@@ -285,7 +294,7 @@ class DraftStreams(RuleBasedStateMachine):
             self.note_taken(expected)
             kinds = [kind for _, kind in self.written[expected:]]
             status = DraftStatus.COMPLETED if self.ended else DraftStatus.LIVE
-            assert told == Poll(status, kinds != [], Kind.REQUEST in kinds, Kind.ERROR in kinds)
+            assert told == Poll(status, kinds != [], MessageKind.REQUEST in kinds, MessageKind.ERROR in kinds)
 
     def check_refusal(self, error: Exception, expected: type[Exception] | int) -> None:
         assert type(error) is expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from probe.core.session import DuplicateIdError, Input, SessionMachine, State, TooManyInFlightError
+from probe.core.session import DuplicateIdError, SessionInput, SessionMachine, SessionState, TooManyInFlightError
 from probe.wire.jsonrpc import RequestId
 
 from . import steps
@@ -68,16 +68,16 @@ class Sessions(RuleBasedStateMachine):
         self.seen = self.now
         self.heard = True
 
-    @rule(event=st.sampled_from(Input))
-    def it_goes_on(self, event: Input) -> None:
+    @rule(event=st.sampled_from(SessionInput))
+    def it_goes_on(self, event: SessionInput) -> None:
         self.session.receive(event)
-        self.initialized |= event is Input.INITIALIZED
-        self.ended |= event is Input.END
+        self.initialized |= event is SessionInput.INITIALIZED
+        self.ended |= event is SessionInput.END
 
     @invariant()
     def the_end_is_final(self) -> None:
-        living = State.OPERATING if self.initialized else State.NEGOTIATED
-        assert self.session.state is (State.CLOSED if self.ended else living)
+        living = SessionState.OPERATING if self.initialized else SessionState.NEGOTIATED
+        assert self.session.state is (SessionState.CLOSED if self.ended else living)
         assert self.session.closed == self.ended
 
     @invariant()

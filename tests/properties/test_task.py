@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from probe.core.task import Input, Status, TaskMachine, TaskViolationError
+from probe.core.task import Status, TaskInput, TaskMachine, TaskViolationError
 
 from . import steps
 
 FINAL = {Status.COMPLETED, Status.FAILED, Status.CANCELLED}
-ENDS = {Input.COMPLETE: Status.COMPLETED, Input.FAIL: Status.FAILED, Input.CANCEL: Status.CANCELLED}
+ENDS = {TaskInput.COMPLETE: Status.COMPLETED, TaskInput.FAIL: Status.FAILED, TaskInput.CANCEL: Status.CANCELLED}
 
 
 class Tasks(RuleBasedStateMachine):
@@ -29,8 +29,8 @@ class Tasks(RuleBasedStateMachine):
         """Also backwards: the system clock can be set."""
         self.clock += seconds
 
-    @rule(event=st.sampled_from(Input), message=st.none() | st.text(max_size=3))
-    def something_happens(self, event: Input, message: str | None) -> None:
+    @rule(event=st.sampled_from(TaskInput), message=st.none() | st.text(max_size=3))
+    def something_happens(self, event: TaskInput, message: str | None) -> None:
         before, updated = dict(vars(self.task)), self.task.updated_at
         allowed = self.task.allows(event)
         try:
@@ -42,12 +42,12 @@ class Tasks(RuleBasedStateMachine):
         assert allowed
         assert self.final is None, "a final status never changes"
         self.message, self.final = message, ENDS.get(event)
-        self.asked = event in (Input.ASK, Input.ANSWER)
+        self.asked = event in (TaskInput.ASK, TaskInput.ANSWER)
         assert self.task.updated_at >= updated
 
     @precondition(lambda self: self.final is None)
-    @rule(event=st.sampled_from([Input.COMPLETE, Input.FAIL, Input.CANCEL]))
-    def a_living_task_can_always_end(self, event: Input) -> None:
+    @rule(event=st.sampled_from([TaskInput.COMPLETE, TaskInput.FAIL, TaskInput.CANCEL]))
+    def a_living_task_can_always_end(self, event: TaskInput) -> None:
         assert self.task.allows(event)
 
     @invariant()

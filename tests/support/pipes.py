@@ -16,7 +16,7 @@ from trio.testing import memory_stream_pair
 
 from probe.engine.engine import Engine
 from probe.engine.pipes.pipe import serve_pipe
-from probe.engine.pipes.wires import Ending, Peer
+from probe.engine.pipes.wires import ConnectionEnd, Peer
 from probe.server.endpoints.lines import LineWire
 
 from .legacy import ALL_CAPABILITIES, RpcError
@@ -37,7 +37,7 @@ class Pipe:
         self.ids = ids or count(1)
         self.revision = VERSION
         self.heard: list[dict[str, Any]] = []
-        self.ending: Ending | None = None
+        self.ending: ConnectionEnd | None = None
         self._methods: dict[Any, tuple[str, str, bool]] = {}
 
     async def say(self, value: Any) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum, auto
 
 
-class State(Enum):
+class CallState(Enum):
     """The states of a call."""
 
     # Members are single objects; the hash of `Enum` is that of the name, by a function in Python.
@@ -46,7 +46,7 @@ class Cause(StrEnum):
     SHUTDOWN = "shutdown"
 
 
-class Input(Enum):
+class CallInput(Enum):
     """The inputs of a call's machine."""
 
     __hash__ = object.__hash__
@@ -60,33 +60,33 @@ class CallViolationError(RuntimeError):
     """The table has no row for an input: a defect of this server, never of a client."""
 
 
-_TRANSITIONS: Mapping[tuple[State, Input], State] = {
-    (State.RUNNING, Input.CANCEL): State.CANCELLING,
-    (State.RUNNING, Input.EXPIRE): State.EXPIRING,
-    (State.RUNNING, Input.SETTLE): State.ANSWERED,
+_TRANSITIONS: Mapping[tuple[CallState, CallInput], CallState] = {
+    (CallState.RUNNING, CallInput.CANCEL): CallState.CANCELLING,
+    (CallState.RUNNING, CallInput.EXPIRE): CallState.EXPIRING,
+    (CallState.RUNNING, CallInput.SETTLE): CallState.ANSWERED,
     # 2025-11-25 basic/utilities/cancellation: "Not send a response for the cancelled request".
-    (State.CANCELLING, Input.CANCEL): State.CANCELLING,
-    (State.CANCELLING, Input.EXPIRE): State.CANCELLING,
-    (State.CANCELLING, Input.SETTLE): State.SILENT,
-    (State.EXPIRING, Input.CANCEL): State.EXPIRING,
-    (State.EXPIRING, Input.EXPIRE): State.EXPIRING,
-    (State.EXPIRING, Input.SETTLE): State.ANSWERED,
+    (CallState.CANCELLING, CallInput.CANCEL): CallState.CANCELLING,
+    (CallState.CANCELLING, CallInput.EXPIRE): CallState.CANCELLING,
+    (CallState.CANCELLING, CallInput.SETTLE): CallState.SILENT,
+    (CallState.EXPIRING, CallInput.CANCEL): CallState.EXPIRING,
+    (CallState.EXPIRING, CallInput.EXPIRE): CallState.EXPIRING,
+    (CallState.EXPIRING, CallInput.SETTLE): CallState.ANSWERED,
     # "cancellation notifications may arrive after request processing has completed": both parties handle the race.
-    (State.ANSWERED, Input.CANCEL): State.ANSWERED,
-    (State.ANSWERED, Input.EXPIRE): State.ANSWERED,
-    (State.SILENT, Input.CANCEL): State.SILENT,
-    (State.SILENT, Input.EXPIRE): State.SILENT,
+    (CallState.ANSWERED, CallInput.CANCEL): CallState.ANSWERED,
+    (CallState.ANSWERED, CallInput.EXPIRE): CallState.ANSWERED,
+    (CallState.SILENT, CallInput.CANCEL): CallState.SILENT,
+    (CallState.SILENT, CallInput.EXPIRE): CallState.SILENT,
 }
 
 # The client did not ask for these two, so it gets an answer.
 _ANSWERED_CAUSES = frozenset({Cause.DEADLINE, Cause.SHUTDOWN})
 
 
-class Call:
+class CallMachine:
     """The machine of one call. `cause`, `reason` and `cancelled_at` are of the first cancellation."""
 
     def __init__(self) -> None:
-        self.state = State.RUNNING
+        self.state = CallState.RUNNING
         self.cause: Cause | None = None
         self.reason: str | None = None
         self.cancelled_at: float | None = None
@@ -98,8 +98,8 @@ class Call:
         `now` is the time of the decision; for a deadline, the time at which it passed.
         """
         before = self.state
-        self._move(Input.EXPIRE if cause in _ANSWERED_CAUSES else Input.CANCEL)
-        first = before is State.RUNNING
+        self._move(CallInput.EXPIRE if cause in _ANSWERED_CAUSES else CallInput.CANCEL)
+        first = before is CallState.RUNNING
         if first:
             self.cause, self.reason, self.cancelled_at = cause, reason, now
         return first
@@ -109,16 +109,16 @@ class Call:
 
         Raises `CallViolationError` for a call that has settled before.
         """
-        self._move(Input.SETTLE)
+        self._move(CallInput.SETTLE)
         self.settled_at = now
-        return self.state is State.ANSWERED
+        return self.state is CallState.ANSWERED
 
     @property
     def settled(self) -> bool:
         """True if the call is over."""
-        return self.state in (State.ANSWERED, State.SILENT)
+        return self.state in (CallState.ANSWERED, CallState.SILENT)
 
-    def _move(self, event: Input) -> None:
+    def _move(self, event: CallInput) -> None:
         try:
             self.state = _TRANSITIONS[self.state, event]
         except KeyError:

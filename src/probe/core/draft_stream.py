@@ -62,7 +62,7 @@ from itertools import islice
 from .replay import ReplayLog
 
 
-class Kind(Enum):
+class MessageKind(Enum):
     """The kind of an unsent message in a poll."""
 
     OTHER = auto()
@@ -135,7 +135,7 @@ class DraftStream:
         self.connected = False
         self._interval = interval
         self._keep_s = keep_s
-        self._kinds: deque[Kind] = deque()  # of the messages in the log, one for one
+        self._kinds: deque[MessageKind] = deque()  # of the messages in the log, one for one
         self._taken = 0
         self._changed_at = now
         self._seen_at = now
@@ -155,7 +155,7 @@ class DraftStream:
             return self._done_at + self._keep_s
         return None if self.connected else self._seen_at + self._interval.max_s
 
-    def emit(self, message: bytes, kind: Kind, now: float) -> int:
+    def emit(self, message: bytes, kind: MessageKind, now: float) -> int:
         """Add a message and return its position, from 1. A message beyond the byte bound is kept alone.
 
         Raises `LostError`, with OVERFLOW where an untaken message would have to make room, and
@@ -224,7 +224,7 @@ class DraftStream:
         self._seen_at = now
         self.taken(cursor, now)
         waiting = set(islice(self._kinds, cursor + 1 - self.log.first, None))
-        return Poll(self.status, bool(waiting), Kind.REQUEST in waiting, Kind.ERROR in waiting)
+        return Poll(self.status, bool(waiting), MessageKind.REQUEST in waiting, MessageKind.ERROR in waiting)
 
     def lose(self, why: Lost) -> None:
         """Forget all messages. The first reason stays, and a stream that was forgotten stays so."""

@@ -23,7 +23,7 @@ from typing import Any
 from ..wire.jsonrpc import RequestId
 
 
-class State(Enum):
+class SessionState(Enum):
     """The states of a session."""
 
     NEGOTIATED = auto()
@@ -31,20 +31,20 @@ class State(Enum):
     CLOSED = auto()
 
 
-class Input(Enum):
+class SessionInput(Enum):
     """The inputs of a session's machine."""
 
     INITIALIZED = auto()
     END = auto()
 
 
-_TRANSITIONS: Mapping[tuple[State, Input], State] = {
-    (State.NEGOTIATED, Input.INITIALIZED): State.OPERATING,
-    (State.NEGOTIATED, Input.END): State.CLOSED,
-    (State.OPERATING, Input.INITIALIZED): State.OPERATING,
-    (State.OPERATING, Input.END): State.CLOSED,
-    (State.CLOSED, Input.INITIALIZED): State.CLOSED,
-    (State.CLOSED, Input.END): State.CLOSED,
+_TRANSITIONS: Mapping[tuple[SessionState, SessionInput], SessionState] = {
+    (SessionState.NEGOTIATED, SessionInput.INITIALIZED): SessionState.OPERATING,
+    (SessionState.NEGOTIATED, SessionInput.END): SessionState.CLOSED,
+    (SessionState.OPERATING, SessionInput.INITIALIZED): SessionState.OPERATING,
+    (SessionState.OPERATING, SessionInput.END): SessionState.CLOSED,
+    (SessionState.CLOSED, SessionInput.INITIALIZED): SessionState.CLOSED,
+    (SessionState.CLOSED, SessionInput.END): SessionState.CLOSED,
 }
 
 
@@ -73,7 +73,7 @@ class SessionMachine:
         first_s: float,
         now: float,
     ) -> None:
-        self.state = State.NEGOTIATED
+        self.state = SessionState.NEGOTIATED
         self.revision = revision
         self.capabilities = capabilities
         self.in_flight: set[RequestId] = set()
@@ -84,14 +84,14 @@ class SessionMachine:
         self._seen_at = now
         self._held = 0
 
-    def receive(self, event: Input) -> None:
+    def receive(self, event: SessionInput) -> None:
         """Change the state as the table says."""
         self.state = _TRANSITIONS[self.state, event]
 
     @property
     def closed(self) -> bool:
         """True if the session has ended: every further request gets 404."""
-        return self.state is State.CLOSED
+        return self.state is SessionState.CLOSED
 
     def begin(self, id: RequestId) -> None:
         """A request starts. Raises as `check` does; then nothing changed."""

@@ -39,7 +39,7 @@ class Status(StrEnum):
 TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 
 
-class Input(Enum):
+class TaskInput(Enum):
     """The inputs of a task's machine."""
 
     NOTE = auto()
@@ -55,18 +55,18 @@ class TaskViolationError(RuntimeError):
     """The table has no row for this input in this state."""
 
 
-_TRANSITIONS: Mapping[tuple[Status, Input], Status] = {
-    (Status.WORKING, Input.NOTE): Status.WORKING,
-    (Status.WORKING, Input.ASK): Status.INPUT_REQUIRED,
-    (Status.WORKING, Input.COMPLETE): Status.COMPLETED,
-    (Status.WORKING, Input.FAIL): Status.FAILED,
-    (Status.WORKING, Input.CANCEL): Status.CANCELLED,
-    (Status.INPUT_REQUIRED, Input.ASK): Status.INPUT_REQUIRED,
-    (Status.INPUT_REQUIRED, Input.ANSWER): Status.INPUT_REQUIRED,
-    (Status.INPUT_REQUIRED, Input.RESUME): Status.WORKING,
-    (Status.INPUT_REQUIRED, Input.COMPLETE): Status.COMPLETED,
-    (Status.INPUT_REQUIRED, Input.FAIL): Status.FAILED,
-    (Status.INPUT_REQUIRED, Input.CANCEL): Status.CANCELLED,
+_TRANSITIONS: Mapping[tuple[Status, TaskInput], Status] = {
+    (Status.WORKING, TaskInput.NOTE): Status.WORKING,
+    (Status.WORKING, TaskInput.ASK): Status.INPUT_REQUIRED,
+    (Status.WORKING, TaskInput.COMPLETE): Status.COMPLETED,
+    (Status.WORKING, TaskInput.FAIL): Status.FAILED,
+    (Status.WORKING, TaskInput.CANCEL): Status.CANCELLED,
+    (Status.INPUT_REQUIRED, TaskInput.ASK): Status.INPUT_REQUIRED,
+    (Status.INPUT_REQUIRED, TaskInput.ANSWER): Status.INPUT_REQUIRED,
+    (Status.INPUT_REQUIRED, TaskInput.RESUME): Status.WORKING,
+    (Status.INPUT_REQUIRED, TaskInput.COMPLETE): Status.COMPLETED,
+    (Status.INPUT_REQUIRED, TaskInput.FAIL): Status.FAILED,
+    (Status.INPUT_REQUIRED, TaskInput.CANCEL): Status.CANCELLED,
 }
 
 
@@ -83,11 +83,11 @@ class TaskMachine:
         """True if the status is final."""
         return self.status in TERMINAL
 
-    def allows(self, event: Input) -> bool:
+    def allows(self, event: TaskInput) -> bool:
         """True if the table has a row for `event`."""
         return (self.status, event) in _TRANSITIONS
 
-    def move(self, event: Input, now: float, message: str | None = None) -> None:
+    def move(self, event: TaskInput, now: float, message: str | None = None) -> None:
         """Change status and message. Raises `TaskViolationError` where the table has no row; then nothing changed."""
         try:
             self.status = _TRANSITIONS[self.status, event]

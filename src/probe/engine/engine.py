@@ -43,7 +43,7 @@ from .legacy.channels import announce
 from .legacy.dispatch import LegacyRouter
 from .legacy.methods import capabilities
 from .messages import check_token
-from .modern.clients import Clients
+from .modern.clients import ClientLabels
 from .modern.dispatch import ModernRouter
 from .modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, RoundTrips, keys_from
 from .observer import Observer
@@ -167,7 +167,7 @@ class Engine:
         self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
         self.runs = ToolRuns(services)
         self.legacy = LegacyRouter(services, self.tasks, self.streams, self.runs)
-        self.clients = Clients()
+        self.clients = ClientLabels()
         keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
         states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
         trips = RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state)

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import trio
 
 from ..core.call import Cause
-from ..core.session import Input, SessionMachine, UsedIds
+from ..core.session import SessionInput, SessionMachine, UsedIds
 from ..log.bounded import Newest
 from ..log.context import Recorder
 from ..log.events import ClientMisuse, SessionClosed, SessionOpened
@@ -253,7 +253,7 @@ class Session:
         """
         if self.machine.closed:
             return
-        self.machine.receive(Input.END)
+        self.machine.receive(SessionInput.END)
         (by or self.recorder).bind(session=self.label).append(SessionClosed(why))
         for call in list(self.calls.values()):
             call.cancel(cause, why, by)

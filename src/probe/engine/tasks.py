@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ..core.call import Cause
-from ..core.task import Input, TaskInputs, TaskMachine
+from ..core.task import TaskInput, TaskInputs, TaskMachine
 from ..log.context import Recorder
 from ..log.events import LimitReached, TaskChanged, TaskRemoved
 from .budgets import Limit, LimitError
@@ -54,7 +54,7 @@ class TaskPlan:
     ttl_ms: int
     message: str
     announce: Callable[[Task, Recorder], None]
-    ending: Callable[[Outcome], tuple[Input, str]]
+    ending: Callable[[Outcome], tuple[TaskInput, str]]
     context: Callable[[Task], ToolContext]
     work: Callable[[ToolContext], Awaitable[ToolResult]]
 
@@ -177,14 +177,14 @@ class TaskService:
 
     def note(self, task: Task, message: str) -> None:
         """Set a new status message, in states that have one."""
-        if task.machine.allows(Input.NOTE):
-            self._move(task, Input.NOTE, message)
+        if task.machine.allows(TaskInput.NOTE):
+            self._move(task, TaskInput.NOTE, message)
 
     def ask(self, task: Task, message: str, questions: int = 1) -> None:
         """Add open questions to the client: the task is `input_required`."""
         task.asking += questions
-        if task.machine.allows(Input.ASK):
-            self._move(task, Input.ASK, message)
+        if task.machine.allows(TaskInput.ASK):
+            self._move(task, TaskInput.ASK, message)
 
     def answered(self, task: Task, questions: int = 1, by: Recorder | None = None) -> None:
         """Count `questions` less, answered by the message `by` or withdrawn: at zero the task works again.
@@ -193,12 +193,12 @@ class TaskService:
         """
         task.asking -= questions
         task.wake()
-        if not questions or task.call.scope.cancel_called or not task.machine.allows(Input.RESUME):
+        if not questions or task.call.scope.cancel_called or not task.machine.allows(TaskInput.RESUME):
             return
         if task.asking:
-            self._move(task, Input.ANSWER, task.machine.message or "Input required", by)
+            self._move(task, TaskInput.ANSWER, task.machine.message or "TaskInput required", by)
         else:
-            self._move(task, Input.RESUME, "Working again after input.", by)
+            self._move(task, TaskInput.RESUME, "Working again after input.", by)
 
     def cancel(self, task: Task, cause: Cause, message: str, by: Recorder | None = None) -> None:
         """Make the status `cancelled`, then stop the work, because of the message `by`, if there is one.
@@ -208,7 +208,7 @@ class TaskService:
         2025-11-25 basic/utilities/tasks: receivers "MUST transition the task to `cancelled` status before sending the
         response", and it "MUST remain in `cancelled` status even if execution continues to completion or fails".
         """
-        self._move(task, Input.CANCEL, message, by)
+        self._move(task, TaskInput.CANCEL, message, by)
         task.call.cancel(cause, message, by)
 
     def end_owner(self, owner: str, cause: Cause, why: str, by: Recorder | None = None) -> None:
@@ -255,7 +255,7 @@ class TaskService:
         task.removed = task.removed or "stopped"
         if not task.machine.terminal:
             expired = task.removed == "expired"
-            self._move(task, Input.CANCEL, "The task's ttl has passed." if expired else "The server stopped.")
+            self._move(task, TaskInput.CANCEL, "The task's ttl has passed." if expired else "The server stopped.")
         if not task.call.machine.settled:
             task.call.abandon()
         del self._tasks[task.id]
@@ -263,7 +263,7 @@ class TaskService:
         task.call.recorder.append(TaskRemoved(task.removed))
         task.wake()
 
-    def _move(self, task: Task, event: Input, message: str, by: Recorder | None = None) -> None:
+    def _move(self, task: Task, event: TaskInput, message: str, by: Recorder | None = None) -> None:
         task.machine.move(event, self._clock.wall(), message)
         call = task.call
         seq = self._record_change(task, call.recorder if by is None else call.visited_by(by))

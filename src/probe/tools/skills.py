@@ -17,7 +17,7 @@ _TYPES: Final[Mapping[str, str]] = {"md": "text/markdown", "py": "text/x-python"
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SkillParts:
     """The parts of a skill. `path` is its skill path, whose last segment is its name.
 
     `more` are the members of its frontmatter beside name and description. `body` may depend on the moment; such a skill
@@ -41,7 +41,7 @@ class Parts:
         return {"name": self.path.rpartition("/")[2], "description": self.description, **self.more}
 
 
-def write(parts: Parts, *, nested: Sequence[Skill] = (), empty: Sequence[str] = (), listed: bool = True) -> Skill:
+def write(parts: SkillParts, *, nested: Sequence[Skill] = (), empty: Sequence[str] = (), listed: bool = True) -> Skill:
     """A skill with a correct entry. `empty` are the paths of its directories without a file."""
     files = (*_files(parts), *(file for inner in nested for file in inner.files))
     resources = "dynamic" if callable(parts.body) else [listing(file) for file in files]
@@ -60,7 +60,7 @@ def digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def _files(parts: Parts) -> tuple[SkillFile, ...]:
+def _files(parts: SkillParts) -> tuple[SkillFile, ...]:
     name = parts.frontmatter["name"]
     first = SkillFile(f"{parts.root}/SKILL.md", name, "text/markdown", _skill_md(parts), parts.description)
     return (first, *(_file(f"{parts.root}/{path}", content) for path, content in parts.files.items()))
@@ -71,7 +71,7 @@ def _file(uri: str, content: str | bytes) -> SkillFile:
     return SkillFile(uri, uri.rpartition("/")[2], _TYPES[uri.rpartition(".")[2]], lambda now: written)
 
 
-def _skill_md(parts: Parts) -> Callable[[float], bytes]:
+def _skill_md(parts: SkillParts) -> Callable[[float], bytes]:
     """Every JSON value is YAML, so the frontmatter is the same in both without a writer of YAML."""
     head = "".join(f"{name}: {encode(value).decode()}\n" for name, value in parts.frontmatter.items())
 
@@ -95,7 +95,7 @@ def _daily(now: float) -> str:
 
 
 EXERCISE: Final = write(
-    Parts(
+    SkillParts(
         "exercise-client",
         "Exercise an MCP client with the tools of MCP Probe and write down what it showed",
         "# Exercise a client\n\n"
@@ -116,7 +116,7 @@ EXERCISE: Final = write(
 )
 
 _VISAS: Final = write(
-    Parts(
+    SkillParts(
         "travel/booking/visas",
         "Find out whether a journey needs a visa",
         "# Visas\n\nThe countries are in `references/countries.md`.\n",
@@ -127,7 +127,7 @@ _VISAS: Final = write(
 )
 
 _BOOKING: Final = write(
-    Parts(
+    SkillParts(
         "travel/booking",
         "Book a journey, with a skill of its own for visas",
         "# Booking\n\nFill in `forms/journey.md`. For visas there is another skill in `visas/`.\n",
@@ -140,19 +140,21 @@ _BOOKING: Final = write(
 def _refunds(department: str) -> Skill:
     # "Within a server's listing, names SHOULD be unique, but they are not guaranteed to be."
     description = f"Handle a refund as the {department} department does"
-    return write(Parts(f"{department}/refunds", description, f"# Refunds in {department}\n\nAsk for the invoice.\n"))
+    return write(
+        SkillParts(f"{department}/refunds", description, f"# Refunds in {department}\n\nAsk for the invoice.\n")
+    )
 
 
-_DAILY: Final = write(Parts("reports/daily", "Write the report of the day", _daily))
+_DAILY: Final = write(SkillParts("reports/daily", "Write the report of the day", _daily))
 _UNLISTED: Final = write(
-    Parts("unlisted/release-notes", "Write release notes", "# Release notes\n\nOne line for each change.\n"),
+    SkillParts("unlisted/release-notes", "Write release notes", "# Release notes\n\nOne line for each change.\n"),
     listed=False,
 )
 
 
 def _faulty(name: str, description: str) -> Skill:
     made = write(
-        Parts(
+        SkillParts(
             f"faulty/{name}",
             description,
             "# A skill that must not be used\n\nIts next step is in `references/next.md`.\n",

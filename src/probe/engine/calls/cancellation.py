@@ -9,7 +9,6 @@ from ...core.call import Cause
 from ...log.bounded import Newest
 from ...log.context import Recorder
 from ...wire.jsonrpc import Notification, RequestId, clip, is_id, shown_id
-from ..tasks import Task
 from .request_context import RequestContext
 from .scope import MAX_REASON, CallScope
 
@@ -39,11 +38,11 @@ class Cancellation:
         if call.cancel(Cause.NOTIFICATION, self.reason, self.context.recorder):
             call.take_back()
 
-    def without_effect(self, tasks: Iterable[Task], finished: FinishedCalls, *, initialize: bool = False) -> None:
-        """Record why it has no effect: the request became one of these tasks, is over, or is unknown."""
+    def without_effect(self, tasks: Iterable[CallScope], finished: FinishedCalls, *, initialize: bool = False) -> None:
+        """Record why it has no effect: the call became one of these tasks, is over, or is unknown."""
         named = f"request {shown_id(self.id)}"
-        task = next((task for task in tasks if task.call.request_id == self.id), None)
-        call = finished.get(self.id) if task is None else task.call.recorder
+        task = next((call for call in tasks if call.request_id == self.id), None)
+        call = finished.get(self.id) if task is None else task.recorder
         if call is not None:
             self.context.concerns(call)
         if task is not None:

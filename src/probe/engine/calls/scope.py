@@ -29,7 +29,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ...core.call import Call, Cause, State
+from ...core.call import CallMachine, CallState, Cause
 from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate, Report
 from ...log.context import Recorder
@@ -83,7 +83,7 @@ class CallScope:
         self.method = started.method
         self.progress_token = started.progress_token
         self.recorder = request.having(started)
-        self.machine = Call()
+        self.machine = CallMachine()
         self._scope: trio.CancelScope | None = None
         self.deadlines: Deadlines | None = None
         self.expiry_cause = Cause.DEADLINE
@@ -189,7 +189,7 @@ class CallScope:
         machine, scope = self.machine, self._scope
         if self._idle_alarm is not None:
             self._note_passed()
-        if machine.state is State.RUNNING and scope is not None and scope.cancel_called:
+        if machine.state is CallState.RUNNING and scope is not None and scope.cancel_called:
             expired = None if self.deadlines is None else self._record_expired(self.deadlines)
             self._cancel(self.expiry_cause, scope.deadline, None, self.recorder.caused_by(expired))
 
@@ -240,7 +240,7 @@ class CallScope:
     def is_over(self) -> bool:
         """True if the call was cancelled, is past its deadline, or has ended. Its reports then no longer count."""
         self.expire()
-        return self.machine.state is not State.RUNNING
+        return self.machine.state is not CallState.RUNNING
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """End the call with `outcome`, None if its scope ended the work. Returns the answer, None for no answer."""

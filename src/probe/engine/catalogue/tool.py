@@ -5,16 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2025_03_26, V2025_11_25
 from ...wire.v2026.headers import HeaderParam, header_params
 from .params import Param, input_schema, read_arguments
-
-if TYPE_CHECKING:
-    from ..calls.context import ToolContext
 
 ToolResult: TypeAlias = Json
 """A `CallToolResult` in the form of 2025-11-25."""
@@ -62,7 +59,8 @@ Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float | None]
 """A number of seconds, or a function of a call's checked arguments; None for the server's default."""
 
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
-Run: TypeAlias = "Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]"
+Run: TypeAlias = Callable[[Any], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
+"""The work of a tool: a coroutine function of its `ToolContext`, or a function of its arguments that never waits."""
 
 
 @dataclass(frozen=True, slots=True)

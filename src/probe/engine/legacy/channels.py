@@ -14,7 +14,7 @@ from typing import Any
 
 import trio
 
-from ...core.session import State
+from ...core.session import SessionState
 from ...log.context import Recorder
 from ...log.events import ClientMisuse
 from ...settings import Settings
@@ -116,7 +116,7 @@ class _LegacyChannel(Channel):
 
     def _check(self, method: str, mode: Any) -> None:
         machine = self._session.machine
-        if machine.state is State.NEGOTIATED:
+        if machine.state is SessionState.NEGOTIATED:
             # 2025-11-25 basic/lifecycle: the server SHOULD NOT send requests other than pings before this notification.
             raise ClientRequestError("The client has not sent notifications/initialized, so it cannot be asked")
         row = SERVER_REQUESTS[method]

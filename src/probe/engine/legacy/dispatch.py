@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import trio
 
-from ...core.session import DuplicateIdError, Input, State, TooManyInFlightError
+from ...core.session import DuplicateIdError, SessionInput, SessionState, TooManyInFlightError
 from ...log.context import Recorder
 from ...log.events import LimitReached
 from ...wire.client_messages import (
@@ -165,7 +165,7 @@ class LegacyRouter:
         """
         session.machine.touch(self._clock.now())
         requests = [(message, context) for message, context in received if isinstance(message, Request)]
-        if session.machine.state is State.NEGOTIATED:
+        if session.machine.state is SessionState.NEGOTIATED:
             self._note_early(requests)
         self._begin_all(session, requests)
         shared = not session.piped and len(requests) > 1
@@ -433,7 +433,7 @@ class LegacyRouter:
         """Take a notification. The draft's example of `stream/resume` has no id: its refusal is an answer."""
         match message.method:
             case "notifications/initialized":
-                session.machine.receive(Input.INITIALIZED)
+                session.machine.receive(SessionInput.INITIALIZED)
             case "notifications/cancelled":
                 self._cancelled(session, message, context)
             case "stream/resume":
@@ -463,7 +463,7 @@ class LegacyRouter:
             return
         call = session.calls.get(asked.id)
         if call is None:
-            tasks = self._task_methods.tasks.of(session.label)
+            tasks = (task.call for task in self._task_methods.tasks.of(session.label))
             asked.without_effect(tasks, session.finished, initialize=asked.id == session.initialize_id)
             return
         asked.stop(call)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...core.call import Cause
-from ...core.task import Input
+from ...core.task import TaskInput
 from ...log.context import Recorder
 from ...wire.client_messages import CancelTaskRequestParams, GetTaskRequestParams, PaginatedRequestParams
 from ...wire.errors import Code, McpError
@@ -149,12 +149,12 @@ def _not_found(task_id: str) -> McpError:
     return McpError(Code.INVALID_PARAMS, f"Task not found: {clip(task_id)} is unknown, expired, or another session's")
 
 
-def ending(outcome: Outcome) -> tuple[Input, str]:
+def ending(outcome: Outcome) -> tuple[TaskInput, str]:
     """The step of a task's machine that an outcome causes.
 
     2025-11-25 basic/utilities/tasks, `failed`: "For tool calls specifically, this includes cases where the tool call
     result has `isError` set to true."
     """
     if outcome.kind == "completed":
-        return Input.COMPLETE, "The task is completed."
-    return Input.CANCEL if outcome.kind == "given_up" else Input.FAIL, failure_text(outcome)
+        return TaskInput.COMPLETE, "The task is completed."
+    return TaskInput.CANCEL if outcome.kind == "given_up" else TaskInput.FAIL, failure_text(outcome)

@@ -43,7 +43,7 @@ class _LabelledClient:
         return not known
 
 
-class Clients:
+class ClientLabels:
     """The modern clients of one engine: the latest `most` of them."""
 
     def __init__(self, most: int = _MOST) -> None:

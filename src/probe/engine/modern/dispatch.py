@@ -204,7 +204,8 @@ class ModernRouter:
         if call is None:
             # The id belongs to this connection; other connections of the same client may use it too.
             connection = context.recorder.context.connection
-            own = (task for task in self._tasks.everyone() if task.call.recorder.context.connection == connection)
+            calls = (task.call for task in self._tasks.everyone())
+            own = (call for call in calls if call.recorder.context.connection == connection)
             asked.without_effect(own, in_flight.finished)
             return
         asked.stop(call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...core.call import Cause
 from ...core.subscription import Change
-from ...core.task import Input, Status
+from ...core.task import Status, TaskInput
 from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
@@ -133,7 +133,7 @@ def _detail(task: Task) -> Json | None:
             return None
 
 
-def ending(outcome: Outcome) -> tuple[Input, str]:
+def ending(outcome: Outcome) -> tuple[TaskInput, str]:
     """The step of a task's machine that an outcome causes.
 
     Tasks extension, Task Execution Errors: "The `failed` status MUST NOT be used to represent non-JSON-RPC errors, such
@@ -141,10 +141,10 @@ def ending(outcome: Outcome) -> tuple[Input, str]:
     """
     match outcome.kind:
         case "completed":
-            return Input.COMPLETE, "The task is completed."
+            return TaskInput.COMPLETE, "The task is completed."
         case "tool_error":
-            return Input.COMPLETE, failure_text(outcome)
+            return TaskInput.COMPLETE, failure_text(outcome)
         case "given_up":
-            return Input.CANCEL, failure_text(outcome)
+            return TaskInput.CANCEL, failure_text(outcome)
         case _:
-            return Input.FAIL, failure_text(outcome)
+            return TaskInput.FAIL, failure_text(outcome)

@@ -64,7 +64,7 @@ from ..sessions import Session
 from ..streams.sending import answer
 from .pipe_modern import Job, PipeModern
 from .pipe_writer import PipeWriter
-from .wires import Closed, Ending, Peer, TooLargeError, Wire, WireBrokenError
+from .wires import Closed, ConnectionEnd, Peer, TooLargeError, Wire, WireBrokenError
 
 NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
 # RFC 6455 section 7.4.1: these codes stand for a close without a code.
@@ -78,7 +78,9 @@ _MESSAGE_COST = 1024
 _REASON_S = 1.0
 
 
-async def serve_pipe(engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None) -> Ending:
+async def serve_pipe(
+    engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None
+) -> ConnectionEnd:
     """Serve one connection until its peer has gone, or the server has drained. The caller closes `wire`.
 
     `on_end` is called once the end of the connection is certain; its work may then still take time to stop. No
@@ -112,14 +114,14 @@ class _Pipe:
         self._received_any = False
         self._held: deque[_WaitingMessage] = deque()
         self._held_bytes = 0
-        self._ending: Ending | None = None
+        self._ending: ConnectionEnd | None = None
         self._listening = trio.CancelScope()
         # Each job is a modern request in flight, so there are at most this many.
         self._inbox, self._jobs = trio.open_memory_channel[Job](self._settings.limits.max_in_flight)
         self._writer = PipeWriter(engine.services, wire, self._recorder, peer.holder, self._too_slow, self._admit)
         self._modern = PipeModern(engine, peer, self._writer, self._inbox.send_nowait)
 
-    async def run(self) -> Ending:
+    async def run(self) -> ConnectionEnd:
         peer = self._peer
         opened = self._recorder.append(ConnectionOpened(peer.transport, peer.client, peer.peer))
         self._recorder = self._recorder.caused_by(opened)
@@ -134,7 +136,7 @@ class _Pipe:
             self._let_go("the server stopped")
             self._writer.close()
             self._writer.release()
-            ending = self._ending or Ending(GOING_AWAY, "the server stopped")
+            ending = self._ending or ConnectionEnd(GOING_AWAY, "the server stopped")
             code = None if peer.transport == "stdio" or ending.code in _NO_CODE else ending.code
             self._recorder.bind(session=self._label).append(ConnectionClosed(code, ending.why, self._writer.sent))
         return ending
@@ -166,7 +168,7 @@ class _Pipe:
     def _end(self, code: int, why: str) -> None:
         """End the connection; the first call has the reason."""
         if self._ending is None:
-            self._ending = Ending(code, why)
+            self._ending = ConnectionEnd(code, why)
             self._listening.cancel()
             self._on_end()
 
@@ -188,7 +190,7 @@ class _Pipe:
             with self._listening:
                 while self._ending is None:
                     await self._read_one()
-            if self._ending == Ending(NORMAL, "client"):
+            if self._ending == ConnectionEnd(NORMAL, "client"):
                 # Messages from before the end are answered, since the peer may still read.
                 with trio.move_on_after(_FLUSH_S):
                     await self._wait_held(0)

@@ -61,7 +61,7 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ConnectionEnd:
     """The end of a connection: the close code of RFC 6455, and `client` or the server's reason."""
 
     code: int

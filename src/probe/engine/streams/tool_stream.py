@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
 
-from ...core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll
+from ...core.draft_stream import DraftStream, Interval, Lost, LostError, MessageKind, Poll
 from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, RequestId, Rpc
@@ -162,7 +162,7 @@ class ToolStream(Stream):
         self._wake()
 
     def _keep(self, message: bytes, rpc: Rpc) -> int:
-        kind = {"request": Kind.REQUEST, "error": Kind.ERROR}.get(rpc, Kind.OTHER)
+        kind = {"request": MessageKind.REQUEST, "error": MessageKind.ERROR}.get(rpc, MessageKind.OTHER)
         try:
             position = self.machine.emit(message, kind, self._clock.now())
         except LostError as error:

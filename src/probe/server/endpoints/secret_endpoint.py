@@ -16,7 +16,7 @@ import trio
 from ...core.inbound import HostPolicy, HttpHead
 from ...engine.budgets import Limit, LimitError
 from ...engine.engine import Engine
-from ...engine.pipes.wires import Closed, Ending, WireBrokenError
+from ...engine.pipes.wires import Closed, ConnectionEnd, WireBrokenError
 from ...wire.errors import Rejection
 from .asgi import Headers, Receive, RefusedError, Scope, Send, host_policy, http_head, refuse, upgrade_required
 from .exchange import EndpointExchanges, HttpExchange
@@ -157,11 +157,11 @@ def _load() -> tuple[type[HostConnection], str]:
 
 
 async def _converse(connection: HostConnection, wire: WebSocketWire) -> None:
-    ending = Ending(_GOING_AWAY, "the server stopped")
+    ending = ConnectionEnd(_GOING_AWAY, "the server stopped")
     try:
         reader = _UntilBroken(wire)
         await connection.serve(reader)
-        ending = reader.ending or Ending(*(connection.ending or (_NORMAL, "client")))
+        ending = reader.ending or ConnectionEnd(*(connection.ending or (_NORMAL, "client")))
     finally:
         closed = wire.closed or Closed(ending.code, ending.why)
         connection.closed(closed.code, closed.by)
@@ -172,7 +172,7 @@ class _UntilBroken:
     """A wire that ends when the host breaks the rules of WebSocket; `ending` is then the reason."""
 
     def __init__(self, wire: WebSocketWire) -> None:
-        self.ending: Ending | None = None
+        self.ending: ConnectionEnd | None = None
         self.send = wire.send
         self._wire = wire
 
@@ -180,5 +180,5 @@ class _UntilBroken:
         try:
             return await self._wire.receive()
         except WireBrokenError as broken:
-            self.ending = Ending(broken.code, broken.why)
+            self.ending = ConnectionEnd(broken.code, broken.why)
             return None

@@ -20,7 +20,7 @@ import trio
 from ...core.budgets import Rates
 from ...engine.budgets import Limit, LimitError
 from ...engine.engine import Engine
-from ...engine.pipes.wires import Closed, Ending, Peer, WireBrokenError
+from ...engine.pipes.wires import Closed, ConnectionEnd, Peer, WireBrokenError
 from ...log.context import Recorder
 from ...log.events import Direction, Opcode, WebSocketFrame
 from ...wire.errors import Refusal, Rejection, shutting_down
@@ -149,7 +149,7 @@ Pace: TypeAlias = Callable[[Scope, int], float]
 """Returns the seconds that a message of so many bytes has to wait by its client's rate limit."""
 
 
-Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[Ending]]
+Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[ConnectionEnd]]
 """Serves the messages of a connection until it is over or has to be closed.
 
 Raises no error for anything a peer does.

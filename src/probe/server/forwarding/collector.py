@@ -19,7 +19,7 @@ import trio
 from ...core.clients import LABEL_RULE, is_client_label
 from ...engine.budgets import Limit, Turns
 from ...engine.engine import Engine
-from ...engine.pipes.wires import Ending, WireBrokenError
+from ...engine.pipes.wires import ConnectionEnd, WireBrokenError
 from ...log import events
 from ...log.bounded import Newest
 from ...log.context import Context, Recorder
@@ -81,7 +81,7 @@ _Theirs = TypeVar("_Theirs", bound=Hashable)
 _Ours = TypeVar("_Ours")
 
 _GOING_AWAY, _POLICY, _TRY_LATER = 1001, 1008, 1013
-_DONE = Ending(1000, "client")
+_DONE = ConnectionEnd(1000, "client")
 # RFC 6455, section 5.5: the payload of a close frame has at most 125 bytes, two of them for the code.
 _LONGEST_REASON = 120
 # A process sends its hello at once.
@@ -261,12 +261,12 @@ class LogCollector:
         try:
             ending = await self._conversation(exchange, wire)
         except WireBrokenError as broken:
-            ending = Ending(broken.code, broken.why)
+            ending = ConnectionEnd(broken.code, broken.why)
         except ForwardingError as wrong:
-            ending = Ending(_POLICY, clip(str(wrong), _LONGEST_REASON))
+            ending = ConnectionEnd(_POLICY, clip(str(wrong), _LONGEST_REASON))
         await wire.close(ending.code, ending.why)
 
-    async def _conversation(self, exchange: HttpExchange, wire: WebSocketWire) -> Ending:
+    async def _conversation(self, exchange: HttpExchange, wire: WebSocketWire) -> ConnectionEnd:
         """Read the hello and the log; returns the close to send.
 
         Raises `WireBrokenError` and `ForwardingError` before the first entry.
@@ -285,19 +285,19 @@ class LogCollector:
             raise ForwardingError(f"at cannot be {hello.at}: it is no time between 1970 and 9999")
         if hello.run in self._connected:
             # The process noticed the loss of its connection before this server did; a ping will find it.
-            return Ending(_TRY_LATER, "this process is connected already")
+            return ConnectionEnd(_TRY_LATER, "this process is connected already")
         self._connected.add(hello.run)
         try:
             return await self._take_log(exchange, wire, hello)
         finally:
             self._connected.discard(hello.run)
 
-    async def _take_log(self, exchange: HttpExchange, wire: WebSocketWire, hello: ForwarderHello) -> Ending:
+    async def _take_log(self, exchange: HttpExchange, wire: WebSocketWire, hello: ForwarderHello) -> ConnectionEnd:
         process = self._away.pop(hello.run, None) or ForwardingProcess(
             self._engine, exchange.recorder, hello, self._complete.get(hello.run, 0)
         )
         process.begin(exchange.recorder, hello, exchange.client)
-        by, ending = _STOPPED, Ending(_GOING_AWAY, _STOPPED)
+        by, ending = _STOPPED, ConnectionEnd(_GOING_AWAY, _STOPPED)
         try:
             taken = CollectorTaken(last=process.taken, message_bytes=self._engine.settings.limits.max_body_bytes)
             await wire.send(taken.model_dump_json().encode())
@@ -320,16 +320,16 @@ class LogCollector:
         reading.cancel()
 
 
-async def _read(wire: WebSocketWire, process: ForwardingProcess, turns: Turns) -> tuple[str, Ending]:
+async def _read(wire: WebSocketWire, process: ForwardingProcess, turns: Turns) -> tuple[str, ConnectionEnd]:
     """Take the log of a process; returns the cause of its end, and the close to send."""
     try:
         while (lines := await wire.receive()) is not None:
             if await _take(process, lines.split(b"\n"), turns):
                 return _PROCESS, _DONE
     except WireBrokenError as broken:
-        return _NO_LOG, Ending(broken.code, broken.why)
+        return _NO_LOG, ConnectionEnd(broken.code, broken.why)
     except ForwardingError as wrong:
-        return _NO_LOG, Ending(_POLICY, clip(str(wrong), _LONGEST_REASON))
+        return _NO_LOG, ConnectionEnd(_POLICY, clip(str(wrong), _LONGEST_REASON))
     return _LOST, _DONE
 
 
