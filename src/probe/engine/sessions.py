@@ -60,9 +60,10 @@ OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
 class Session:
     """One client's session: its machine, its streams, its calls in flight, and the client's declarations.
 
-    `context` is that of its `initialize`; `recorder` is for facts without a message as cause. With `streams` the client
-    declared draft streams; `secret` is what the client got as proof of ownership, and `proofs` are the digests of the
-    secrets that it has shown. `finished` are its latest finished calls.
+    `context` is that of its `initialize`; `recorder` is for facts without a message as cause. A `piped` session belongs
+    to one connection and ends with it, so that no stream can be resumed. With `streams` the client declared draft
+    streams; `secret` is what the client got as proof of ownership, and `proofs` are the digests of the secrets that it
+    has shown. `finished` are its latest finished calls.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Session:
         self.label = context.recorder.context.session or ""
         self.machine = machine
         self.transport = context.transport
+        self.piped = context.transport != "http"
         self.streams = False
         self.holder = context.holder
         self.secret: str | None = None
@@ -120,11 +122,6 @@ class Session:
     def submit(self, job: Job) -> None:
         """Have a job started in the session's nursery. Raises `trio.WouldBlock` when the inbox is full."""
         self._inbox.send_nowait(job)
-
-    @property
-    def piped(self) -> bool:
-        """True if the session belongs to one connection and ends with it, so that no stream can be resumed."""
-        return self.transport != "http"
 
     def next_stream_label(self) -> str:
         """The label of a new stream for the answer to a request."""

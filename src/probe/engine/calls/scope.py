@@ -47,7 +47,7 @@ from ...wire.jsonrpc import Json
 from ..catalogue.tool import ToolResult
 from ..clock import Alarm, Clock
 from ..streams.sending import drop, send
-from ..streams.stream import Stream
+from ..streams.stream import Stream, nothing
 from .outcome import Outcome, attempt_async, deadline_failure
 
 MAX_REASON = 500
@@ -55,14 +55,6 @@ MAX_REASON = 500
 
 _KINDS = {Cause.DISCONNECT: "disconnected", Cause.DEADLINE: "timed_out"}
 """The outcome of a call by its cause; `cancelled` for other causes."""
-
-
-def _no_answer(_outcome: Outcome | None) -> None:
-    pass
-
-
-def _take_none() -> None:
-    pass
 
 
 class CallScope:
@@ -88,8 +80,8 @@ class CallScope:
         self.deadlines: Deadlines | None = None
         self.expiry_cause = Cause.DEADLINE
         self.working = True
-        self.answer: Callable[[Outcome | None], None] = _no_answer
-        self.take_back: Callable[[], None] = _take_none
+        self.answer: Callable[[Outcome | None], None] = nothing
+        self.take_back: Callable[[], None] = nothing
         self.started = clock.now()
         self.steps_total = started.steps_total
         self.steps_done: float | None = None if started.steps_total is None else 0
@@ -245,7 +237,7 @@ class CallScope:
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """End the call with `outcome`, None if its scope ended the work. Returns the answer, None for no answer."""
         # Both refer to the call: a cycle, which the garbage collector would free much later.
-        self.answer, self.take_back = _no_answer, _take_none
+        self.answer, self.take_back = nothing, nothing
         self._drop_alarm()
         now = self._clock.now()
         if not self.machine.settle(now):

@@ -29,7 +29,7 @@ from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool, ToolResult
 from ..services import Services
-from ..streams.stream import Stream
+from ..streams.stream import Stream, nothing
 from .context import Channel, ToolContext
 from .outcome import Outcome, attempt_tool, handled
 from .request_context import RequestContext
@@ -49,14 +49,6 @@ class Begun:
 
 Start: TypeAlias = Callable[[Stream], Begun]
 """The return value of a method that waits: called with the stream for its response, it begins the call."""
-
-
-def _answer_nothing(_outcome: Outcome) -> None:
-    pass
-
-
-def _close_nothing() -> None:
-    pass
 
 
 class RunningRequest:
@@ -95,7 +87,7 @@ class RunningRequest:
             self._closed = True
             close = self._close
             # Both refer to the request: a cycle, which the garbage collector would free much later.
-            self._answer, self._close = _answer_nothing, _close_nothing
+            self._answer, self._close = nothing, nothing
             close()
 
 

@@ -19,6 +19,7 @@ from ...wire.jsonrpc import error_response
 from ..services import Services
 from ..streams.reading import Reading, Track
 from ..streams.sending import Emitted, answer, note_delivered
+from ..streams.stream import nothing
 from ..streams.tool_stream import ToolStream, lost_error
 from .wires import Wire
 
@@ -82,7 +83,7 @@ class PipeWriter:
     def send_answers(self, messages: Sequence[Emitted]) -> None:
         """Send answers in one piece; they are delivered together."""
         for place, message in enumerate(messages, 1):
-            delivered = partial(note_delivered, messages) if place == len(messages) else _nothing
+            delivered = partial(note_delivered, messages) if place == len(messages) else nothing
             self._answers.append(_WholeAnswer(message.body, delivered))
             self._answer_bytes += len(message.body)
         self.reading.wake()
@@ -179,7 +180,3 @@ class PipeWriter:
         await self._wire.send(message)
         self.sent += 1
         self.note_progress()
-
-
-def _nothing() -> None:
-    pass

@@ -60,8 +60,8 @@ class StreamLostError(Exception):
     """The stream takes no more messages, because its client can never have all of them. The message has the reason."""
 
 
-def _wake_none() -> None:
-    pass
+def nothing(*_values: object) -> None:
+    """Stand in for a function that is not given, or not needed any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ class Stream:
         self.comments = True
         self._waker = Waker()
         # Wakes the writer of the present reader. Kept here, since a reader with it would be part of a cycle.
-        self._wake_reader = _wake_none
+        self._wake_reader: Callable[[], None] = nothing
         self._hang_ups = 0
         self._delivered = 0
         self._recorders: dict[int, Recorder] = {}
@@ -189,7 +189,7 @@ class Stream:
         self._hang_ups += 1
         self._wake()
 
-    def attach(self, recorder: Recorder, wake: Callable[[], None] = _wake_none) -> Reader:
+    def attach(self, recorder: Recorder, wake: Callable[[], None] = nothing) -> Reader:
         """Make a connection the reader, and displace the one before it. `wake` is called after each change."""
         before, self._wake_reader = self._wake_reader, wake
         self.reader = Reader(recorder, self._hang_ups)
@@ -199,7 +199,7 @@ class Stream:
     def detach(self, reader: Reader) -> None:
         """Remove a reader after its connection has closed."""
         if self.reader is reader:
-            self.reader, self._wake_reader = None, _wake_none
+            self.reader, self._wake_reader = None, nothing
 
     def dismissed(self, reader: Reader) -> str | None:
         """The reason for which a reader must leave, or None."""

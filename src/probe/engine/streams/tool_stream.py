@@ -16,7 +16,7 @@ from ..calls.client_requests import ClientRequests
 from ..calls.scope import CallScope
 from ..services import Services
 from ..sessions import Session
-from .stream import Reader, Stream, StreamLostError
+from .stream import Reader, Stream, StreamLostError, nothing
 
 WHY = {
     Lost.ABANDONED: "the stream was abandoned: not resumed or polled within resumeInterval.max",
@@ -105,7 +105,7 @@ class ToolStream(Stream):
         """The message with its place in this stream."""
         return wire.marked(value, self.stream_id, self.replay.last + 1)
 
-    def attach(self, recorder: Recorder, wake: Callable[[], None] = lambda: None) -> Reader:
+    def attach(self, recorder: Recorder, wake: Callable[[], None] = nothing) -> Reader:
         """Attach a reader, and stop the resume timeout."""
         self.machine.connect(self._clock.now())
         return super().attach(recorder, wake)
