@@ -66,7 +66,7 @@ from ...wire.v2025.registry import request_params
 from ..calls.cancellation import read_cancellation
 from ..calls.outcome import Outcome, handled
 from ..calls.request_context import RequestContext
-from ..calls.scope import run
+from ..calls.scope import CallScope, run
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..messages import Received, Repeats
 from ..services import Services
@@ -138,6 +138,13 @@ class _ResponseStream:
         self._running -= 1
         if self._running == 0 or self._session.piped:
             self._session.end_stream(stream)
+
+
+def _answered(session: Session, request: Request, outcome: Outcome) -> Json:
+    if outcome.error is not None:
+        return error_response(request.id, outcome.error.body())
+    shaped = shape_result(request.method, session.machine.revision, outcome.result or {})
+    return result_response(request.id, shaped)
 
 
 class LegacyRouter:
@@ -285,7 +292,7 @@ class LegacyRouter:
             self._launch(session, request, context, outcome, response)
             return None
         self._finish(session, request, context)
-        return self._answer_to(session, request, context, outcome)
+        return _Answer(_answered(session, request, outcome), context.recorder)
 
     def _finish(self, session: Session, request: Request, context: RequestContext) -> None:
         session.machine.finish(request.id)
@@ -305,26 +312,27 @@ class LegacyRouter:
         outcome = handled(self._handle, session, request, context)
         if isinstance(outcome, Outcome):
             self._finish(session, request, context)
-            self._send_on(stream, self._answer_to(session, request, context, outcome))
+            self._send_on(stream, _Answer(_answered(session, request, outcome), context.recorder))
             self._streams.close(stream)
             return None if stream.machine.lost is None else self._too_large(stream, request, context)
-        begun = outcome(stream)
-        stream.call = session.calls[request.id] = begun.call
-        answer = partial(self._answer_on, stream, session, request, begun.call.request)
-        running = RunningRequest(begun, stream, answer, partial(self._close_stream, stream))
-        # It runs in `DraftStreams`: the connection and the session may end before it.
-        self._streams.submit(running.run)
+        call = self._begin_on(stream, session, request, outcome)
+        stream.call = session.calls[request.id] = call
         return None
 
-    def _answer_on(
-        self, stream: ToolStream, session: Session, request: Request, recorder: Recorder, outcome: Outcome
-    ) -> None:
-        self._streams.call_over(stream)
-        self._send_on(stream, _Answer(self._answered(session, request, outcome), recorder))
+    def _begin_on(self, stream: ToolStream, session: Session, request: Request, start: Start) -> CallScope:
+        begun = start(stream)
 
-    def _close_stream(self, stream: ToolStream) -> None:
-        self._streams.call_over(stream)
-        self._streams.close(stream)
+        def answer(outcome: Outcome) -> None:
+            self._streams.call_over(stream)
+            self._send_on(stream, _Answer(_answered(session, request, outcome), begun.call.request))
+
+        def close() -> None:
+            self._streams.call_over(stream)
+            self._streams.close(stream)
+
+        # It runs in `DraftStreams`: the connection and the session may end before it.
+        self._streams.submit(RunningRequest(begun, stream, answer, close).run)
+        return begun.call
 
     def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Answer:
         """The answer to a call with a stream that was lost before its first reader."""
@@ -338,15 +346,6 @@ class LegacyRouter:
         else:
             stream.sends_answer()
             send(answer.recorder, stream, answer.message)
-
-    def _answer_to(self, session: Session, request: Request, context: RequestContext, outcome: Outcome) -> _Answer:
-        return _Answer(self._answered(session, request, outcome), context.recorder)
-
-    def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:
-        if outcome.error is not None:
-            return error_response(request.id, outcome.error.body())
-        shaped = shape_result(request.method, session.machine.revision, outcome.result or {})
-        return result_response(request.id, shaped)
 
     def _handle(self, session: Session, request: Request, context: RequestContext) -> Json | Outcome | Start:
         try:
@@ -378,9 +377,8 @@ class LegacyRouter:
             context.concerns(task.call.recorder)
 
         async def work() -> Outcome | None:
-            return call.settle(
-                await run(call, lambda: self._task_methods.result(session, task_id, stream), trio.sleep_forever)
-            )
+            result = partial(self._task_methods.result, session, task_id, stream)
+            return call.settle(await run(call, result, trio.sleep_forever))
 
         return Begun(call, work)
 
@@ -395,20 +393,18 @@ class LegacyRouter:
         if not response.shared:
             stream.belong_to(context.recorder)
         session.calls[request.id] = begun.call
-        answer = partial(self._send_answer, session, request, context, stream)
-        running = RunningRequest(begun, stream, answer, partial(self._close, session, request.id, response, stream))
+
+        def answer(outcome: Outcome) -> None:
+            send(context.recorder, stream, _answered(session, request, outcome))
+
+        def close() -> None:
+            session.call_over(request.id)
+            response.done(stream)
+
+        running = RunningRequest(begun, stream, answer, close)
         if session.piped:
             begun.call.take_back = partial(response.reading.drop, track, "cancelled by the client")
         session.submit(running.run)
-
-    def _send_answer(
-        self, session: Session, request: Request, context: RequestContext, stream: Stream, outcome: Outcome
-    ) -> None:
-        send(context.recorder, stream, self._answered(session, request, outcome))
-
-    def _close(self, session: Session, id: RequestId, response: _ResponseStream, stream: Stream) -> None:
-        session.call_over(id)
-        response.done(stream)
 
     def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
         """The messages in `value` are refused because of `why`: the questions that they answer fail."""
