@@ -20,7 +20,7 @@ from probe.views.search.call_filter import parse
 from probe.wire.jsonrpc import encode
 
 from ..support.shown import EVERY_CALL, as_value
-from ..views.work import RUN, record, written
+from ..views.calls import RUN, record, written
 
 MANY = 10**9
 

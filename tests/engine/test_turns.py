@@ -6,7 +6,7 @@ from probe.engine.audit.call_store import search
 from probe.views.search.call_filter import CallFilter
 
 from ..support.passes import counted_passes
-from ..views.work import record
+from ..views.calls import record
 
 
 async def test_a_search_inside_records_lets_others_run_by_the_size_of_arguments_and_results() -> None:

@@ -8,7 +8,7 @@ from probe.engine.audit.unwritten import Unwritten
 from probe.views.records import CallRecord
 
 from ..support.views import Rows
-from ..views.work import RUN, begun
+from ..views.calls import RUN, begun
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from probe.views.search.call_filter import OUTCOMES, CallFilter, parse
 from probe.web.api import tables
 from probe.wire.jsonrpc import encode
 
-from ..views.work import RUN, begun, record, written
+from ..views.calls import RUN, begun, record, written
 from . import at_most
 
 MANY = 10**9
