@@ -150,6 +150,11 @@ def test_a_message_keeps_its_bytes(body: bytes) -> None:
     assert exact(read(ndjson.line(message(body))).items) == exact((message(body),))
 
 
+def test_a_message_with_line_breaks_between_its_tokens_is_put_on_one_line() -> None:
+    """A carriage return would end a line of the feed."""
+    assert exact(read(ndjson.line(message(b'{"id":\r1.0}'))).items) == exact((message(b'{"id":1.0}'),))
+
+
 @pytest.mark.parametrize("id", [5, "5", 0, "", -1, 2**70, None, ',"message":1,"x":"'])
 def test_ids_keep_their_types(id: Any) -> None:
     (entry,) = read(ndjson.line(message(b"{}", id=id))).items

@@ -80,8 +80,9 @@ class Line:
 def _stored(value: Raw) -> bytes:
     text = bytes(value)
     # Its readers parse it, and not all that msgspec passes over is JSON for them.
-    from_json(text, allow_inf_nan=False)
-    return text
+    parsed = from_json(text, allow_inf_nan=False)
+    # A line break between two tokens would end a line of the feed.
+    return encode(parsed) if b"\r" in text or b"\n" in text else text
 
 
 # msgspec ends a message with the path of the member, such as `$.headers[0]`.
