@@ -197,7 +197,8 @@ async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     for item in _items(engine, found):
         if isinstance(item, Entry):
             exchanges.take(item)
-        await turns.done(0)
+        # A view parses a request for its target.
+        await turns.done(cost_of(item.fact) if isinstance(item, Entry) else 0)
     yield har.begin()
     comma = b""
     for archived in exchanges.entries(engine.log.entry):

@@ -8,9 +8,8 @@ of a WebSocket are `_webSocketMessages` of its request, as in browsers. Standard
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
@@ -29,10 +28,13 @@ from ...log.events import (
     MessageUnreadable,
     StreamControl,
 )
+from ...views.fold import Views
+from ...views.retention import Retention
 from ...wire.jsonrpc import Json, encode
 
 _Lane: TypeAlias = tuple[str | None, str] | int | None
 _Sent: TypeAlias = tuple[Entry, str | None]
+_Numbers: TypeAlias = tuple[Sequence[int], Mapping[int, int]]
 Lookup: TypeAlias = Callable[[int], Entry | None]
 """Finds an entry by its number; None where the log does not have it any more."""
 
@@ -58,73 +60,67 @@ END: Final = b"]}}\n"
 """The end of the file, after its last entry."""
 
 
-@dataclass(slots=True)
-class _HarExchange:
-    """The numbers of the entries of one HTTP request."""
-
-    request: int
-    pipe: str | None = None
-    places: list[int] = field(default_factory=list)
+# A whole log: an export has the entries of one log, which has its own bounds. Contents are read from that log.
+_ALL: Final = 1 << 40
+_RETENTION: Final = Retention(
+    exchanges=_ALL,
+    content_bytes=0,
+    connections=_ALL,
+    of_call=_ALL,
+    of_pipe=_ALL,
+)
 
 
 class HarExchanges:
-    """Finds the HTTP requests among entries, taken in order; keeps only their numbers."""
+    """The HTTP requests among entries, taken in order, from views of these entries."""
 
     def __init__(self) -> None:
-        self._exchanges: dict[int, _HarExchange] = {}
-        self._pipes: dict[str, list[int]] = {}
+        self._views = Views(retention=_RETENTION, audited=False)
+        # The messages of the server by lane and position: a view lets go of a position once it is delivered, and a
+        # message may be delivered again.
         self._emitted: dict[_Lane, dict[int, int]] = {}
-        self._counted: Counter[int | None] = Counter()
 
     def take(self, entry: Entry) -> None:
         """Take the next entry."""
-        context, fact = entry.context, entry.fact
-        if isinstance(fact, MessageEmitted):
-            self._emitted.setdefault(_lane(context), {})[self._position(context, fact)] = entry.seq
-        if context.pipe is not None and isinstance(fact, MessageReceived | MessageEmitted):
-            self._pipes.setdefault(context.pipe, []).append(entry.seq)
-        if context.exchange is None:
-            return
-        if isinstance(fact, HttpRequest):
-            self._exchanges[context.exchange] = _HarExchange(entry.seq, context.pipe)
-        elif (known := self._exchanges.get(context.exchange)) is not None:
-            known.pipe = known.pipe or context.pipe
-            known.places.append(entry.seq)
-
-    def _position(self, context: Context, fact: MessageEmitted) -> int:
-        """The position of a message; in an answer in one piece, which has no positions, its count."""
-        if fact.position is not None:
-            return fact.position
-        self._counted[context.exchange] += 1
-        return self._counted[context.exchange]
+        self._views.take(entry)
+        if isinstance(entry.fact, MessageEmitted):
+            positions = self._emitted.setdefault(_lane(entry.context), {})
+            # An answer in one piece has no positions: its messages are counted.
+            at = len(positions) + 1 if entry.fact.position is None else entry.fact.position
+            positions[at] = entry.seq
 
     def entries(self, lookup: Lookup) -> Iterator[bytes]:
         """An entry of the archive in JSON for each request with its head still in the log, in order."""
-        # A file may claim any range of delivered positions; only emitted ones count.
-        positions = {lane: sorted(emitted) for lane, emitted in self._emitted.items()}
-        for known in self._exchanges.values():
-            head = lookup(known.request)
-            if head is not None and isinstance(head.fact, HttpRequest):
-                found = [entry for entry in map(lookup, known.places) if entry is not None]
-                taken = _room(self._messages(found, positions, lookup))
-                piped = _room((entry, None) for entry in map(lookup, self._pipes.get(known.pipe or "", ())) if entry)
-                yield encode(_archived(head, head.fact, found, piped, taken))
+        emitted = {lane: (sorted(positions), positions) for lane, positions in self._emitted.items()}
+        for exchange in self._views.exchanges.values():
+            head = None if exchange.head is None else lookup(exchange.head.seq)
+            if head is None or not isinstance(head.fact, HttpRequest):
+                continue
+            found = [entry for seq in exchange.entries if seq > head.seq and (entry := lookup(seq)) is not None]
+            taken = _room(_delivered(found, emitted, lookup))
+            yield encode(_archived(head, head.fact, found, _room(self._piped(head, found, lookup)), taken))
 
-    def _messages(
-        self, entries: Sequence[Entry], positions: Mapping[_Lane, Sequence[int]], lookup: Lookup
-    ) -> Iterator[_Sent]:
-        """The messages delivered in an exchange, in order, each with the id of its event."""
-        for entry in entries:
-            if isinstance(entry.fact, MessagesDelivered):
-                lane = _lane(entry.context)
-                known = positions.get(lane, ())
-                for at in range(bisect_left(known, entry.fact.first), bisect_right(known, entry.fact.last)):
-                    position = known[at]
-                    message = lookup(self._emitted[lane][position])
-                    if message is not None:
-                        yield message, f"{entry.context.stream}-{position}" if entry.fact.event_ids else None
-            elif isinstance(entry.fact, StreamControl) and entry.fact.what != "comment":
-                yield entry, entry.fact.event_id
+    def _piped(self, head: Entry, entries: Sequence[Entry], lookup: Lookup) -> Iterator[_Sent]:
+        """The messages of the WebSocket that a request became."""
+        label = next((entry.context.pipe for entry in (head, *entries) if entry.context.pipe is not None), None)
+        connection = None if label is None else self._views.connections.get(label)
+        for entry in map(lookup, () if connection is None else connection.messages):
+            if entry is not None and isinstance(entry.fact, MessageReceived | MessageEmitted):
+                yield entry, None
+
+
+def _delivered(entries: Sequence[Entry], emitted: Mapping[_Lane, _Numbers], lookup: Lookup) -> Iterator[_Sent]:
+    """The messages delivered in an exchange, in order, each with the id of its event."""
+    for entry in entries:
+        if isinstance(entry.fact, MessagesDelivered):
+            # A file may claim any range of delivered positions; only emitted ones count.
+            known, numbers = emitted.get(_lane(entry.context), ((), {}))
+            for position in known[bisect_left(known, entry.fact.first) : bisect_right(known, entry.fact.last)]:
+                message = lookup(numbers[position])
+                if message is not None:
+                    yield message, f"{entry.context.stream}-{position}" if entry.fact.event_ids else None
+        elif isinstance(entry.fact, StreamControl) and entry.fact.what != "comment":
+            yield entry, entry.fact.event_id
 
 
 @dataclass(frozen=True, slots=True)
