@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from probe.judge.rules.catalogue import catalogue
+from probe.log.events import Event
 
 from . import quotes
 
@@ -42,3 +47,11 @@ def test_what_a_page_does_not_say_is_told(
     monkeypatch.setattr(quotes, "quotes", lambda: [first, replace(first, text=f"{first.text} always")])
     assert quotes.main(tmp_path) == 1
     assert f"{first.doc} does not say: {first.text} always" in capsys.readouterr().out
+
+
+def test_a_row_says_what_a_person_sees_and_names_no_kind_of_entry() -> None:
+    """`observe` and what passes and fails are shown in reports."""
+    kinds = {kind.kind for kind in get_args(Event)}
+    shown = {rule.id: f"{rule.observe} {rule.passes} {rule.fails}" for rule in catalogue().rules.values()}
+    words = re.compile(r"[a-z_]+\.[a-z_]+").findall
+    assert {(id, kind) for id, text in shown.items() for kind in kinds if kind in words(text)} == set()
