@@ -44,7 +44,7 @@ def kind_of(text: bytes) -> Any:
         raise MemberError("not an object") from None
 
 
-class Line:
+class LineForm:
     """The form of one kind of line: a JSON object with these members, all of them required, and with `kind`."""
 
     def __init__(self, members: Mapping[str, Any]) -> None:
@@ -107,8 +107,8 @@ _PLACE: Final = {name: hint for name, hint in get_type_hints(Entry).items() if n
 _OUTSIDE: Final = {**_PLACE, **get_type_hints(Context)}
 # The facts by their kinds, and the lines of each; the fields of the fact stand last.
 _FACTS: Final[Mapping[str, type[Event]]] = {fact.kind: fact for fact in get_args(Event)}
-_LINES: Final = {kind: Line({**_OUTSIDE, **_fields(fact)}) for kind, fact in _FACTS.items()}
-_UNKNOWN: Final = Line(_OUTSIDE)
+_LINES: Final = {kind: LineForm({**_OUTSIDE, **_fields(fact)}) for kind, fact in _FACTS.items()}
+_UNKNOWN: Final = LineForm(_OUTSIDE)
 # Two words or more, such as `http.request`. The other lines of a log have one word, such as `gap`.
 _KIND_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z_-]*)+")
 

@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from ..settings import Limits, Settings, described
 from ..wire.jsonrpc import encode
-from .entry_reading import Line, MemberError, kind_of, read_entry
+from .entry_reading import LineForm, MemberError, kind_of, read_entry
 from .event_log import Entry, Gap
 
 Why: TypeAlias = Literal["complete", "filtered"]
@@ -226,6 +226,6 @@ def _end(item: Item) -> int:
     return item.last if isinstance(item, Gap) else item.seq
 
 
-_HEADER: Final = Line(get_type_hints(Header))
-_GAP: Final = Line(get_type_hints(Gap))
-_END: Final = Line(get_type_hints(End))
+_HEADER: Final = LineForm(get_type_hints(Header))
+_GAP: Final = LineForm(get_type_hints(Gap))
+_END: Final = LineForm(get_type_hints(End))

@@ -87,7 +87,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class EndingParts:
     """The views behind the ending of an exchange. `head` is the entry shown first in a line."""
 
     exchange: Exchange
@@ -129,7 +129,7 @@ def asks(fact: Any) -> bool:
     return getattr(fact, "rpc", None) == "request"
 
 
-def ending_of(parts: Parts, entry_of: EntryOf) -> Ending:
+def ending_of(parts: EndingParts, entry_of: EntryOf) -> Ending:
     """The ending of an exchange with a number."""
     exchange, settled = parts.exchange, parts.settled
     found = _ending(parts, entry_of)
@@ -156,7 +156,7 @@ def lone_ending(fact: Any, answer: Entry | None) -> Ending:
     return Ending("waiting" if asks(fact) else "done")
 
 
-def _ending(parts: Parts, entry_of: EntryOf) -> Ending:
+def _ending(parts: EndingParts, entry_of: EntryOf) -> Ending:
     exchange, settled = parts.exchange, parts.settled
     if settled is not None and settled.outcome != "completed":
         return stopped(settled, parts.call, parts.answers, entry_of)
@@ -175,7 +175,7 @@ def _ending(parts: Parts, entry_of: EntryOf) -> Ending:
     return Ending("answered") if parts.answers else _unanswered(parts)
 
 
-def _unanswered(parts: Parts) -> Ending:
+def _unanswered(parts: EndingParts) -> Ending:
     exchange, call, fact = parts.exchange, parts.call, parts.head.fact
     by = exchange.ended_by
     if call is not None:
@@ -300,7 +300,7 @@ def _questions(result: Any) -> str:
     return f"asked the client for {' and '.join(methods)}" if methods else "asked for the same request again"
 
 
-def _undelivered(parts: Parts, record: CallRecord) -> str:
+def _undelivered(parts: EndingParts, record: CallRecord) -> str:
     """A task was answered with its handle; a cancelled call needs no answer."""
     if record.task is not None or record.cancelled_by is not None:
         return ""

@@ -15,7 +15,7 @@ from ..log.context import Context
 from ..log.event_filter import direction_of
 from ..log.event_log import Entry
 from ..wire.jsonrpc import encode
-from .ending import Ending, Parts, asks, ending_of, lone_ending, streams
+from .ending import Ending, EndingParts, asks, ending_of, lone_ending, streams
 from .fold import Views
 from .meaning import EntryOf, Group, Problem, exchange_key, group_of, is_on_wire, method, problem_of
 from .records import ANSWERS
@@ -188,7 +188,7 @@ def _work(call: Call) -> Work:
     return Work(None if call.task is None else call.task.id, began, moment(call.cancelled), moment(call.ended))
 
 
-def _parts(exchange: Exchange) -> Parts:
+def _parts(exchange: Exchange) -> EndingParts:
     messages = exchange.messages
     asked = [message for message in messages if message.received and message.rpc == "request"]
     head = _head(exchange)
@@ -201,7 +201,7 @@ def _parts(exchange: Exchange) -> Parts:
     dropped = [message for message in messages if isinstance(message.fact, events.MessageDropped)]
     settled = None if newest is None else cast("events.CallSettled", newest.fact)
     in_order = [answers[seq] for seq in sorted(answers)]
-    return Parts(exchange, head, in_order, calls[0] if calls else None, settled, dropped)
+    return EndingParts(exchange, head, in_order, calls[0] if calls else None, settled, dropped)
 
 
 def _head(exchange: Exchange) -> Entry:
@@ -229,13 +229,13 @@ def _is_on_wire(exchange: Exchange, entry_of: EntryOf) -> bool:
     return any(entry is not None and is_on_wire(entry.fact) for entry in found)
 
 
-def _progress(parts: Parts) -> int:
+def _progress(parts: EndingParts) -> int:
     if parts.call is not None:
         return parts.call.reports
     return sum(message.method == _PROGRESS for message in parts.exchange.messages)
 
 
-def _end(parts: Parts) -> Entry | None:
+def _end(parts: EndingParts) -> Entry | None:
     """The last entry of an exchange that is over: an event stream's close, or an answer's delivery."""
     exchange = parts.exchange
     if exchange.closed is not None or streams(exchange):

@@ -19,7 +19,9 @@ HostState: TypeAlias = Literal["connected", "registered", "closed"]
 TaskStatus: TypeAlias = Literal["queued", "working", "input_required", "completed", "failed", "cancelled"]
 
 
-class _Row(Struct, frozen=True):
+class TableRow(Struct, frozen=True):
+    """A row of a table."""
+
     def encoded(self) -> bytes:
         """The row in JSON; stored JSON stands last, as it is."""
         fields = structs.asdict(self)
@@ -27,7 +29,7 @@ class _Row(Struct, frozen=True):
         return encode_with(fields, stored)
 
 
-class TaskRow(_Row, frozen=True):
+class TaskRow(TableRow, frozen=True):
     """A task. `status` is the protocol's, or `queued` before the work has begun.
 
     `progress` and `total` are from the last report, null before the first. Times are seconds since the epoch. `removed`
@@ -48,7 +50,7 @@ class TaskRow(_Row, frozen=True):
     removed: str | None
 
 
-class SessionRow(_Row, frozen=True):
+class SessionRow(TableRow, frozen=True):
     """A session of the legacy era, or the requests of one modern client.
 
     The row `unattributed` holds the counts without a known client: its `era` and `transport` are null,
@@ -82,7 +84,7 @@ class SessionRow(_Row, frozen=True):
     capabilities: bytes
 
 
-class StreamRow(_Row, frozen=True):
+class StreamRow(TableRow, frozen=True):
     """A stream of messages. `id` is `SESSION/STREAM`, as a stream's own id counts within its session.
 
     `exchange` is the request it was opened for, null for a standalone one. `status` is `live` until its last message
@@ -113,7 +115,7 @@ class StreamRow(_Row, frozen=True):
     left_at: float | None
 
 
-class HostRow(_Row, frozen=True):
+class HostRow(TableRow, frozen=True):
     """One connection of a tool host, known by its label. `name` is null until it has registered.
 
     `opened_at` and `last_at` are the times of its beginning and of its newest entry, in seconds since the epoch;
@@ -148,7 +150,7 @@ class HostRow(_Row, frozen=True):
     misuse: int
 
 
-class RefusalRow(_Row, frozen=True):
+class RefusalRow(TableRow, frozen=True):
     """An error in answer to a wrong request of a client; `id` is the number of its entry in the log.
 
     `session` is null without a known client. `status` is the status of the HTTP response; null for an error on an open
@@ -166,7 +168,7 @@ class RefusalRow(_Row, frozen=True):
     message: str
 
 
-class CountsRow(_Row, frozen=True):
+class CountsRow(TableRow, frozen=True):
     """The number of entries that the log keeps, from `first` to `last`, and the number in each group of kinds.
 
     An entry is in the group of its kind; an error, a refusal, a limit, a loss or a violation counts in `problems`, too.

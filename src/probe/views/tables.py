@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from ..log import events
 from ..log.event_filter import direction_of
@@ -27,6 +27,7 @@ from .rows import (
     SessionRow,
     StreamRow,
     StreamStatus,
+    TableRow,
     TaskRow,
     TaskStatus,
     Transport,
@@ -273,10 +274,6 @@ _Changed: TypeAlias = Iterable[tuple[str, int]]
 _View = TypeVar("_View")
 
 
-class _Row(Protocol):
-    def encoded(self) -> bytes: ...
-
-
 class Tables:
     """The tables of one log, as far as `views` have taken it; `last` is the number of their newest entry."""
 
@@ -292,7 +289,7 @@ class Tables:
             "refusals": self._refused,
             "counts": lambda: [(LOG, views.last)],
         }
-        self._row: Mapping[TableName, Callable[[str], _Row | None]] = {
+        self._row: Mapping[TableName, Callable[[str], TableRow | CallRecord | None]] = {
             "tasks": self._task,
             "calls": self._call,
             "sessions": self._session,

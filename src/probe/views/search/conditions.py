@@ -105,7 +105,7 @@ _Values: TypeAlias = Callable[[Entry], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class WordTest:
     """One word about entries without a text: `has` tests an entry."""
 
     has: Callable[[Entry], bool]
@@ -131,7 +131,7 @@ class Conditions:
         self._of_exchange = [(word, matcher(word)) for word in words if word.key in _OF_EXCHANGE]
         values = _values_in(exchanges)
         self.asks = [
-            Ask(_having(values[word.key], matcher(word)), word.negated, word.key == "kind")
+            WordTest(_having(values[word.key], matcher(word)), word.negated, word.key == "kind")
             for word in words
             if word.key in values
         ]

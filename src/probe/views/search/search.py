@@ -10,7 +10,7 @@ from ...log.event_filter import RowText
 from ...log.event_log import Entry, EventLog
 from ..fold import Views
 from ..meaning import is_on_wire
-from .conditions import Ask, Conditions, LoggedExchanges
+from .conditions import Conditions, LoggedExchanges, WordTest
 from .words import Word
 
 By: TypeAlias = Literal["exchange", "entry"]
@@ -120,7 +120,7 @@ class Search:
         # The texts come last: an entry must be encoded for them.
         return not self._conditions.texts or await self._has_texts(exchange.entries)
 
-    async def _finds(self, ask: Ask, entries: Sequence[Entry]) -> bool:
+    async def _finds(self, ask: WordTest, entries: Sequence[Entry]) -> bool:
         for start in range(0, len(entries), _PIECE):
             piece = entries[start : start + _PIECE]
             found = ask.finds(piece)

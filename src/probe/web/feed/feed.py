@@ -174,7 +174,7 @@ class _Ticks:
 
 
 @dataclass(slots=True)
-class _Table:
+class _SentTable:
     """The entry up to which a reader has the rows of one table; below 0 without rows yet."""
 
     name: TableName
@@ -204,7 +204,7 @@ class _Reader:
         self._marks = LineMarks(wanted.passes, exchanges) if wanted.passes else None
         self._send = send
         self._since = engine.clock.both()[0]
-        self._tables = [_Table(name) for name in self._query.tables]
+        self._tables = [_SentTable(name) for name in self._query.tables]
         # Kept, so that all readers see the tables as of the same tick.
         self._rows = engine.observer.tables
         self._keep_alive_s = settings.keep_alive_s
@@ -313,7 +313,7 @@ class _Reader:
         """Put a text for this reader alone into the chunk."""
         self._append(FeedFrame(text))
 
-    async def _take_rows(self, table: _Table) -> None:
+    async def _take_rows(self, table: _SentTable) -> None:
         """The next rows of a table: a piece of the changed ones; all for a reader without rows."""
         if table.version < 0:
             ids = self._rows.all(table.name)
