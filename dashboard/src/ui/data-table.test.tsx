@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { expect, test } from "vitest";
 import { render } from "vitest-browser-react";
-import { page, userEvent } from "vitest/browser";
+import { cdp, page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { DataTable } from "./data-table";
 import type { Column } from "./grid-columns";
@@ -46,6 +46,23 @@ test("on paper all rows are there", async () => {
   expect(document.querySelectorAll("[role=row]").length).toBe(301);
   dispatchEvent(new Event("afterprint"));
   await expect.element(row("t299")).not.toBeInTheDocument();
+});
+
+test("on paper heads that sort and values that filter are there, and buttons are not", async () => {
+  await render(
+    <>
+      <Words />
+      <button type="button">Load</button>
+    </>,
+  );
+  await expect.element(page.getByRole("button", { name: "Load" })).toBeVisible();
+  await cdp().send("Emulation.setEmulatedMedia", { media: "print" });
+  try {
+    await expect.element(page.getByText("Load")).not.toBeVisible();
+    await expect.element(page.getByText("Name")).toBeVisible();
+  } finally {
+    await cdp().send("Emulation.setEmulatedMedia", { media: "" });
+  }
 });
 
 test("of many rows those in view exist, and all are counted", async () => {
@@ -103,6 +120,20 @@ test("it is accessible in light and dark", async () => {
   await render(<Table rows={things(0, 5)} />);
   await row("t3").click();
   await inBothThemes(() => expectAccessible());
+});
+
+const arriving = (rows: readonly Thing[]) => <DataTable label="Things" columns={COLUMNS} rows={rows} rowKey={({ id }) => id} cameAt={({ id }) => Number(id.slice(1))} />;
+const marked = () => document.getAnimations().flatMap((each) => (each instanceof CSSAnimation && each.effect instanceof KeyframeEffect ? (each.effect.target?.firstElementChild?.textContent ?? []) : []));
+
+test("a row that came after the table was opened is marked until the mark has faded", async () => {
+  const { rerender } = await render(arriving([]));
+  await rerender(arriving(things(0, 3)));
+  expect(marked()).toEqual([]);
+  await rerender(arriving(things(0, 5)));
+  await expect.poll(marked).toEqual(["t3", "t4"]);
+  for (const each of document.getAnimations()) each.finish();
+  await rerender(arriving(things(0, 6)));
+  await expect.poll(marked).toEqual(["t5"]);
 });
 
 interface Word {

@@ -27,6 +27,8 @@ interface DataTableProps<Row> {
   /** For rows that their owner sorts: by what, and how to change that. */
   sort?: Sort | null;
   onSort?: (sort: Sort | null) => void;
+  /** When a row came, in any unit: one that came after the table was opened is marked for a moment. */
+  cameAt?: (row: Row) => number;
   /** The rows in view, by their places. */
   onView?: (first: number, last: number) => void;
 }
@@ -63,6 +65,18 @@ function useAnchoredBox(keyAt: (index: number) => string | undefined, rowHeight:
     }
   });
   return box;
+}
+
+/** The marks of rows that are later than all that the table was opened with: each has its mark until that has faded. */
+function useNewRows<Row>(rows: readonly Row[], cameAt: ((row: Row) => number) | undefined) {
+  const [known, setKnown] = useState<number | null>(null);
+  // what is there first, when the answer of the server has come, is not new
+  if (known === null && cameAt !== undefined && rows.length > 0) setKnown(rows.reduce((latest, row) => Math.max(latest, cameAt(row)), Number.NEGATIVE_INFINITY));
+  return (row: Row) => {
+    const at = cameAt?.(row);
+    if (at === undefined || known === null || at <= known) return { mark: "" };
+    return { mark: styles["new"], onAnimationEnd: () => setKnown((latest) => Math.max(latest ?? at, at)) };
+  };
 }
 
 interface Drawn {
@@ -116,7 +130,7 @@ const REM = 16;
  * their column can be sorted by; with Alt and an arrow, or by their edge, they make the column wider and narrower.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rowKey, selected, onSelect, rowHeight = 32, empty, tree, across, remember, sort: given, onSort, onView } = props;
+  const { label, columns, rowKey, selected, onSelect, rowHeight = 32, empty, tree, across, remember, sort: given, onSort, cameAt, onView } = props;
   const [active, setActive] = useState<string | null>(null);
   // the row that gets the focus as soon as it exists
   const wanted = useRef<string | null>(null);
@@ -129,6 +143,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   };
   const box = useAnchoredBox(keyAt, rowHeight);
   const printing = usePrinting();
+  const newness = useNewRows(props.rows, cameAt);
   const tabbed = active ?? selected;
   const current = useMemo(() => (tabbed === undefined ? 0 : Math.max(0, rows.findIndex((row) => rowKey(row) === tabbed))), [rows, rowKey, tabbed]);
   const virtual = useDrawnRows({ box, count: rows.length, rowHeight, current, all: printing });
@@ -170,6 +185,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           if (row === undefined) return null;
           const key = rowKey(row);
           const instead = across?.(row);
+          const { mark, ...fading } = newness(row);
           return (
             <div
               key={key}
@@ -180,7 +196,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               aria-level={tree?.level(row)}
               aria-expanded={tree?.isOpen(row)}
               tabIndex={index === current ? 0 : -1}
-              className={`${styles["row"]} ${styles["line"]} ${onSelect ? styles["open"] : ""}`}
+              className={`${styles["row"]} ${styles["line"]} ${onSelect ? styles["open"] : ""} ${mark}`}
+              {...fading}
               style={{ height: rowHeight, transform: `translateY(${start}px)` }}
               onClick={() => choose(row)}
               onKeyDown={(event) => move(event, index)}

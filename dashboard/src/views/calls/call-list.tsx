@@ -55,6 +55,7 @@ export function CallList() {
               columns={CALL_COLUMNS}
               rows={lines}
               rowKey={idOf}
+              cameAt={cameAt}
               across={across}
               onSelect={(line) => !isDivider(line) && navigate(callHref(line.id))}
               empty={empty}
@@ -68,6 +69,8 @@ export function CallList() {
 }
 
 const idOf = ({ id }: Line) => id;
+
+const cameAt = (line: Line) => (isDivider(line) ? 0 : line.started_at);
 const across = (line: Line) => (isDivider(line) ? <span className={styles["divider"]}>{line.divides}</span> : undefined);
 
 interface FootProps {

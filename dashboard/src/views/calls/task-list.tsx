@@ -89,6 +89,7 @@ export function TaskList() {
         columns={columns}
         rows={rows}
         rowKey={(task) => task.id}
+        cameAt={({ created_at: at }) => at}
         onSelect={(task) => navigate(`/calls/tasks/${encodeURIComponent(task.id)}`)}
         empty={tasks.length === 0 ? <NoTasks /> : <NoneWanted />}
       />

@@ -58,6 +58,7 @@ export default function HostsView() {
         columns={COLUMNS}
         rows={rows}
         rowKey={(row) => row.id}
+        cameAt={({ opened_at: at }) => at}
         selected={id}
         onSelect={(row) => go(`/${row.id}`)}
         empty={<Nothing known={all.length} />}

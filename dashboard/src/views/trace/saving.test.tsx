@@ -26,6 +26,7 @@ test("what would be in the file is shown before it is saved, with what is hidden
   await expect.element(page.getByText("1,412", { exact: true })).toBeVisible();
   await expect.element(page.getByText("authorization, 31×")).toBeVisible();
   await expect.element(page.getByText("20 entries were pushed out of the log")).toBeVisible();
+  await page.getByText("Entries by kind").first().click();
   await expect.element(page.getByRole("row", { name: "message.received 1,400" })).toBeInTheDocument();
   expect(asked).toEqual(["/api/export"]);
 });

@@ -95,7 +95,10 @@ function Contents({ told, query }: { told: ExportOverview; query: Query }) {
           </li>
         ))}
       </ul>
-      <PlainTable caption="Entries by kind" columns={KINDS} rows={Object.entries(contains.kinds)} rowKey={([kind]) => kind} />
+      <details>
+        <summary>Entries by kind</summary>
+        <PlainTable caption="Entries by kind" hidden columns={KINDS} rows={Object.entries(contains.kinds)} rowKey={([kind]) => kind} />
+      </details>
     </>
   );
 }

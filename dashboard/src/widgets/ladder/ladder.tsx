@@ -1,11 +1,14 @@
 import { type CSSProperties, type KeyboardEvent, type RefObject, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Button } from "~/ui/buttons";
-import { useWidth } from "~/ui/window";
+import { usePrinting, useWidth } from "~/ui/window";
 import { Bars, Lifelines, RowDrawing, type Scene, SCREEN } from "./drawing";
 import styles from "./ladder.module.css";
 import { columnsOf, layoutOf, type Pace, type Picture, type Placed, visible } from "./picture";
 import { hasText, indexOf, type Row, rowsOf, sentenceOf } from "./rows";
 import type { Step } from "./steps";
+
+// what an upright page of A4 has room for, in pixels
+const PAPER = 680;
 
 interface LadderProps {
   picture: Picture;
@@ -56,7 +59,8 @@ function target(key: string, from: number, count: number): number | undefined {
 export function Ladder({ picture, label, pace = "even", zoom = 1, text = "", origin, selected = null, onOpen, follow = false }: LadderProps) {
   const id = useId();
   const { box, drawn, look } = useDrawn();
-  const [width, measure] = useWidth();
+  const [measured, measure] = useWidth();
+  const width = usePrinting() ? Math.min(measured, PAPER) : measured;
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [active, setActive] = useState<string | null>(null);
   const rows = useMemo(() => rowsOf(picture.steps, open), [picture.steps, open]);
