@@ -52,7 +52,8 @@ _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
 
 _Functions: TypeAlias = Sequence[tuple[RuleFunction, Rule]]
 _About: TypeAlias = tuple[Kind[Any], str | None, str | None, str | None, bool]
-"""A kind of opportunity; of a message its method, revision and transport; and whether it belongs to nobody."""
+"""A kind of opportunity; of a message its method, revision and transport, of an exchange its method; and whether it
+belongs to nobody."""
 
 
 @dataclass(slots=True, eq=False)
@@ -271,6 +272,8 @@ class Judge:
         if kind.about_messages:
             method, revision = view.method, view.revision
             transport = view.transport if isinstance(view, Message) and view.received else None
+        elif kind.about_exchanges:
+            method = view.request.method
         about = (kind, method, revision, transport, subject.kind == "nothing")
         asked = self._asked.get(about)
         if asked is None:
@@ -286,10 +289,10 @@ class Judge:
         kind, method, revision, transport, of_nobody = about
         if of_nobody and not _is_certain(function, rule):
             return False
-        if not kind.about_messages:
-            return True
         if function.methods is not None and method not in function.methods:
             return False
+        if not kind.about_messages:
+            return True
         if transport is not None and transport not in rule.transports:
             return False
         # While the revision is not known, only rules of all revisions can be asked.

@@ -12,6 +12,7 @@ like give the state before a time, in seconds on the monotonic clock of the log.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct, field, structs
@@ -37,6 +38,15 @@ LIMIT_STATUSES: Final = frozenset({408, 413, 429, 503})
 _TARGETS: Final = ("name", "uri", "taskId")
 EVENT_STREAM: Final = "text/event-stream"
 LIMIT_REFUSALS: Final = frozenset({"TOO_MANY_REQUESTS", "BUSY", "BODY_TOO_LARGE", "REQUEST_TIMEOUT"})
+
+
+_NO_HEAD: Final = HttpHead("", ())
+
+
+@lru_cache(maxsize=64)
+def _head(method: str, headers: tuple[tuple[str, str], ...]) -> HttpHead:
+    """A client sends the same headers again and again."""
+    return HttpHead(method, headers)
 
 
 def _before(entry: Entry | None, at: float) -> bool:
@@ -81,19 +91,21 @@ class Exchange(Struct, eq=False):
     @property
     def fields(self) -> HttpHead:
         """The head of the request as the server reads it, with the secrets hidden; without headers on a pipe."""
-        if self._fields is None:
-            fact = None if self.head is None else self.request
-            self._fields = HttpHead("", ()) if fact is None else HttpHead(fact.method, fact.headers)
-        return self._fields
+        return self._fields or self._read()
+
+    def _read(self) -> HttpHead:
+        self._fields = fields = _NO_HEAD if self.head is None else _head(self.request.method, self.request.headers)
+        return fields
 
     @property
     def headers(self) -> Mapping[str, Sequence[str]]:
         """The values of each header of the request, as `HttpHead.values`."""
-        return self.fields.values
+        return (self._fields or self._read()).values
 
     def header(self, name: str) -> str | None:
         """The first value of a header; None without one."""
-        return next(iter(self.headers.get(name, ())), None)
+        values = (self._fields or self._read()).values.get(name)
+        return values[0] if values else None
 
     def is_hidden(self, name: str) -> bool:
         """True if the value of a header, or of a query parameter with `?` before its name, is hidden in the log."""
@@ -102,7 +114,7 @@ class Exchange(Struct, eq=False):
     @property
     def is_endpoint(self) -> bool:
         """True if its path is the protocol's endpoint."""
-        return self.head is not None and self.request.path.rstrip("/").endswith("/mcp")
+        return self.head is not None and self.head.fact.path.rstrip("/").endswith("/mcp")  # type: ignore[union-attr]
 
     @property
     def revision(self) -> str | None:

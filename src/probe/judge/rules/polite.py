@@ -20,12 +20,12 @@ from ..trace.findings import PASS, UNCLEAR, WARN, Finding
 from ..trace.opportunities import (
     ANSWERED,
     CONTROL,
+    DENIED,
     EXCHANGE,
     LEFT,
     PIPE,
     PIPE_END,
     REQUEST,
-    RESPONSE,
     SESSION,
     TOLD,
 )
@@ -59,7 +59,7 @@ _SOME: Final = 10
 _USES: Final = ("tools/call", "resources/read", "prompts/get", "completion/complete")
 
 
-@rule("polite.refused-not-hammered", each=RESPONSE)
+@rule("polite.refused-not-hammered", each=DENIED)
 def hammers(exchange: Exchange, trace: Trace) -> Finding | None:
     """Does not repeat what was refused for good. Equal are requests with the same bytes but for the id."""
     at, equal = trace.at, trace.seen.equal(exchange, None)
@@ -97,14 +97,14 @@ def is_told_to_wait(control: Control, trace: Trace) -> Finding | None:
     return None
 
 
-@rule("polite.reconnect-rate", each=RESPONSE)
+@rule("polite.reconnect-rate", each=DENIED)
 def is_refused(exchange: Exchange, trace: Trace) -> Finding | None:
     """What was refused for good is judged by `polite.refused-not-hammered`."""
     if exchange.status in FOR_GOOD or exchange.limited_by(ALWAYS):
         attempts = trace.kept(Attempts)
         attempts.times.clear()
         attempts.failed = NEVER
-    elif exchange.status is not None and exchange.status >= 400:
+    else:
         trace.kept(Attempts).failed = trace.at
     return None
 
@@ -124,7 +124,7 @@ def loses_pipe(pipe: Connection, trace: Trace) -> Finding | None:
     return None
 
 
-@rule("polite.reconnect-rate", each=EXCHANGE, one_process=True)
+@rule("polite.reconnect-rate", each=EXCHANGE, methods={"GET"}, one_process=True)
 def opens_stream(exchange: Exchange, trace: Trace) -> Finding | None:
     """A GET is an attempt."""
     return attempt(trace) if _is_stream(exchange) else None

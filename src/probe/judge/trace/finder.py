@@ -139,8 +139,10 @@ class Finder:
         subject.alike.refuse(exchange, entry.mono)
         is_refused = fact.status >= _REFUSED
         self._note(subject, each.RESPONSE, exchange, entry, str(fact.status) if is_refused else None)
-        if exchange.request.method == "POST" and not exchange.messages and is_refused:
-            self._note(subject, each.UNREAD, exchange, entry)
+        if is_refused:
+            self._note(subject, each.DENIED, exchange, entry)
+            if exchange.request.method == "POST" and not exchange.messages:
+                self._note(subject, each.UNREAD, exchange, entry)
 
     def _left(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         if exchange is not None and exchange.head is not None:

@@ -16,12 +16,14 @@ from ..clients.questions import PageVisit, Question, Reply
 from ..clients.rounds import Retry
 from ..clients.tasks import Told
 
-EXCHANGE: Final = Kind[Exchange]("exchange")
+EXCHANGE: Final = Kind[Exchange]("exchange", about_exchanges=True)
 """The head of an HTTP request arrived."""
-RESPONSE: Final = Kind[Exchange]("response")
+RESPONSE: Final = Kind[Exchange]("response", about_exchanges=True)
 """The head of the HTTP response was handed to the socket."""
+DENIED: Final = Kind[Exchange]("denied", about_exchanges=True)
+"""The response has a status from 400 on; comes after `RESPONSE`."""
 UNREAD: Final = Kind[Exchange]("unread")
-"""A POST was refused before anything of its body was read; comes after `RESPONSE`."""
+"""A POST was refused before anything of its body was read; comes after `DENIED`."""
 LEFT: Final = Kind[Exchange]("left")
 """An event stream, or an exchange without a response, is over (`exchange.closed`)."""
 UNREADABLE: Final = Kind[Unreadable]("unreadable")

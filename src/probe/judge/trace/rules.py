@@ -28,7 +28,7 @@ Ask: TypeAlias = Callable[[View, Trace], Finding | None]
 
 
 class RuleFunction(Struct, frozen=True, eq=False):
-    """One function of a rule. `methods` are those of the messages that it is asked about, None for all.
+    """One function of a rule. `methods` are those of the messages or exchanges that it is asked about, None for all.
 
     `general` marks a rule that comes after all others and leaves to them what they have found
     (`Trace.found_by_others`). `one_process` marks one that can only accuse a client that is known to be one.

@@ -115,7 +115,9 @@ def _was_initialize_refused(trace: Trace) -> bool:
 @rule("refused.by-server", each=ANSWERED, general=True)
 def answered_with_error(request: Message, trace: Trace) -> Finding | None:
     """Sends no request that a method answers with an error because of what the client sent."""
-    error = members(request.answer and request.answer.error)
+    if request.answer is None or request.answer.rpc != "error":
+        return None
+    error = members(request.answer.error)
     code, said, doubt = error.get("code"), f"{error.get('message')}", None
     tried = _tries(request, trace) if code == Code.METHOD_NOT_FOUND else ()
     if request.refused is not None or code not in CLIENT_CODES or _names_limit(said):
@@ -128,8 +130,7 @@ def answered_with_error(request: Message, trace: Trace) -> Finding | None:
         doubt = _ONCE
     elif code == Code.RESUMED_TOO_EARLY and _is_in_tolerance(error.get("data"), trace):
         doubt = "a timer may be early by a little"
-    answer = () if request.answer is None else (request.answer,)
-    return _judged(_looked_at(request), doubt, said, trace, *answer, *tried)
+    return _judged(_looked_at(request), doubt, said, trace, request.answer, *tried)
 
 
 def _is_in_tolerance(data: Any, trace: Trace) -> bool:

@@ -9,7 +9,7 @@ from ....views.clients import Session
 from ....views.values import Exchange, Message
 from ...clients.series import ALWAYS
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
-from ...trace.opportunities import EXCHANGE, REFUSED, RESPONSE, SESSION
+from ...trace.opportunities import DENIED, EXCHANGE, REFUSED, RESPONSE, SESSION
 from ...trace.rules import rule
 from ...trace.trace import Trace
 from .heads import SESSION_ID, VERSION, accepts, is_modern, is_post, one_value, says_json
@@ -24,20 +24,20 @@ _MOST_SESSIONS: Final = 20
 _MOST_REQUESTS: Final = 50
 
 
-@rule("http.post-accept", each=EXCHANGE)
+@rule("http.post-accept", each=EXCHANGE, methods={"POST"})
 def accepts_both(exchange: Exchange, trace: Trace) -> Finding | None:
     """Accepts JSON and event streams on every POST."""
     return accepts(exchange, _JSON, _EVENTS) if is_post(exchange) else None
 
 
-@rule("http.get-accept", each=EXCHANGE)
+@rule("http.get-accept", each=EXCHANGE, methods={"GET"})
 def accepts_events(exchange: Exchange, trace: Trace) -> Finding | None:
     """Accepts event streams on GET. A browser on the address has no session id, and is not judged."""
-    is_get = exchange.fields.method == "GET" and exchange.is_endpoint and SESSION_ID in exchange.headers
-    return accepts(exchange, _EVENTS) if is_get and not is_modern(exchange) else None
+    has_session = exchange.is_endpoint and SESSION_ID in exchange.headers
+    return accepts(exchange, _EVENTS) if has_session and not is_modern(exchange) else None
 
 
-@rule("http.content-type", each=EXCHANGE)
+@rule("http.content-type", each=EXCHANGE, methods={"POST"})
 def content_type(exchange: Exchange, trace: Trace) -> Finding | None:
     """Declares the bodies of its POSTs as JSON."""
     return says_json(exchange) if is_post(exchange) else None
@@ -109,11 +109,10 @@ def message_without_id(message: Message, trace: Trace) -> Finding | None:
     return _lacks_id(exchange, message, trace)
 
 
-@rule("http.session-header", each=RESPONSE, one_process=True)
+@rule("http.session-header", each=DENIED, methods={"DELETE"}, one_process=True)
 def delete_without_id(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise: a DELETE. A GET without an id asks for the old transport."""
-    refused = exchange.fields.method == "DELETE" and (exchange.status or 0) >= 400 and not exchange.limited_by(ALWAYS)
-    return _lacks_id(exchange, None, trace) if refused else None
+    return None if exchange.limited_by(ALWAYS) else _lacks_id(exchange, None, trace)
 
 
 def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Finding | None:

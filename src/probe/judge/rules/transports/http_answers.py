@@ -129,10 +129,10 @@ def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
     return _missed_empty(request, message, f"began a new session {_AFTER_EMPTY}", trace)
 
 
-@rule("http.sse-empty-data", each=EXCHANGE)
+@rule("http.sse-empty-data", each=EXCHANGE, methods={"DELETE"})
 def ends_after_empty(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise if it ends its session next."""
-    request = primed_before(trace.at, trace) if exchange.fields.method == "DELETE" else None
+    request = primed_before(trace.at, trace)
     return None if request is None else PASS(exchange, at=request)
 
 

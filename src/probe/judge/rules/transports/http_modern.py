@@ -130,15 +130,12 @@ def request_without_remains(request: Message, trace: Trace) -> Finding | None:
     return _left_over(f"{' and '.join(remains)} in a request of this revision", exchange, trace) if remains else PASS()
 
 
-@rule("http.no-session-remains", each=EXCHANGE)
+@rule("http.no-session-remains", each=EXCHANGE, methods={"GET", "DELETE"})
 def no_get_or_delete(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise: a GET or DELETE."""
-    method = exchange.fields.method
-    if method not in ("GET", "DELETE") or not exchange.is_endpoint or not is_modern(exchange):
+    if not exchange.is_endpoint or not is_modern(exchange) or holds_session(exchange, trace):
         return None
-    if holds_session(exchange, trace):
-        return None
-    return _left_over(f"{method} with MCP-Protocol-Version {exchange.header(VERSION)}", exchange, trace)
+    return _left_over(f"{exchange.request.method} with MCP-Protocol-Version {exchange.header(VERSION)}", exchange, trace)
 
 
 def holds_session(exchange: Exchange, trace: Trace) -> bool:

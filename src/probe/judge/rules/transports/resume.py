@@ -14,7 +14,7 @@ from ....views.work import Stream
 from ...clients.moments import ClientEnd
 from ...clients.series import ALWAYS, NEVER
 from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, Finding
-from ...trace.opportunities import ANSWERED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
+from ...trace.opportunities import ANSWERED, DENIED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
 from ...trace.rules import rule
 from ...trace.trace import Trace
 from .heads import LAST_EVENT
@@ -116,7 +116,7 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
     return FAIL(f"went on, and did not come back for stream {stream.id} within {pause + _BACK_S:.0f} s")
 
 
-@rule("resume.last-event-id", each=EXCHANGE)
+@rule("resume.last-event-id", each=EXCHANGE, methods={"GET"})
 def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
     """Names the last event when it comes back."""
     stream = named_stream(exchange)
@@ -126,11 +126,11 @@ def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
     return PASS(reader)
 
 
-@rule("resume.last-event-id", each=EXCHANGE)
+@rule("resume.last-event-id", each=EXCHANGE, methods={"GET"})
 def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise. A GET without it opens another stream beside the lost one, and another GET may follow."""
     session, at = exchange.session, trace.at
-    if exchange.fields.method != "GET" or session is None or not exchange.is_endpoint or last_event(exchange):
+    if session is None or not exchange.is_endpoint or last_event(exchange):
         return None
     found = _newest_loss(session, at, trace)
     if found is None:
@@ -153,7 +153,7 @@ def _newest_loss(session: Session, at: float, trace: Trace) -> tuple[Stream, Exc
     return None
 
 
-@rule("resume.position-true", each=RESPONSE)
+@rule("resume.position-true", each=RESPONSE, methods={"GET"})
 def true_position(exchange: Exchange, trace: Trace) -> Finding | None:
     """Names an event within its reach.
 
@@ -191,7 +191,7 @@ def needless(exchange: Exchange, trace: Trace) -> Needless | None:
     return "late" if at >= request.answered + trace.allowances.settle_s else None
 
 
-@rule("resume.stops-when-answered", each=EXCHANGE)
+@rule("resume.stops-when-answered", each=EXCHANGE, methods={"GET"})
 def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
     """Stops coming back once it has the answer.
 
@@ -227,7 +227,7 @@ _FEW: Final = 4
 _MANY: Final = 10
 
 
-@rule("resume.gives-up", each=RESPONSE)
+@rule("resume.gives-up", each=DENIED, methods={"GET"})
 def gives_up(exchange: Exchange, trace: Trace) -> Finding | None:
     """Gives up when a stream cannot be resumed. With longer and longer waits any number of returns is polite."""
     status, last, at = exchange.status, exchange.header(LAST_EVENT), trace.at

@@ -8,7 +8,7 @@ from ....views.clients import Session
 from ....views.values import Exchange, Message
 from ...clients.moments import ProcessChange
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ...trace.opportunities import EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END
+from ...trace.opportunities import DENIED, EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END
 from ...trace.rules import rule
 from ...trace.trace import Trace
 from .heads import NO_IDS, SESSION_ID, is_modern, session_id
@@ -82,7 +82,7 @@ def known_id(exchange: Exchange, trace: Trace) -> Finding | None:
     return None if exchange.request.named is None else PASS()
 
 
-@rule("session.id-as-given", each=RESPONSE)
+@rule("session.id-as-given", each=DENIED)
 def id_of_earlier_run(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise: ids of an earlier run are unknown and innocent."""
     is_unknown = exchange.request.named is None and session_id(exchange) is not None
