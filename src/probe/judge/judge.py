@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import nextafter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -45,15 +45,27 @@ _MOST_GAPS: Final = 1_000
 # Seconds of the log, and opportunities, after which the rules are asked.
 _BATCH_S: Final = 1.0
 _MOST_FOUND: Final = 200
-# Different kinds, methods, revisions and transports whose functions are remembered.
-_MOST_ABOUT: Final = 1_000
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
 
 _Functions: TypeAlias = Sequence[tuple[RuleFunction, Rule]]
-_About: TypeAlias = tuple[Kind[Any], str | None, str | None, str | None, bool]
-"""A kind of opportunity; of a message its method, revision and transport, of an exchange its method; and whether it
-belongs to nobody."""
+
+
+class About(NamedTuple):
+    """What decides which functions are asked about an opportunity: its kind, and whether it belongs to nobody.
+
+    Of a message or exchange also its method, where any function names it. Of a message its revision, kind (`rpc`) and
+    transport (None for one of the server), whether it has a `_meta` and is outside of legacy sessions.
+    """
+
+    kind: Kind[Any]
+    of_nobody: bool
+    method: str | None = None
+    revision: str | None = None
+    rpc: str | None = None
+    transport: str | None = None
+    has_meta: bool = True
+    is_sessionless: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +120,7 @@ class Judge:
         self._most_bytes = self._retention.content_bytes // 4
         self._bytes = 0
         self._rule_functions = functions
-        self._asked: dict[_About, tuple[_Functions, _Functions]] = {}
+        self._asked: dict[Any, tuple[_Functions, _Functions]] = {}
         self._clients = Clients(most_subjects)
         self._trace = Trace(catalogue.allowances)
         self._waits = Waits()
@@ -120,6 +132,10 @@ class Judge:
         # 16 kB that a judge without clients does not need.
         found = self._rule_functions
         return [(function, self.catalogue.rules[id]) for id in sorted(found) for function in found[id]]
+
+    @cached_property
+    def _methods(self) -> frozenset[str]:
+        return frozenset().union(*(function.methods or () for function, _ in self._rules))
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
@@ -267,38 +283,30 @@ class Judge:
 
     def _functions(self, opportunity: Opportunity) -> tuple[_Functions, _Functions]:
         """The functions that are asked about an opportunity, the general ones apart."""
-        subject, kind, view, _ = opportunity
-        method = revision = transport = None
-        if kind.about_messages:
-            method, revision = view.method, view.revision
-            transport = view.transport if isinstance(view, Message) and view.received else None
-        elif kind.about_exchanges:
-            method = view.request.method
-        about = (kind, method, revision, transport, subject.kind == "nothing")
+        about = self._about(opportunity)
         asked = self._asked.get(about)
         if asked is None:
-            known = [each for each in self._rules if each[0].each is kind and self._is_for(*each, about)]
+            known = [each for each in self._rules if each[0].each is about[0] and _is_for(*each, About(*about))]
             asked = [each for each in known if not each[0].general], [each for each in known if each[0].general]
-            # A client chooses its methods.
-            if len(self._asked) < _MOST_ABOUT:
-                self._asked[about] = asked
+            self._asked[about] = asked
         return asked
 
-    @staticmethod
-    def _is_for(function: RuleFunction, rule: Rule, about: _About) -> bool:
-        kind, method, revision, transport, of_nobody = about
-        if of_nobody and not _is_certain(function, rule):
-            return False
-        if function.methods is not None and method not in function.methods:
-            return False
+    def _about(self, opportunity: Opportunity) -> Any:
+        """The members of an `About`, of which every opportunity has one."""
+        subject, kind, view, _ = opportunity
+        of_nobody = subject.kind == "nothing"
+        if kind.about_exchanges:
+            method = view.request.method
+            return kind, of_nobody, method if method in self._methods else None
         if not kind.about_messages:
-            return True
-        if transport is not None and transport not in rule.transports:
-            return False
-        # While the revision is not known, only rules of all revisions can be asked.
-        if function.any_revision:
-            return True
-        return revision in rule.revisions if revision is not None else rule.is_of_all_revisions
+            return kind, of_nobody
+        # A client chooses its methods.
+        method = view.method if view.method in self._methods else None
+        if not isinstance(view, Message):
+            return kind, of_nobody, method, view.revision
+        transport = view.transport if view.received else None
+        sessionless = view.in_session is None
+        return kind, of_nobody, method, view.revision, view.rpc, transport, view.has_meta, sessionless
 
     def _ask(self, functions: _Functions, opportunity: Opportunity, waiting: Waiting | None = None) -> None:
         # Most of the judge's time is spent here, and most findings are that a client passed once more.
@@ -405,6 +413,28 @@ def _was_there(finding: Finding, at: float, place: Seen) -> bool:
     When a rule sees a witness that comes later depends on the batches, so general rules leave nothing to it.
     """
     return all(getattr(each, "at", NEVER) <= at for each in (place, *finding.shown_by))
+
+
+def _is_for(function: RuleFunction, rule: Rule, about: About) -> bool:
+    """True if a function is asked about such opportunities."""
+    if about.of_nobody and not _is_certain(function, rule):
+        return False
+    if function.methods is not None and about.method not in function.methods:
+        return False
+    return not about.kind.about_messages or _is_for_messages(function, rule, about)
+
+
+def _is_for_messages(function: RuleFunction, rule: Rule, about: About) -> bool:
+    if about.transport is not None and about.transport not in rule.transports:
+        return False
+    if function.rpcs is not None and about.rpc not in function.rpcs:
+        return False
+    if (function.with_meta and not about.has_meta) or (function.sessionless and not about.is_sessionless):
+        return False
+    # While the revision is not known, only rules of all revisions can be asked.
+    if function.any_revision:
+        return True
+    return about.revision in rule.revisions if about.revision is not None else rule.is_of_all_revisions
 
 
 def _is_certain(function: RuleFunction, rule: Rule) -> bool:

@@ -170,7 +170,8 @@ class Message(Struct, eq=False):
     """One JSON-RPC message, of either side. `received` is true for the client's.
 
     `place` is its connection, `session` the session of its context. The judge reads contents, and sets `era` and
-    `revision` of the client's messages and the typed progress `token` of its requests.
+    `revision` of the client's messages, the typed progress `token` of its requests, and `has_meta`: False where the
+    params have no `_meta`.
 
     A client's request: `answer` is the final message, `call` the call that it began, `opened` the session of an
     `initialize`, `stream` the stream opened for its answer, `resumed` the stream that it resumed. `refused` and
@@ -205,6 +206,7 @@ class Message(Struct, eq=False):
     era: Literal["legacy", "modern"] | None = None
     spoken: str | None = None
     token: ProgressToken | None = None
+    has_meta: bool = True
     is_forgotten: bool = False
     kept_target: str = ""
     kept_size: int = 0
@@ -319,12 +321,13 @@ class Message(Struct, eq=False):
         """Its legacy session; for an `initialize`, the session that it opened."""
         if self.era == "modern":
             return None
-        session = self.opened or self.session
+        if self.opened is not None:
+            return self.opened
+        session, place = self.session, self.place
         if session is None or not session.is_legacy:
-            session = None if self.pipe is None else self.pipe.session
-        # A session opened later is not this message's; but an `initialize` has opened its own.
-        is_there = session is not None and (session is self.opened or session.seq < self.seq)
-        return session if is_there else None
+            session = None if place is None or place.scope is None else place.session
+        # A session that was opened later is not this message's.
+        return session if session is not None and session.opened.seq < self.entry.seq else None
 
     @property
     def revision(self) -> str | None:

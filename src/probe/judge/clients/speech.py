@@ -25,7 +25,7 @@ def era_of(revision: str | None) -> Era | None:
 
 
 def note_speech(message: Message) -> None:
-    """Note the era, the revision and the progress token of a message of the client; in the order of the messages."""
+    """Note the era, the revision, `_meta` and the progress token of a message of the client, in their order."""
     value, pipe = message.value, message.pipe
     session = message.opened or message.session
     if session is None or not session.is_legacy:
@@ -38,8 +38,12 @@ def note_speech(message: Message) -> None:
             # Answers and notifications without a session name no revision themselves.
             era, revision = "modern", pipe.modern
     message.era, message.spoken = era, revision
-    if message.rpc == "request":
-        token = message.meta.get("progressToken")
+    if message.method is None:
+        return
+    meta = message.meta
+    message.has_meta = bool(meta)
+    if meta and message.rpc == "request":
+        token = meta.get("progressToken")
         if is_id(token) and not message.hides("/params/_meta/progressToken"):
             message.token = token
 

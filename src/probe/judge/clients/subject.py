@@ -158,8 +158,8 @@ class Subject:
         if agent and exchange.is_endpoint:
             _count_one(self.agents, clip(agent, _LONGEST_NAME))
 
-    def count_message(self, message: Message) -> None:
-        """One more message of the client."""
+    def count_message(self, message: Message) -> bool:
+        """One more message of the client; True for the first request of its session beside initialize and pings."""
         if message.era is not None:
             self.eras.setdefault(message.era, message.at)
         if message.revision is not None:
@@ -171,6 +171,8 @@ class Subject:
             session = message.in_session
             if session is not None and message.method not in FREE and session not in self.firsts:
                 self.firsts.store(session, message)
+                return True
+        return False
 
     def says_line(self, line: Message | Unreadable, pipe: Connection, *, is_bad: bool) -> None:
         """A line came on standard streams. A process that only asks what the server is may run beside another."""

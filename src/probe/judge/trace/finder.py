@@ -230,7 +230,7 @@ class Finder:
         note_speech(message)
         subject.act(entry.mono, entry.seq, message.in_session, message.pipe)
         subject.says_name(message)
-        subject.count_message(message)
+        is_first = subject.count_message(message)
         if message.token is not None:
             subject.tokens.add(message, self._grace_s)
         if message.pipe is not None and message.transport == "stdio":
@@ -242,6 +242,8 @@ class Finder:
             subject.known.asked(message)
             subject.alike.ask(message)
             self._note(subject, each.REQUEST, message, entry, fact.method)
+            if is_first:
+                self._note(subject, each.FIRST, message, entry)
         elif fact.rpc == "notification":
             self._note(subject, each.NOTIFICATION, message, entry, fact.method)
         elif fact.rpc in ("response", "error"):

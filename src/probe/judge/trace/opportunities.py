@@ -32,6 +32,8 @@ MESSAGE: Final = Kind[Message]("message", about_messages=True)
 """The client sent a JSON value: a message, or something that is none (`rpc` is `invalid`)."""
 REQUEST: Final = Kind[Message]("request", about_messages=True)
 """The client sent a request."""
+FIRST: Final = Kind[Message]("first", about_messages=True)
+"""The client sent the first request of a session, beside initialize and pings; comes after `REQUEST`."""
 NOTIFICATION: Final = Kind[Message]("notification", about_messages=True)
 """The client sent a notification."""
 ANSWER: Final = Kind[Message]("answer", about_messages=True)

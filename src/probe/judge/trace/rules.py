@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct
 
 from ...views.values import Message
+from ...wire.jsonrpc import Rpc
 from ..clients.kind import Kind
 from ..values import shown
 from .findings import FAIL, PASS, WARN, Finding
@@ -32,7 +33,9 @@ class RuleFunction(Struct, frozen=True, eq=False):
 
     `general` marks a rule that comes after all others and leaves to them what they have found
     (`Trace.found_by_others`). `one_process` marks one that can only accuse a client that is known to be one.
-    `any_revision` marks one that is asked about all messages, also where their revision is not known.
+    `any_revision` marks one that is asked about all messages, also where their revision is not known. One with `rpcs`
+    is asked about messages of these kinds only, one `with_meta` about those with a `_meta`, and one that is
+    `sessionless` about those outside of legacy sessions: most messages are none of these.
     """
 
     id: str
@@ -42,6 +45,9 @@ class RuleFunction(Struct, frozen=True, eq=False):
     general: bool = False
     one_process: bool = False
     any_revision: bool = False
+    rpcs: frozenset[str] | None = None
+    with_meta: bool = False
+    sessionless: bool = False
 
 
 _FUNCTIONS: dict[str, list[RuleFunction]] = {}
@@ -60,14 +66,26 @@ def rule(
     general: bool = False,
     one_process: bool = False,
     any_revision: bool = False,
+    rpcs: Collection[Rpc] | None = None,
+    with_meta: bool = False,
+    sessionless: bool = False,
 ) -> Callable[[Ask[View]], Ask[View]]:
     """Make a function one of a rule."""
 
     def register(function: Ask[View]) -> Ask[View]:
-        known = None if methods is None else frozenset(methods)
-        _FUNCTIONS.setdefault(id, []).append(
-            RuleFunction(id, each, function, known, general, one_process, any_revision)
+        made = RuleFunction(
+            id,
+            each,
+            function,
+            None if methods is None else frozenset(methods),
+            general,
+            one_process,
+            any_revision,
+            None if rpcs is None else frozenset(rpcs),
+            with_meta,
+            sessionless,
         )
+        _FUNCTIONS.setdefault(id, []).append(made)
         return function
 
     return register
@@ -104,4 +122,5 @@ def form(
             return PASS()
         return (WARN if nearly is not None and nearly(value) else FAIL)(f"{names[-1]} is {words(value)}")
 
-    rule(id, each=each, **options)(ask)
+    in_meta = member.startswith("/params/_meta/") and not needed
+    rule(id, each=each, with_meta=in_meta, **options)(ask)

@@ -133,10 +133,10 @@ def initialize_alone(message: Message, trace: Trace) -> Finding | None:
     return PASS() if message.batch is None else FAIL("initialize is part of an array")
 
 
-@rule("jsonrpc.response-shape", each=MESSAGE)
+@rule("jsonrpc.response-shape", each=MESSAGE, rpcs={"response", "error", "invalid"})
 def answer_shape(message: Message, trace: Trace) -> Finding | None:
     """Answers with exactly one of result and error, and errors with code and message."""
-    if message.rpc not in ("response", "error", "invalid") or trace.seen.question_of(message) is None:
+    if trace.seen.question_of(message) is None:
         return None
     value = members(message.value)
     error, has = value.get("error"), _ENVELOPE & value.keys()

@@ -13,7 +13,7 @@ from ...clients.moments import ClientEnd
 from ...clients.series import NEVER
 from ...clients.subject import FREE
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ...trace.opportunities import END, MESSAGE, NOTIFICATION, PIPE_END, REQUEST, SESSION, UNREAD
+from ...trace.opportunities import END, FIRST, MESSAGE, NOTIFICATION, PIPE_END, REQUEST, SESSION, UNREAD
 from ...trace.rules import form, rule
 from ...trace.trace import Trace
 from ...values import shown
@@ -146,11 +146,11 @@ def says_initialized(message: Message, trace: Trace) -> Finding | None:
     return PASS() if message.method == _INITIALIZED else FAIL('the notification is named "initialized"')
 
 
-@rule("lifecycle.initialized-sent", each=REQUEST, any_revision=True)
+@rule("lifecycle.initialized-sent", each=FIRST, any_revision=True)
 def owes_initialized(request: Message, trace: Trace) -> Finding | None:
     """A slow client may send it late: as long as the session lasts, its absence is not certain."""
     session = request.in_session
-    if session is None or trace.seen.first_request(session) is not request:
+    if session is None:
         return None
     since, until = session.opened.mono, request.at + trace.allowances.answer_s
     if trace.gap_in(since, request.at) or not _is_owed(session, request.at) or _was_sent(session, until, trace):
@@ -212,12 +212,12 @@ def requests_before(message: Message, trace: Trace) -> Finding | None:
     return WARN(f"{early.method} came {ahead:.1f} s before {_INITIALIZED}", message, at=early)
 
 
-@rule("lifecycle.initialized-before-requests", each=REQUEST)
+@rule("lifecycle.initialized-before-requests", each=FIRST)
 def requests_after(request: Message, trace: Trace) -> Finding | None:
     """The first request after it is right."""
     session = request.in_session
     told = None if session is None else session.initialized
-    if session is None or told is None or told.at > request.at or trace.seen.first_request(session) is not request:
+    if told is None or told.at > request.at:
         return None
     return PASS(told)
 

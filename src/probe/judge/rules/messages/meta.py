@@ -64,6 +64,7 @@ form(
     must=is_text,
     needed=True,
     any_revision=True,
+    sessionless=True,
 )
 form(
     "meta.client-capabilities",
@@ -73,10 +74,11 @@ form(
     must=is_object,
     needed=True,
     any_revision=True,
+    sessionless=True,
 )
 
 
-@rule("meta.client-info", each=REQUEST, any_revision=True)
+@rule("meta.client-info", each=REQUEST, any_revision=True, sessionless=True)
 def client_info(request: Message, trace: Trace) -> Finding | None:
     """Says who it is in each request's _meta.
 
@@ -148,7 +150,7 @@ def keys_of(message: Message) -> frozenset[str] | set[str]:
     return set(meta) if meta else _NONE
 
 
-@rule("meta.key-names", each=MESSAGE)
+@rule("meta.key-names", each=MESSAGE, with_meta=True)
 def key_names(message: Message, trace: Trace) -> Finding | None:
     """Names its own _meta keys as the rules say."""
     own = keys_of(message) - _DEFINED
@@ -158,7 +160,7 @@ def key_names(message: Message, trace: Trace) -> Finding | None:
     return PASS() if own else None
 
 
-@rule("meta.reserved-keys", each=MESSAGE)
+@rule("meta.reserved-keys", each=MESSAGE, with_meta=True)
 def reserved_keys(message: Message, trace: Trace) -> Finding | None:
     """Leaves reserved _meta prefixes alone; later revisions and official extensions may define more of them."""
     keys = keys_of(message)

@@ -20,11 +20,11 @@ _OWN_RULES: Final = frozenset({"/id", "/jsonrpc", "/params/_meta/progressToken",
 _OWN_PARTS: Final = ("/result/content", "/params/inputResponses")
 
 
-@rule("jsonrpc.wire-schema", each=MESSAGE, general=True)
+@rule("jsonrpc.wire-schema", each=MESSAGE, rpcs={"invalid"}, general=True)
 def any_message(message: Message, trace: Trace) -> Finding | None:
     """Sends only what is a message. A bare value on standard input may be a part of one: its rules look at that."""
     value = message.value
-    if message.rpc != "invalid" or isinstance(value, list) or (not isinstance(value, dict) and is_line(message)):
+    if isinstance(value, list) or (not isinstance(value, dict) and is_line(message)):
         return None
     return None if trace.found_by_others() is not None else FAIL(_why_no_message(value))
 

@@ -135,7 +135,9 @@ def no_get_or_delete(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise: a GET or DELETE."""
     if not exchange.is_endpoint or not is_modern(exchange) or holds_session(exchange, trace):
         return None
-    return _left_over(f"{exchange.request.method} with MCP-Protocol-Version {exchange.header(VERSION)}", exchange, trace)
+    return _left_over(
+        f"{exchange.request.method} with MCP-Protocol-Version {exchange.header(VERSION)}", exchange, trace
+    )
 
 
 def holds_session(exchange: Exchange, trace: Trace) -> bool:
