@@ -93,10 +93,11 @@ def test_every_name_of_code_in_the_internals_is_in_the_sources(page: Path) -> No
 
 
 def test_a_file_that_is_gone_and_a_name_that_is_gone_are_found() -> None:
-    text = "`core/call.py:Call`, `core/gone.py`, `gone/`, `core/call.py:Gone`, `CallScope.emit`, `CallScope.gone_now`"
+    text = "`documents/markdown.py:Example`, `core/gone.py`, `gone/`, `documents/markdown.py:Nowhere`"
+    text += " and `Example.language`, `Example.gone_now`"
     assert [path for path in paths(text) if not is_there(*path)] == [
         ("core/gone.py", ""),
         ("gone/", ""),
-        ("core/call.py", "Gone"),
+        ("documents/markdown.py", "Nowhere"),
     ]
     assert [word for word in code_names(text) if word not in words() - {"gone_now"}] == ["gone_now"]
