@@ -21,6 +21,11 @@ from ..wire.v2026.meta import RequestMeta
 from .calls.request_context import RequestContext
 from .streams.sending import kept
 
+_Key: TypeAlias = tuple[str | None, str | None, RequestId]
+# For all clients together; a repeat comes within seconds.
+_REQUESTS_KEPT: Final = 4096
+_REPEATED_WITHIN_S: Final = 10.0
+
 
 class Received(NamedTuple):
     """One message with its context."""
@@ -137,19 +142,12 @@ def _short(id: RequestId | None, most: int) -> RequestId | None:
     return id if id is not None and id_length(id) <= most else None
 
 
-_Key: TypeAlias = tuple[str | None, str | None, RequestId]
-
-# For all clients together; a repeat comes within seconds.
-_MOST: Final = 4096
-_SOON_S: Final = 10.0
-
-
 class Repeats:
     """The latest requests of one engine over HTTP, by client, label and id, as numbers of entries."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._latest: Newest[_Key, int] = Newest(_MOST)
+        self._latest: Newest[_Key, int] = Newest(_REQUESTS_KEPT)
 
     def note(self, request: Request, context: RequestContext, *, in_flight: bool = False) -> bool:
         """Take one request. If it repeats an earlier one, record both exchanges and return True.
@@ -185,4 +183,4 @@ def _are_same(before: Entry, now: Entry) -> bool:
 def _is_other(before: Entry, now: Entry) -> bool:
     """True if the two came on different connections, soon after each other."""
     connections = {entry.context.connection for entry in (before, now)} - {None}
-    return len(connections) == 2 and now.mono - before.mono <= _SOON_S
+    return len(connections) == 2 and now.mono - before.mono <= _REPEATED_WITHIN_S

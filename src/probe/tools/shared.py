@@ -11,6 +11,15 @@ from ..engine.catalogue.params import Integer
 from ..engine.catalogue.tool import ToolFailureError
 from ..wire.jsonrpc import Json
 
+IMAGE: Final = (
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAgMAAADXB5lNAAAADFBMVEXWLy8unkQrbNbywC5+3d6NAAAA"
+    "IElEQVR42mNggIJQKGAYFRgVQBJYBQX/oWBUYFQASQAABnD+ECYayaQAAAAASUVORK5CYII="
+)
+"""A PNG of 64 by 64 pixels, Base64: red, green above blue, yellow. A literal, since compressors differ."""
+_RATE: Final = 8000
+_PERIOD: Final = 18
+
+
 READ_ONLY: Final[Json] = {
     "readOnlyHint": True,
     "destructiveHint": False,
@@ -66,16 +75,6 @@ def sampled_text(answer: Json) -> str:
         kinds = ", ".join(sorted({str(block.get("type")) for block in blocks})) or "nothing"
         raise ToolFailureError(f"The client's answer has no text block; it has: {kinds}")
     return "\n".join(strings)
-
-
-IMAGE: Final = (
-    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAgMAAADXB5lNAAAADFBMVEXWLy8unkQrbNbywC5+3d6NAAAA"
-    "IElEQVR42mNggIJQKGAYFRgVQBJYBQX/oWBUYFQASQAABnD+ECYayaQAAAAASUVORK5CYII="
-)
-"""A PNG of 64 by 64 pixels, Base64: red, green above blue, yellow. A literal, since compressors differ."""
-
-_RATE: Final = 8000
-_PERIOD: Final = 18
 
 
 def _tone() -> str:

@@ -13,6 +13,9 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, FileUrl
 from pydantic.alias_generators import to_camel
 
+_Role: TypeAlias = Literal["user", "assistant"]
+
+
 LoggingLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
@@ -233,9 +236,6 @@ class CancelTaskRequestParams(RequestParams):
     """`tasks/cancel`."""
 
     task_id: str
-
-
-_Role: TypeAlias = Literal["user", "assistant"]
 
 
 class WithMeta(Shape):

@@ -26,6 +26,13 @@ from .file import UNUSABLE, AuditFile, in_thread, why
 from .reading import Found, KeptRow
 from .unwritten import Unwritten
 
+_T = TypeVar("_T")
+# The number of simultaneous queries to the file. Each has a thread and a connection, and a bound on its time. Reading
+# rows takes the interpreter's lock from the protocol, so more threads would only take more of that.
+_READERS: Final = 1
+# The digits of the largest number of a call.
+_LONGEST_NUMBER: Final = 19
+
 
 class CursorError(ValueError):
     """The cursor is not one of this server."""
@@ -74,15 +81,6 @@ class CallStore(Protocol):
 
         Raises `AuditUnreadableError`.
         """
-
-
-_T = TypeVar("_T")
-
-# The number of simultaneous queries to the file. Each has a thread and a connection, and a bound on its time. Reading
-# rows takes the interpreter's lock from the protocol, so more threads would only take more of that.
-_READERS: Final = 1
-# The digits of the largest number of a call.
-_LONGEST_NUMBER: Final = 19
 
 
 def _with_evidence(row: bytes, entries: Iterable[tuple[int, bytes]], *, complete: bool) -> CallWithEvidence:

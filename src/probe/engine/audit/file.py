@@ -24,6 +24,29 @@ from pydantic_core import from_json
 from ...wire.jsonrpc import encode
 from .schema import APPLICATION_ID, FORMAT, MIGRATIONS, RUN_SHIFT
 
+# The wait for a lock of another program within one attempt; further attempts follow.
+_BUSY_S: Final = 0.5
+# Rows that one write removes, so that a smaller `audit_rows` or a long run does not delay new rows.
+_MOST_REMOVED: Final = 5000
+# Pages that one write returns to the file system: 8 MB.
+_MOST_FREED: Final = 2000
+# Above it the WAL is cut back once it has been copied into the file; a reader may prevent that.
+_WAL_BYTES: Final = 16 * 1024 * 1024
+FIELDS: Final = (
+    *("run", "tool", "toolset", "outcome", "session", "client_name", "label", "era", "revision", "transport", "task"),
+    "started_at",
+)
+"""The fields of a row with columns of their own."""
+_UPSERT: Final = f"""
+    INSERT INTO calls (number, id, complete, {", ".join(FIELDS)}) VALUES (?, ?, ?, {", ".join("?" * len(FIELDS))})
+    ON CONFLICT (number) DO UPDATE SET outcome = excluded.outcome, task = excluded.task,
+        complete = min(complete, excluded.complete)
+"""  # noqa: S608 - the names are constants
+# Errors that leave the connection usable: another program has the lock, or there is no room.
+_PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL})
+_T = TypeVar("_T")
+
+
 # The first bytes of every SQLite 3 file, and the places of schema version and application in its header.
 _MAGIC: Final = b"SQLite format 3\0"
 _USER_VERSION: Final = slice(60, 64)
@@ -86,28 +109,6 @@ def check_owner(path: Path, application: int, version: int, newest: int) -> None
         raise AuditFileError(path, "is the database of another program; the audit leaves it alone")
     if version > newest:
         raise AuditFileError(path, f"has version {version} of the audit; this program knows {newest}")
-
-
-# The wait for a lock of another program within one attempt; further attempts follow.
-_BUSY_S: Final = 0.5
-# Rows that one write removes, so that a smaller `audit_rows` or a long run does not delay new rows.
-_MOST_REMOVED: Final = 5000
-# Pages that one write returns to the file system: 8 MB.
-_MOST_FREED: Final = 2000
-# Above it the WAL is cut back once it has been copied into the file; a reader may prevent that.
-_WAL_BYTES: Final = 16 * 1024 * 1024
-
-FIELDS: Final = (
-    *("run", "tool", "toolset", "outcome", "session", "client_name", "label", "era", "revision", "transport", "task"),
-    "started_at",
-)
-"""The fields of a row with columns of their own."""
-
-_UPSERT: Final = f"""
-    INSERT INTO calls (number, id, complete, {", ".join(FIELDS)}) VALUES (?, ?, ?, {", ".join("?" * len(FIELDS))})
-    ON CONFLICT (number) DO UPDATE SET outcome = excluded.outcome, task = excluded.task,
-        complete = min(complete, excluded.complete)
-"""  # noqa: S608 - the names are constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,10 +323,6 @@ def _remove_oldest(cursor: sqlite3.Cursor, count: int) -> int:
     return removed
 
 
-# Errors that leave the connection usable: another program has the lock, or there is no room.
-_PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL})
-
-
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
     """The state of the audit. While it is `failing`, the file cannot be written `since` then; `why` has the reason.
@@ -426,8 +423,6 @@ class AuditFile:
         if db is not None:
             db.close()
 
-
-_T = TypeVar("_T")
 
 UNUSABLE: Final = (sqlite3.Error, OSError, AuditFileError)
 """The errors of a file that cannot be used now."""

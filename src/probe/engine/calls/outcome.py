@@ -30,6 +30,12 @@ from ..catalogue.tool import (
     text,
 )
 
+ERROR_META_KEY: Final = "mcp-probe/error"
+"""The key in `_meta` of the facts of a structured failure."""
+DEADLINE_META_KEY: Final = "mcp-probe/deadline"
+"""The key in `_meta` of the numbers in the answer to an expired call."""
+
+
 logger = logging.getLogger(__name__)
 
 _Later = TypeVar("_Later")
@@ -159,13 +165,6 @@ async def contain(job: Callable[[], Awaitable[None]]) -> None:
     """Run a job of a service. A failure is logged and ends only this job."""
     with _Boundary():
         await job()
-
-
-ERROR_META_KEY: Final = "mcp-probe/error"
-"""The key in `_meta` of the facts of a structured failure."""
-
-DEADLINE_META_KEY: Final = "mcp-probe/deadline"
-"""The key in `_meta` of the numbers in the answer to an expired call."""
 
 
 def structured_failure(message: str, data: Json) -> ToolResult:

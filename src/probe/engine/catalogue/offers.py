@@ -23,6 +23,11 @@ from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
 from .skills import SkillSet
 from .tool import Ask, ListKind, Tool
 
+_MAX_COMPLETIONS = 100
+"""2025-11-25 and 2026-07-28 server/utilities/completion: "Maximum 100 items per response"."""
+# An entry of a skill is a whole manifest. With this bound a small set of skills has a second page too.
+_MOST_SKILLS = 5
+
 
 def cursor(kind: str, after: int) -> str:
     """An opaque cursor for the position after which the next page of a `kind` of list begins."""
@@ -42,13 +47,6 @@ def position(kind: str, given: str | None) -> int:
     if after < 1 or cursor(kind, after) != given:
         raise McpError(Code.INVALID_PARAMS, f"Invalid params: params.cursor is not a cursor of this {kind} list")
     return after
-
-
-_MAX_COMPLETIONS = 100
-"""2025-11-25 and 2026-07-28 server/utilities/completion: "Maximum 100 items per response"."""
-
-# An entry of a skill is a whole manifest. With this bound a small set of skills has a second page too.
-_MOST_SKILLS = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,17 @@ from .rounds import Incoming, RoundTrips
 from .tasks import ModernTaskMethods
 from .tool_calls import ModernToolCalls
 
+_CANCELLATION = f"{V2026_07_28} basic/patterns/cancellation"
+_STATUS: Mapping[int, int] = {
+    Code.METHOD_NOT_FOUND: 404,
+    Code.MISSING_CLIENT_CAPABILITY: 400,
+    Code.BUSY: 503,
+}
+"""The HTTP status of an error after the checks; 200 for others.
+
+2026-07-28 demands the first two. A limit has the same status whether the checks or the handler find it.
+"""
+
 
 class AnsweredAtOnce(Struct, frozen=True):
     """The answer in one piece, and its HTTP status. The caller notes its delivery."""
@@ -83,19 +94,6 @@ class InFlight:
 
     running: dict[RequestId, CallScope] = field(default_factory=dict)
     finished: FinishedCalls = field(default_factory=FinishedCalls)
-
-
-_CANCELLATION = f"{V2026_07_28} basic/patterns/cancellation"
-
-_STATUS: Mapping[int, int] = {
-    Code.METHOD_NOT_FOUND: 404,
-    Code.MISSING_CLIENT_CAPABILITY: 400,
-    Code.BUSY: 503,
-}
-"""The HTTP status of an error after the checks; 200 for others.
-
-2026-07-28 demands the first two. A limit has the same status whether the checks or the handler find it.
-"""
 
 
 def _status(error: McpError) -> int:

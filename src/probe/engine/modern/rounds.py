@@ -44,6 +44,14 @@ from ..catalogue.offers import Offer
 from ..catalogue.tool import Ask, InputRequiredError
 from ..clock import Clock
 
+KEY_BYTES: Final = 32
+NONCE_BYTES: Final = 12
+"""The nonce size of AES-GCM. Random ones are unlikely to repeat before some 2**32 tokens of one key."""
+_ID_BYTES = 4
+_TAG_BYTES = 16
+# Members that belong to a round and not to the request, so they may differ between rounds.
+_OF_THE_ROUND = frozenset({"_meta", "inputResponses", "requestState", "task"})
+
 
 class Incoming(Struct, frozen=True):
     """A request that has passed the checks, its `_meta`, the offer of its URL, and its context."""
@@ -52,14 +60,6 @@ class Incoming(Struct, frozen=True):
     meta: RequestMeta
     offer: Offer
     context: RequestContext
-
-
-KEY_BYTES: Final = 32
-NONCE_BYTES: Final = 12
-"""The nonce size of AES-GCM. Random ones are unlikely to repeat before some 2**32 tokens of one key."""
-
-_ID_BYTES = 4
-_TAG_BYTES = 16
 
 
 class RequestStates:
@@ -137,10 +137,6 @@ def _decoded(token: str) -> bytes:
         return b""
     whole = len(raw) >= _ID_BYTES + NONCE_BYTES + _TAG_BYTES
     return raw if whole and urlsafe_b64encode(raw).rstrip(b"=") == token.encode() else b""
-
-
-# Members that belong to a round and not to the request, so they may differ between rounds.
-_OF_THE_ROUND = frozenset({"_meta", "inputResponses", "requestState", "task"})
 
 
 def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> None:

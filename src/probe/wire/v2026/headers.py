@@ -15,6 +15,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+# RFC 9110, section 5.6.2.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
 _PREFIX: Final = "=?base64?"
 _SUFFIX: Final = "?="
 
@@ -102,10 +106,6 @@ class HeaderParam:
     header: str
     path: tuple[str, ...]
     type: str
-
-
-# RFC 9110, section 5.6.2.
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def header_params(input_schema: Mapping[str, Any]) -> Mapping[str, HeaderParam]:
