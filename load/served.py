@@ -22,6 +22,7 @@ from typing import Any
 import trio
 
 from probe.cli import app
+from probe.cli.starting import tune_garbage_collection
 from probe.settings import Settings, build
 
 from .process import resident
@@ -31,7 +32,8 @@ _WRITE = 1
 
 def main() -> None:
     """Serve until standard input ends."""
-    app._tune_garbage_collection()  # noqa: SLF001 - as the program does it, whose figures these are to be
+    # As the program does it, whose figures these are to be.
+    tune_garbage_collection()
     trio.run(_run, build(json.loads(sys.argv[1])), strict_exception_groups=True)
 
 

@@ -93,7 +93,7 @@ def other_value(spec: Described) -> Any:
     if spec.type is str:
         given = {"public_url": "https://other", "allowed_origins": "https://other", "log_format": "json"}
         secrets = {"toolhost_secret": "another-secret-16", "forward_secret": "a-third-secret-16"}
-        return (given | secrets | {"log_level": "debug"}).get(spec.name, "other")
+        return (given | secrets | {"log_level": "debug", "rooms": "on"}).get(spec.name, "other")
     return spec.type(spec.low if spec.high is not None and spec.default + 1 > spec.high else spec.default + 1)
 
 

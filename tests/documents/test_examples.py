@@ -48,6 +48,8 @@ NOT_RUN = {
     "PROBE_SITE=": "a container engine and a name on the internet; tests/infra/test_compose.py",
     "sh container/": "root and systemd; tests/infra/test_image.py runs the scripts",
     "mcp-probe gateway": "a gateway; dashboard/e2e/snippets.test.ts runs it before a real proxy",
+    "mcp-probe serve --rooms": "the port of the other examples; tests/rooms/test_served.py starts such a server",
+    "curl -X POST http://127.0.0.1:8000/api/rooms": "a server with rooms; tests/rooms/test_served.py asks the same",
     "mcp-probe serve --forward-secret": "a product of others; tests/forwarding has the pair of commands",
 }
 HOSTS = [example for example in SHELL if example.code.startswith(("MCP_PROBE_TOOLHOST_SECRET=", "python my_host.py"))]

@@ -4,6 +4,7 @@ telemetry     around the rest, if enabled, so that it includes the end
 root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
   opened      an engine for each file dropped on the dashboard
+  rooms       an engine for each room, with `rooms`
   listener    sockets and connections; with `stdio` only for the pages, if enabled
   client      `stdio` only: standard input and output; its end ends everything
   signals     SIGINT, SIGTERM and SIGHUP: the first drains, the second ends the drain without waiting for work
@@ -12,14 +13,13 @@ last resort   around the root: the process ends even if work shields itself from
 
 from __future__ import annotations
 
-import gc
 import secrets
 import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -47,9 +47,11 @@ from ..tools.catalogue import TOOLSETS
 from ..web.opened_files import FilePages
 from ..web.paths import Paths
 from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
-from .starting import StartError
+from .starting import StartError, tune_garbage_collection
 
 if TYPE_CHECKING:
+    from ..rooms.endpoint import RoomsEndpoint
+    from ..rooms.rooms import Rooms
     from ..telemetry.terminal.screen import Screen
 
 # Seconds after the client of standard streams has gone: as many for cleaning up as at a drain, and two for writing the
@@ -129,7 +131,7 @@ def _printer(settings: Settings) -> Printer:
 
 
 def _run(service: Callable[[], Awaitable[None]], printer: Printer) -> int:
-    _tune_garbage_collection()
+    tune_garbage_collection()
     try:
         run(service)
     finally:
@@ -168,21 +170,6 @@ def _reason(error: BaseException) -> str:
     return error.brief if isinstance(error, UnknownSelectionError) else str(error)
 
 
-def _tune_garbage_collection() -> None:
-    # The engine makes no reference cycles per call, but trio and hypercorn make many short-lived objects; with the
-    # default thresholds the collector takes a third of a busy server's time. A pass over the oldest generation stops
-    # the server for a second, so it is very rare. The youngest is collected at 10,000 objects, the middle one with
-    # every fifth pass: thousands of streams have hundreds of objects each, and a pass over a million stops the server
-    # for most of a second, too.
-    gc.freeze()
-    if sys.version_info >= (3, 14):
-        # From 3.14 on each pass over the young includes a part of the old, one in ten times the second number. The
-        # third number has no effect.
-        gc.set_threshold(10_000, 100)
-    else:
-        gc.set_threshold(10_000, 5, 2_000)
-
-
 async def serve(
     settings: Settings,
     *,
@@ -203,15 +190,20 @@ async def serve(
         _watched(server.engine, screen),
     ):
         with trio.open_signal_receiver(*ending_signals()) as signals:
-            for url in server.urls:
-                announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
             local = _local(server.urls[0])
-            announce(f"Dashboard: {settings.public_url.rstrip('/') or local}/dashboard")
+            base = settings.public_url.rstrip("/") or local
+            for url in server.urls:
+                announce(f"MCP Probe listens on {_served(settings, url)}")
+            if settings.rooms != "only":
+                announce(f"Dashboard: {base}/dashboard")
+            if settings.rooms != "off":
+                announce(f"A room of your own: {base}/new")
             task_status.started(server.urls)
             async with trio.open_nursery() as opening:
                 if open_pages:
-                    opening.start_soon(_open_browser, f"{local}/dashboard", announce)
-                await stopped(signals, server.engine, server.wait_idle, announce)
+                    page = "new" if settings.rooms == "only" else "dashboard"
+                    opening.start_soon(_open_browser, f"{local}/{page}", announce)
+                await stopped(signals, server, server.wait_idle, announce)
                 opening.cancel_scope.cancel()
 
 
@@ -222,6 +214,27 @@ class RunningServer:
     engine: Engine
     paths: Paths
     urls: list[str]
+    rooms: Rooms | None = None
+    drained: trio.Event = field(default_factory=trio.Event)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the server."""
+        return self.engine.settings
+
+    async def drain(self) -> None:
+        """Refuse new work and new rooms, let running work finish within the grace period, and cancel the rest."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.engine.drain)
+            if self.rooms is not None:
+                nursery.start_soon(self.rooms.drain)
+        self.drained.set()
+
+    def hurry(self) -> None:
+        """Make `drain` end without waiting for work."""
+        if self.rooms is not None:
+            self.rooms.hurry()
+        self.engine.hurry()
 
     async def wait_idle(self) -> None:
         """Wait until no response is being written, and no connection of the protocol is open."""
@@ -245,7 +258,10 @@ async def running(
     async with following(engine, printer) as page:
         metrics = None if page is None else Metrics(page.content_type, page.text)
         # Before any socket is open, since it may refuse the settings.
-        paths = Paths(engine, metrics=metrics, show=_pages_of if opened is None else None)
+        only = settings.rooms == "only"
+        paths = Paths(engine, pages_only=only, metrics=metrics, show=_pages_of if opened is None and not only else None)
+        rooms = None if settings.rooms == "off" else _rooms(engine)
+        endpoint = paths if rooms is None else _with_rooms(rooms, engine, paths)
         async with (
             _listening_sockets(settings) as sockets,
             last_resort(engine, announce, printer.flush if printer else bool) as leaving,
@@ -254,7 +270,9 @@ async def running(
             await root.start(engine.serve)
             if paths.opened is not None:
                 await root.start(paths.opened.serve)
-            yield RunningServer(engine, paths, await root.start(_listen(paths, settings, sockets)))
+            if rooms is not None:
+                await root.start(rooms.serve)
+            yield RunningServer(engine, paths, await root.start(_listen(endpoint, settings, sockets)), rooms)
             leaving.set()
             root.cancel_scope.cancel()
 
@@ -383,9 +401,30 @@ async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
         announce(f"no browser could be started here; open {url}")
 
 
-def _listen(paths: Paths, settings: Settings, sockets: Sequence[socket.socket]) -> Callable[..., Awaitable[NoReturn]]:
-    serving = partial(listener.serve, paths, settings, sockets)
-    return partial(serving, reserve=paths.beyond, hooks=listener.Hooks(paths.sockets, goes_on))
+def _rooms(engine: Engine) -> Rooms:
+    # Most servers have no rooms.
+    from ..rooms.rooms import Rooms
+
+    return Rooms(engine, _unchecked, secrets.token_bytes)
+
+
+def _with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:
+    from ..rooms.endpoint import RoomsEndpoint
+
+    return RoomsEndpoint(rooms, engine, paths, only=engine.settings.rooms == "only")
+
+
+def _listen(
+    endpoint: Paths | RoomsEndpoint, settings: Settings, sockets: Sequence[socket.socket]
+) -> Callable[..., Awaitable[NoReturn]]:
+    serving = partial(listener.serve, endpoint, settings, sockets)
+    return partial(serving, reserve=endpoint.beyond, hooks=listener.Hooks(endpoint.sockets, goes_on))
+
+
+def _served(settings: Settings, url: str) -> str:
+    if settings.rooms == "only":
+        return f"{url} (rooms only; toolsets: {settings.tools})"
+    return f"{url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}"
 
 
 def _hosts(settings: Settings, url: str) -> str:
@@ -393,15 +432,20 @@ def _hosts(settings: Settings, url: str) -> str:
 
 
 def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
+    """Raises `UnknownSelectionError`."""
+    engine = _unchecked(settings, opened)
+    engine.selection(settings.tools)
+    return engine
+
+
+def _unchecked(settings: Settings, opened: OpenedFile | None = None) -> Engine:
     made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
     if settings.judge:
         # Imports of a tenth of a second, unused without a judge.
         from ..judge.live import live_judge
 
         made = partial(made, new_judge=live_judge)
-    engine = made(opened=opened)
-    engine.selection(settings.tools)
-    return engine
+    return made(opened=opened)
 
 
 def _pages_of(opened: OpenedFile) -> FilePages:

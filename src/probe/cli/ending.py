@@ -12,10 +12,12 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 import trio
 
 from ..engine.engine import Engine
+from ..settings import Settings
 
 # Seconds for slow peers to read the last bytes of their responses after the drain.
 FLUSH_S = 2.0
@@ -25,6 +27,24 @@ _HURRIED_FLUSH_S = 1.0
 JOIN_S = 5.0
 # Seconds for writing the last lines.
 LINES_S = 0.5
+
+
+class Drained(Protocol):
+    """What a signal ends: an engine, or a server with its rooms."""
+
+    @property
+    def settings(self) -> Settings:
+        """`grace_s` is the time in seconds for running work to finish."""
+
+    @property
+    def drained(self) -> trio.Event:
+        """Set at the end of `drain`."""
+
+    async def drain(self) -> None:
+        """Refuse new work, let running work finish within the grace period, cancel the rest, and end every stream."""
+
+    def hurry(self) -> None:
+        """Make `drain` end without waiting for work."""
 
 
 def ending_signals() -> Sequence[signal.Signals]:
@@ -38,7 +58,7 @@ def ending_signals() -> Sequence[signal.Signals]:
 
 async def stopped(
     signals: AsyncIterator[int],
-    engine: Engine,
+    server: Drained,
     wait_flushed: Callable[[], Awaitable[object]],
     announce: Callable[[str], None],
     received: Callable[[int], None] = lambda number: None,
@@ -52,21 +72,21 @@ async def stopped(
     received(number)
     await looked()
     again = "press Ctrl-C again" if number == signal.SIGINT else "signal again"
-    announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; {again} to stop at once")
+    announce(f"stopping: running work may finish within {server.settings.grace_s:g} s; {again} to stop at once")
     async with trio.open_nursery() as stopping:
-        stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope, received)
-        await engine.drain()
+        stopping.start_soon(_hurried, signals, server, stopping.cancel_scope, received)
+        await server.drain()
         with trio.move_on_after(FLUSH_S):
             await wait_flushed()
         stopping.cancel_scope.cancel()
 
 
 async def _hurried(
-    signals: AsyncIterator[int], engine: Engine, stopping: trio.CancelScope, received: Callable[[int], None]
+    signals: AsyncIterator[int], server: Drained, stopping: trio.CancelScope, received: Callable[[int], None]
 ) -> None:
     received(await anext(signals))
-    engine.hurry()
-    await engine.drained.wait()
+    server.hurry()
+    await server.drained.wait()
     await trio.sleep(_HURRIED_FLUSH_S)
     stopping.cancel()
 

@@ -34,6 +34,9 @@ class Limits:
     requests_per_second: float = 50.0
     request_burst: int = 300
     address_share: float = 0.25
+    max_rooms: int = 1000
+    rooms_per_hour: float = 20.0
+    room_share: float = 0.1
     max_connections: int = 2000
     reserved_connections: int = 16
     reserved_files: int = 64

@@ -10,6 +10,7 @@ from .description import check_bounds, described
 from .limits import Limits
 from .validation import check_choice, check_hosts, check_order, check_origins, check_secret, check_url
 
+ROOMS = ("off", "on", "only")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 """From the quietest on."""
@@ -28,6 +29,8 @@ class Settings:
     allowed_hosts: str = ""
     allowed_origins: str = ""
     trusted_proxies: str = ""
+    rooms: str = "off"
+    room_idle_s: float = 14_400.0
     grace_s: float = 10.0
     keep_alive_s: float = 15.0
     feed_tick_s: float = 0.25
@@ -73,6 +76,7 @@ class Settings:
         check_order("stream_min_s", self.stream_min_s, "stream_max_s", self.stream_max_s)
         check_secret("toolhost_secret", self.toolhost_secret)
         check_secret("forward_secret", self.forward_secret)
+        check_choice("rooms", self.rooms, ROOMS)
         check_choice("log_format", self.log_format, LOG_FORMATS)
         check_choice("log_level", self.log_level, LOG_LEVELS)
 

@@ -28,7 +28,7 @@ from ...support.probe import EPOCH, Probe, running
 
 ROOT = Path(__file__).parents[3]
 TEXTS = {spec.name for spec in described(Settings) if spec.type is str}
-SHOWN = {"host", "public_url", "tools", "allowed_hosts", "allowed_origins", "log_format", "log_level"}
+SHOWN = {"host", "public_url", "tools", "rooms", "allowed_hosts", "allowed_origins", "log_format", "log_level"}
 KEY = "5ec2e7" + "0" * 58
 
 

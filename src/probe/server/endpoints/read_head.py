@@ -24,6 +24,9 @@ bytes mostly gets the same mapping. The listener keeps and bounds these mappings
 FORWARDED: Final = "probe.forwarded"
 """Beyond ASGI: the scheme and the path prefix from a trusted proxy, such as `("https", "/probe")`; empty if missing."""
 
+PREFIX: Final = "probe.prefix"
+"""Beyond ASGI: the beginning of the path that this server itself removed, such as that of a room; empty if missing."""
+
 # The prefix that a proxy removes from a path. Any other text could lead a link to another site.
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _MOST_PREFIX = 200
@@ -75,11 +78,12 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
 
 
 def base_of(public_url: str, scope: Scope | Any, host: str) -> str:
-    """The beginning of each page's URL: scheme, authority and a proxy's prefix, without a final slash."""
+    """The beginning of each page's URL: scheme, authority and removed prefixes, without a final slash."""
+    own: str = scope.get(PREFIX, "")
     if public_url:
-        return public_url.rstrip("/")
+        return public_url.rstrip("/") + own
     scheme, prefix = scope.get(FORWARDED, ("", ""))
-    return f"{scheme or scope['scheme']}://{host}{prefix}"
+    return f"{scheme or scope['scheme']}://{host}{prefix}{own}"
 
 
 def is_private(settings: Settings, scope: Scope | Any) -> bool:

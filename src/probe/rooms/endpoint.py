@@ -1,0 +1,270 @@
+"""The ASGI application of a server with rooms: `/new`, `/api/rooms`, and `/r/ROOM/…`, which is the room's own server.
+
+    GET or POST /new           303 to the dashboard of a new room
+    POST /api/rooms            the addresses of a new room, as JSON
+    /r/ROOM/api/room           GET: the addresses, and when it ends; DELETE ends it
+    /r/ROOM/                   its page for people; POST /r/ROOM/end ends it
+    /r/ROOM/...                what a server without rooms has at `/...`; a reader's id gives pages and data by GET
+    /                          with `rooms` "only": the landing page, and beside it only what monitoring asks for
+
+An id that no room has gets the same 404 whether it was never made, has ended, or is out of date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from ..core.budgets import Rates
+from ..core.clients import client_key
+from ..core.inbound import HttpHead
+from ..engine.engine import Engine
+from ..log.events import LimitReached
+from ..server.endpoints.asgi import (
+    Headers,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    before_upgrade,
+    host_policy,
+    http_head,
+    refuse,
+    respond,
+)
+from ..server.endpoints.browsers import Browsers, check_purpose
+from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
+from ..server.endpoints.read_head import PREFIX, base_of
+from ..web.paths import Paths
+from ..wire.errors import Rejection, busy, too_many
+from ..wire.jsonrpc import encode
+from . import pages
+from .addresses import addresses
+from .connections import Connections
+from .room import Room
+from .rooms import Found, Rooms
+from .showing import Masked, may_show, uncompressed
+
+_BELOW: Final = "/r/"
+_JSON: Final[Headers] = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
+_NOT_STORED: Final[Headers] = ((b"cache-control", b"no-store"),)
+_MONITORING: Final = ("/health", "/ready", "/metrics")
+_PROTOCOL: Final = ("/mcp", "/ws", "/toolhost", "/forward")
+_NONE: Final = "There is no such room: it has ended, or it never was. GET /new makes one"
+_ENDING: Final = "This server is ending: make another room"
+_ONLY: Final = "This server has only rooms: GET /new makes one"
+_NO_WEBSOCKET: Final = "There is no WebSocket here; each room has MCP at its /ws"
+_SHOWS: Final = "This address only shows a room: GET of its dashboard and of /api"
+_RETRY_S: Final = 5
+
+_Page: TypeAlias = Callable[[Scope, HttpHead, Send], Awaitable[None]]
+_Serve: TypeAlias = Callable[[Scope, Receive, Send, bool], Awaitable[None]]
+
+
+class RoomsEndpoint:
+    """The application. `root` serves what is not about rooms; with `only`, that is monitoring and nothing else.
+
+    The listener reports its connections to `sockets`.
+    """
+
+    def __init__(self, rooms: Rooms, engine: Engine, root: Paths, *, only: bool) -> None:
+        limits = engine.settings.limits
+        self.sockets = Connections(root.sockets)
+        rooms.on_end(self.sockets.left)
+        self._rooms = rooms
+        self._engine = engine
+        self._root = root
+        self._only = only
+        self._limits = limits
+        self._rate_limiter = RateLimiter(engine.services)
+        self._browsers = Browsers(engine.settings)
+        self._policy = host_policy(engine.settings)
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, limits.max_rooms)
+        self._most_requests = max(1, int(limits.max_connections * limits.room_share))
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one request of any kind."""
+        return self._route(scope, receive, send, beyond=False)
+
+    def beyond(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one request on a connection beyond `max_connections`: pages; MCP is refused as busy."""
+        return self._route(scope, receive, send, beyond=True)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:
+        path = scope["path"]
+        if path.startswith(_BELOW):
+            await self._admit(self._room, scope, receive, send, beyond=beyond)
+        elif path in ("/new", "/api/rooms") or (self._only and path not in _MONITORING):
+            await self._admit(self._beside, scope, receive, send, beyond=beyond)
+        else:
+            await (self._root.beyond if beyond else self._root)(scope, receive, send)
+
+    async def _admit(self, serve: _Serve, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:
+        admitted = await self._rate_limiter.admit(scope, receive, send)
+        if admitted is not None:
+            await serve(*admitted, send, beyond)
+
+    # -- pages beside the rooms
+
+    async def _beside(self, scope: Scope, receive: Receive, send: Send, beyond: bool) -> None:
+        await self._answered(self._page, scope, receive, send)
+
+    async def _answered(self, page: _Page, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a page answer, which raises `RefusedError` and `Rejection`, if Host and Origin are allowed."""
+        send = self._with_headers(scope, send)
+        if scope["type"] == "websocket":
+            await _refuse(scope, receive, send, RefusedError(404, _NO_WEBSOCKET))
+            return
+        head = http_head(scope)
+        try:
+            self._policy.check(head)
+            check_purpose(head)
+            await page(scope, head, send)
+        except Rejection as rejection:
+            await refuse(send, head, _refused(rejection))
+        except RefusedError as refused:
+            await refuse(send, head, refused)
+
+    async def _page(self, scope: Scope, head: HttpHead, send: Send) -> None:
+        """Raises `RefusedError`, and `Rejection` if no room can be made."""
+        match scope["path"], head.method:
+            case "/new", "GET" | "POST":
+                # Relative, as a gateway may add a path before it.
+                location = f"r/{self._rooms.new_id(_holder(scope))}/dashboard".encode()
+                await respond(send, 303, [*_NOT_STORED, (b"location", location)])
+            case "/api/rooms", "POST":
+                id = self._rooms.new_id(_holder(scope))
+                made = self._described(scope, head, id, self._rooms.reading(id))
+                await respond(send, 201, [*_JSON, (b"location", made["room"].encode())], encode(made))
+            case "/", "GET" | "HEAD" if self._only:
+                body = b"" if head.method == "HEAD" else pages.landing(self._rooms.idle_s)
+                await respond(send, 200, pages.HEADERS, body)
+            case "/new", _:
+                raise RefusedError(405, "this page takes GET, POST", [(b"allow", b"GET, POST")])
+            case "/api/rooms", _:
+                raise RefusedError(405, "this page takes POST", [(b"allow", b"POST")])
+            case _:
+                raise RefusedError(404, _ONLY)
+
+    def _described(self, scope: Scope, head: HttpHead, id: str, reading: str) -> dict[str, Any]:
+        base = base_of(self._engine.settings.public_url, {**scope, PREFIX: ""}, head.all("host"))
+        return {"id": id, **asdict(addresses(base, id, reading)), "idle_s": self._rooms.idle_s}
+
+    # -- rooms
+
+    async def _room(self, scope: Scope, receive: Receive, send: Send, beyond: bool) -> None:
+        routing, _, rest = scope["path"].removeprefix(_BELOW).partition("/")
+        secret, slash, below = rest.partition("/")
+        id = f"{routing}/{secret}"
+        mount = f"{_BELOW}{id}"
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        try:
+            # An escaped spelling of an id is none.
+            found = await self._rooms.find(id, _holder(scope)) if raw.startswith(mount.encode()) else None
+        except Rejection as rejection:
+            await self._refuse_room(scope, receive, send, rejection)
+            return
+        if found is None:
+            await self._refuse(scope, receive, send, RefusedError(404, _NONE))
+        elif not slash:
+            # Relative, as a gateway may add a path before it.
+            location = [*_NOT_STORED, (b"location", f"{secret}/".encode())]
+            await self._refuse(scope, receive, send, RefusedError(307, "The address of a room ends with /", location))
+        else:
+            inner = {**scope, "path": f"/{below}", "raw_path": raw[len(mount) :], PREFIX: mount}
+            await self._inside(found, inner, receive, send, beyond=beyond)
+
+    async def _refuse_room(self, scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
+        if not self._engine.draining:
+            refused = _refused(rejection)
+        elif scope["type"] == "http" and http_head(scope).all("sec-fetch-mode") == "navigate":
+            up = b"../" * (scope["path"].count("/") - 1)
+            refused = RefusedError(303, _ENDING, [(b"location", up + b"new")])
+        else:
+            refused = RefusedError(503, _ENDING, [(b"retry-after", b"%d" % _RETRY_S)])
+        await self._refuse(scope, receive, send, refused)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, refused: RefusedError) -> None:
+        await _refuse(scope, receive, self._with_headers(scope, send), refused)
+
+    def _with_headers(self, scope: Scope, send: Send) -> Send:
+        # What the listener keeps for this head is of the application of a room, which sees another path.
+        return self._browsers.add_headers({**scope, "extensions": {}}, send)
+
+    async def _inside(self, found: Found, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:
+        room = found.room
+        rejection = self._rejection(room, scope, beyond=beyond)
+        if rejection is not None:
+            await refuse_unread(scope, receive, self._with_headers(scope, send), rejection)
+        elif scope["path"] in ("/api/room", "/end") or (scope["path"] == "/" and found.is_owner):
+            await self._answered(partial(self._about, found), scope, receive, send)
+        elif found.is_owner:
+            await room.answer(self.sockets.carries(room, scope), receive, send)
+        elif may_show(scope):
+            masked = Masked(send, room.secret, room.shown)
+            await room.show(self.sockets.carries(room, uncompressed(scope)), receive, masked)
+        else:
+            await self._refuse(scope, receive, send, RefusedError(403, _SHOWS))
+
+    def _rejection(self, room: Room, scope: Scope, *, beyond: bool) -> Rejection | None:
+        if beyond and scope["path"] in _PROTOCOL:
+            most = self._limits.max_connections
+            self._engine.log.append(LimitReached("max_connections", most))
+            return busy(f"There are {most} connections already (max_connections)", _RETRY_S)
+        if len(room.requests) >= self._most_requests:
+            room.engine.log.append(LimitReached("room_share:max_connections", self._most_requests))
+            return too_many(f"This room has {self._most_requests} requests already (room_share)", _RETRY_S)
+        if _holder(scope) is None:
+            return None
+        verdict = self._rates.take(room.id, self._engine.clock.now())
+        if verdict.first:
+            room.engine.log.append(LimitReached("requests_per_second", self._limits.requests_per_second))
+        why = "Too many requests for this room (requests_per_second)"
+        return too_many(why, int(verdict.wait_s) + 1) if verdict.wait_s else None
+
+    async def _about(self, found: Found, scope: Scope, head: HttpHead, send: Send) -> None:
+        """Raises `RefusedError`."""
+        room = found.room
+        base = {**scope, PREFIX: ""}
+        match scope["path"], head.method:
+            case "/api/room", "GET":
+                whole = self._described(base, head, room.id, room.reading)
+                shown = whole if found.is_owner else {"read_only": whole["read_only"], "idle_s": whole["idle_s"]}
+                body = encode({**shown, "expires_at": round(room.expires_at(), 3), "is_owner": found.is_owner})
+                await respond(send, 200, _JSON, body)
+            case "/api/room", "DELETE" if found.is_owner:
+                await room.end()
+                await respond(send, 204, _NOT_STORED)
+            case "/end", "POST" if found.is_owner:
+                await room.end()
+                await respond(send, 200, pages.HEADERS, pages.ended())
+            case "/", "GET" | "HEAD":
+                origin = base_of(self._engine.settings.public_url, base, head.all("host"))
+                body = pages.room(addresses(origin, room.id, room.reading), room.idle_s)
+                await respond(send, 200, pages.HEADERS, b"" if head.method == "HEAD" else body)
+            case "/api/room", _ if found.is_owner:
+                raise RefusedError(405, "this page takes GET, DELETE", [(b"allow", b"GET, DELETE")])
+            case _ if found.is_owner:
+                raise RefusedError(405, "this page has another method")
+            case _:
+                raise RefusedError(403, _SHOWS)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, refused: RefusedError) -> None:
+    """Refuse a request or a WebSocket handshake."""
+    if scope["type"] == "websocket":
+        await receive()
+        await refuse(before_upgrade(send), HttpHead("GET", []), refused)
+    else:
+        await refuse(send, http_head(scope), refused)
+
+
+def _refused(rejection: Rejection) -> RefusedError:
+    return RefusedError(rejection.refusal.status, rejection.message, rejection.headers)
+
+
+def _holder(scope: Scope) -> str | None:
+    """The client address as the key of its share of limits; None if it has none."""
+    return client_key((scope.get("client") or ("", 0))[0])

@@ -1,0 +1,89 @@
+"""The pages about rooms: the landing page of a server with rooms only, the page of one room, and its end."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+from typing import Final
+
+from .addresses import Addresses
+
+_STYLE: Final = (
+    "body{font:1.05rem/1.55 system-ui;max-width:46rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}"
+    "button{font:inherit;padding:.4rem 1rem}dt{font-weight:600;margin-top:.8rem}dd{margin:0}"
+    "code{overflow-wrap:anywhere;user-select:all}"
+)
+_STYLE_HASH: Final = b64encode(sha256(_STYLE.encode()).digest()).decode()
+HEADERS: Final = (
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    # The address is a secret, and must not leave with a link.
+    (b"referrer-policy", b"same-origin"),
+    (
+        b"content-security-policy",
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'".encode(),
+    ),
+)
+_PAGE: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>{style}</style>
+<h1>{title}</h1>
+{body}
+"""
+_LANDING: Final = """<p>MCP Probe is a diagnostic MCP server: your client calls its tools, and its dashboard shows
+what really happened on the wire.</p>
+<p>A room is a probe of your own under an address that only you know: with its own log, sessions, tasks, verdicts
+and dashboard. Who has the address can see and do everything in it. There is no account.</p>
+<form method="post" action="new"><button>Make a room</button></form>
+<p>A room ends {idle} after its last use, and all of it is gone then: export what you want to keep.
+Programs make one by <code>POST api/rooms</code>.</p>"""
+_ROOM: Final = """<p>Who knows this address can see and do everything here. It ends {idle} after its last use,
+and all of it is gone then.</p>
+<dl>{rows}</dl>
+<p><a href="dashboard">Open the dashboard</a> · <a href="api/export.mcpprobe">Export everything</a>
+(for <code>mcp-probe open</code>)</p>
+<form method="post" action="end"><button>End this room now</button></form>"""
+_ENDED: Final = """<p>This room has ended, and all of it is gone.</p>
+<p><a href="../../../new">Make another one</a></p>"""
+
+
+def landing(idle_s: float) -> bytes:
+    """The page at `/` of a server that has only rooms."""
+    return _page("MCP Probe", _LANDING.format(idle=duration(idle_s)))
+
+
+def room(addresses: Addresses, idle_s: float) -> bytes:
+    """The page of a room for its owner."""
+    named = {
+        "MCP over HTTP": addresses.mcp,
+        "MCP over WebSocket": addresses.websocket,
+        "Tool hosts": addresses.toolhost,
+        "Their secret": addresses.secret,
+        "Dashboard": addresses.dashboard,
+        "Dashboard to show to others, read-only": addresses.read_only.dashboard,
+    }
+    rows = "".join(f"<dt>{escape(name)}</dt><dd><code>{escape(url)}</code></dd>" for name, url in named.items())
+    return _page("Your room", _ROOM.format(rows=rows, idle=duration(idle_s)))
+
+
+def ended() -> bytes:
+    """The page after the end of a room."""
+    return _page("The room has ended", _ENDED)
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: `4 hours`, `90 seconds`."""
+    for size, unit in ((3600, "hour"), (60, "minute")):
+        if seconds >= size and seconds % size == 0:
+            number = int(seconds // size)
+            return f"{number} {unit}{'s' * (number != 1)}"
+    return f"{seconds:g} seconds"
+
+
+def _page(title: str, body: str) -> bytes:
+    return _PAGE.format(title=title, style=_STYLE, body=body).encode()

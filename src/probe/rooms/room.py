@@ -1,0 +1,170 @@
+"""One room: its engine and its application, when it was used, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+import trio
+
+from ..engine.engine import Engine
+from ..server.endpoints.asgi import Receive, Scope, Send
+from ..settings import Limits, Settings, described
+from ..web.paths import Paths
+from .ids import secret_of
+
+# Seconds for readers to take the last bytes of their streams after the drain.
+_FLUSH_S: Final = 2.0
+
+# What a room has for itself of a limit of the whole server. Bounds of one message, stream or client stay.
+_SHARED: Final = (
+    "max_sessions",
+    "max_tasks",
+    "max_calls",
+    "max_listens",
+    "max_incoming_bytes",
+    "max_unsent_bytes",
+    "max_interactions",
+    "max_websockets",
+    "max_tool_hosts",
+    "max_replay_bytes",
+    "max_draft_streams",
+    "draft_stream_bytes",
+    "event_log_events",
+    "event_log_bytes",
+    "call_records",
+    "max_feed_readers",
+)
+
+
+def room_settings(settings: Settings) -> Settings:
+    """The settings that all rooms of a server have; each has its id as `toolhost_secret` beside.
+
+    A room holds `room_share` of what all clients of a server may hold together. It has no file, no key and no secret
+    of the server.
+    """
+    limits = settings.limits
+    rows = {spec.name: spec for spec in described(Limits)}
+    shares = {name: int(getattr(limits, name) * limits.room_share) for name in _SHARED}
+    least = {name: max(share, int(rows[name].low or 0)) for name, share in shares.items()}
+    return replace(
+        settings,
+        rooms="off",
+        toolhost_secret="",
+        forward_secret="",
+        request_state_keys="",
+        audit_db="",
+        metrics=False,
+        telemetry=False,
+        limits=replace(limits, **least),
+    )
+
+
+class Room:
+    """A room under two ids: `id` for its owner, `reading` for the read-only address.
+
+    It is in use while a request of the protocol runs; `idle_s` seconds after the last use it ends. `release` is called
+    once, when it has ended. `ready` is set when requests can be served, or when it has ended without that.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        reading: str,
+        engine: Engine,
+        paths: Paths,
+        idle_s: float,
+        release: Callable[[], None],
+    ) -> None:
+        self.id = id
+        self.reading = reading
+        # What differs in the two, as both have the same routing key.
+        self.secret, self.shown = (secret_of(each).encode() for each in (id, reading))
+        self.engine = engine
+        self.paths = paths
+        self.idle_s = idle_s
+        self.ready = trio.Event()
+        self.ended = trio.Event()
+        # The connections that carry its requests: number of the process, and number and requests of the room.
+        self.connections: dict[int, list[int]] = {}
+        self.numbers = count(1)
+        self.requests: set[trio.CancelScope] = set()
+        self._release = release
+        self._ending = trio.Event()
+        self._in_use = 0
+        self._used_at = engine.clock.now()
+
+    def expires_at(self) -> float:
+        """When it ends if it is used no more, in seconds since 1970."""
+        clock = self.engine.clock
+        return clock.wall() + (self.idle_s if self._in_use else self._used_at + self.idle_s - clock.now())
+
+    async def end(self) -> None:
+        """End it now, and return when it has ended: running work is cancelled."""
+        self.engine.hurry()
+        self._ending.set()
+        await self.ended.wait()
+
+    async def serve(self) -> None:
+        """Run it until it has ended: after `end`, at the end of its idle time, or when its engine was drained."""
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(self.engine.serve)
+                self.ready.set()
+                await self._wait_over()
+                await self.drain()
+                for request in self.requests:
+                    request.cancel()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._release()
+            self.ended.set()
+            self.ready.set()
+
+    async def drain(self) -> None:
+        """Let running work finish within the grace period, and readers take the end of their streams."""
+        self._ending.set()
+        if not self.engine.draining:
+            await self.engine.drain()
+        await self.engine.drained.wait()
+        with trio.move_on_after(_FLUSH_S):
+            await self.paths.wait_idle()
+
+    async def _wait_over(self) -> None:
+        now = self.engine.clock.now
+        while not self._ending.is_set():
+            at = now() + self.idle_s if self._in_use else self._used_at + self.idle_s
+            if at <= now():
+                return
+            with trio.move_on_at(at):
+                await self._ending.wait()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request of its owner, whose path has no room any more."""
+        is_use = not _looks(scope["path"])
+        self._in_use += is_use
+        with trio.CancelScope() as running:
+            self.requests.add(running)
+            try:
+                await self.paths(scope, receive, send)
+            finally:
+                self.requests.remove(running)
+                self._in_use -= is_use
+                if is_use:
+                    self._used_at = self.engine.clock.now()
+
+    async def show(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request of a reader. It is no use."""
+        with trio.CancelScope() as running:
+            self.requests.add(running)
+            try:
+                await self.paths(scope, receive, send)
+            finally:
+                self.requests.remove(running)
+
+
+def _looks(path: str) -> bool:
+    """True for requests that an open dashboard makes by itself: a forgotten one does not keep its room."""
+    return path.startswith("/api/") or path == "/dashboard/events"

@@ -1,0 +1,160 @@
+"""All rooms of one process: opened, found, and ended. Each room is one task of `Rooms.serve`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple
+
+import trio
+
+from ..core.budgets import Rates
+from ..engine.budgets import Limit, LimitError
+from ..engine.engine import Engine
+from ..engine.modern.rounds import KEY_BYTES, keys_from
+from ..log.events import LimitReached
+from ..server.listener.calls import Contained
+from ..settings import Settings
+from ..web.paths import Paths, SharedPages
+from ..wire.errors import shutting_down, too_many
+from .ids import FRESH_S, RANDOM_BYTES, RoomIds, secret_of
+from .room import Room, room_settings
+
+_HOUR_S: Final = 3600.0
+# They take a megabyte, as those of the rate of requests.
+_MOST_CLIENTS: Final = 10_000
+
+
+class Found(NamedTuple):
+    """A room, and if the id that found it is the owner's."""
+
+    room: Room
+    is_owner: bool
+
+
+class Rooms:
+    """The rooms of one process. `serve` owns their tasks; `make_engine` makes the engine of one.
+
+    `root` is the engine of the process: its limits bound all rooms, and its log has the limits that were reached. Any
+    process with the same `request_state_keys` makes ids; the one that gets the first request for an id has the room.
+    """
+
+    def __init__(
+        self, root: Engine, make_engine: Callable[[Settings], Engine], random_bytes: Callable[[int], bytes]
+    ) -> None:
+        settings = root.settings
+        limits = settings.limits
+        self.idle_s = settings.room_idle_s
+        self._root = root
+        self._make_engine = make_engine
+        self._random_bytes = random_bytes
+        self._settings = room_settings(settings)
+        self._ids = RoomIds(keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)])
+        self._pages = SharedPages()
+        self._places = Limit("max_rooms", "There are {most} rooms already ({name})", root.services.shares)
+        self._made = Rates(limits.rooms_per_hour / _HOUR_S, max(1, int(limits.rooms_per_hour)), _MOST_CLIENTS)
+        self._by_id: dict[str, Found] = {}
+        self._on_end: list[Callable[[Room], None]] = []
+        # Otherwise a client that goes on could open its room again, while the id is fresh.
+        self._ended: OrderedDict[str, float] = OrderedDict()
+        # Each has a place of `max_rooms`, so the channel is never full.
+        self._to_serve, self._served = trio.open_memory_channel[Room](limits.max_rooms)
+
+    def __len__(self) -> int:
+        """The number of rooms."""
+        return len(self._by_id) // 2
+
+    def new_id(self, holder: str | None) -> str:
+        """An id for the client address `holder`; None has no limit. Its room opens at the first request for it.
+
+        Raises `Rejection` while the server drains, and beyond `rooms_per_hour`.
+        """
+        clock = self._root.clock
+        if self._root.draining:
+            raise shutting_down()
+        if holder is not None:
+            verdict = self._made.take(holder, clock.now())
+            if verdict.first:
+                self._root.log.append(LimitReached("rooms_per_hour", self._root.settings.limits.rooms_per_hour))
+            if verdict.wait_s:
+                why = "Too many rooms from this address (rooms_per_hour)"
+                raise too_many(why, int(verdict.wait_s) + 1)
+        return self._ids.make(self._random_bytes(RANDOM_BYTES), clock.wall())
+
+    def reading(self, id: str) -> str:
+        """The id of the read-only address of a room, for an id that this class made."""
+        return self._ids.reading(id)
+
+    async def find(self, id: str, holder: str | None) -> Found | None:
+        """The room with an id; one that is fresh is opened for the client address `holder`.
+
+        Returns None for any other id. Raises `Rejection` if there is no room for another one, or the server drains.
+        """
+        found = self._by_id.get(id)
+        if found is None and self._is_to_open(id):
+            found = self._open(id, holder)
+        if found is None:
+            return None
+        await found.room.ready.wait()
+        return None if found.room.ended.is_set() else found
+
+    def _is_to_open(self, id: str) -> bool:
+        now = self._root.clock.wall()
+        while self._ended and next(iter(self._ended.values())) < now - 2 * FRESH_S:
+            self._ended.popitem(last=False)
+        return id not in self._ended and self._ids.is_fresh(id, now)
+
+    def _open(self, id: str, holder: str | None) -> Found:
+        self._root.refuse_while_draining()
+        try:
+            self._places.acquire(holder, self._root.services.recorder)
+        except LimitError as full:
+            raise full.rejection() from None
+        reading = self._ids.reading(id)
+        engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)))
+        paths = Paths(engine, pages=self._pages)
+        room = Room(id, reading, engine, paths, self.idle_s, partial(self._release, id, reading, holder))
+        self._by_id[id], self._by_id[reading] = Found(room, is_owner=True), Found(room, is_owner=False)
+        self._to_serve.send_nowait(room)
+        return self._by_id[id]
+
+    def on_end(self, ended: Callable[[Room], None]) -> None:
+        """Call this function for each room that has ended."""
+        self._on_end.append(ended)
+
+    def _release(self, id: str, reading: str, holder: str | None) -> None:
+        room = self._by_id.pop(id).room
+        del self._by_id[reading]
+        for ended in self._on_end:
+            ended(room)
+        self._ended[id] = self._root.clock.wall()
+        self._places.release(holder)
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve the rooms until cancelled."""
+        async with trio.open_nursery() as nursery:
+            task_status.started()
+            async for room in self._served:
+                nursery.start_soon(_serve, room)
+
+    async def drain(self) -> None:
+        """Let the running work of all rooms finish within the grace period, then end it and every stream."""
+        async with trio.open_nursery() as nursery:
+            for room in self._rooms():
+                nursery.start_soon(room.drain)
+
+    def hurry(self) -> None:
+        """Make `drain` end without waiting for work."""
+        for room in self._rooms():
+            room.engine.hurry()
+
+    def _rooms(self) -> list[Room]:
+        return [found.room for found in self._by_id.values() if found.is_owner]
+
+
+async def _serve(room: Room) -> None:
+    # A defect in one room must not end the others.
+    with Contained("a room"):
+        await room.serve()

@@ -1,0 +1,1 @@
+"""Rooms: probes of their own on one process."""

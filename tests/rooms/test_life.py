@@ -1,0 +1,219 @@
+"""How a room opens, is used, and ends."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from ..support.http import exchange
+from .house import LOCAL, House, house
+
+IDLE_S = 600.0
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_new_leads_to_the_dashboard_of_a_room(method: str) -> None:
+    async with house() as here:
+        reply = await here.ask(method, "/new")
+        location = reply.headers["location"]
+        assert reply.status == 303
+        # Relative, as a gateway may add a path before it.
+        assert location.startswith("r/")
+        assert location.endswith("/dashboard")
+        assert len(here.rooms) == 0
+        # The first request opens it.
+        assert (await here.ask("GET", f"/{location.removesuffix('dashboard')}api/server")).status == 200
+        assert len(here.rooms) == 1
+
+
+async def test_a_program_gets_every_address_and_when_it_ends() -> None:
+    async with house(room_idle_s=IDLE_S) as here:
+        made = await here.make()
+        base, shown = f"http://127.0.0.1:8000/r/{made['id']}", made["read_only"]["api"].removesuffix("/api")
+        assert made == {
+            "id": made["id"],
+            "room": f"{base}/",
+            "mcp": f"{base}/mcp",
+            "websocket": f"{base}/ws".replace("http", "ws", 1),
+            "toolhost": f"{base}/toolhost".replace("http", "ws", 1),
+            "secret": made["id"].partition("/")[2],
+            "dashboard": f"{base}/dashboard",
+            "api": f"{base}/api",
+            "read_only": {"dashboard": f"{shown}/dashboard", "api": f"{shown}/api"},
+            "idle_s": IDLE_S,
+        }
+        about = (await here.ask("GET", f"/r/{made['id']}/api/room")).json
+        assert about.pop("expires_at") == pytest.approx(here.engine.clock.wall() + IDLE_S, abs=5)
+        assert about == {**made, "is_owner": True}
+
+
+async def test_addresses_are_under_the_public_one() -> None:
+    async with house(public_url="https://probe.example/mcp-probe/", allowed_hosts="probe.example") as here:
+        made = await here.make()
+        assert made["mcp"] == f"https://probe.example/mcp-probe/r/{made['id']}/mcp"
+        assert made["websocket"].startswith("wss://probe.example/mcp-probe/r/")
+        server = (await here.ask("GET", f"/r/{made['id']}/api/server")).json
+        assert server["mcp"] == made["mcp"]
+
+
+async def test_an_id_opens_its_room_for_a_minute(autojump_clock: MockClock) -> None:
+    async with house() as here:
+        early, late = await here.make(), await here.make()
+        await trio.sleep(59)
+        assert (await here.ask("GET", f"/r/{early['id']}/api/room")).status == 200
+        await trio.sleep(2)
+        assert (await here.ask("GET", f"/r/{late['id']}/api/room")).status == 404
+        assert (await here.ask("GET", f"/r/{early['id']}/api/room")).status == 200
+
+
+async def test_requests_at_the_same_time_open_one_room() -> None:
+    async with house() as here:
+        made, statuses = await here.make(), []
+
+        async def ask() -> None:
+            statuses.append((await here.ask("GET", f"/r/{made['id']}/api/room")).status)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(ask)
+        assert statuses == [200] * 5
+        assert len(here.rooms) == 1
+
+
+async def test_it_ends_after_its_time_without_use(autojump_clock: MockClock) -> None:
+    async with house(room_idle_s=IDLE_S) as here:
+        room = await here.open()
+        await trio.sleep(IDLE_S - 1)
+        await room.legacy()
+        await trio.sleep(IDLE_S - 1)
+        # What looks at it is no use of it.
+        assert (await room.ask("GET", "/api/room")).status == 200
+        assert (await room.show("/api/room")).status == 200
+        await trio.sleep(2)
+        assert (await room.ask("GET", "/api/room")).status == 404
+        assert len(here.rooms) == 0
+
+
+async def test_an_open_stream_is_use_and_an_open_dashboard_is_not(autojump_clock: MockClock) -> None:
+    async with house(room_idle_s=IDLE_S, session_idle_s=10 * IDLE_S) as here:
+        used, watched = await here.open(), await here.open()
+        client = await used.legacy()
+        async with client.get() as stream, exchange(watched.app, "GET", "/dashboard/events", LOCAL) as feed:
+            assert (stream.status, feed.status) == (200, 200)
+            await trio.sleep(3 * IDLE_S)
+            assert (await used.ask("GET", "/api/room")).status == 200
+            assert (await watched.ask("GET", "/api/room")).status == 404
+            # The feed ends with its room.
+            async for _ in feed.parts():
+                pass
+        await trio.sleep(IDLE_S + 1)
+        assert (await used.ask("GET", "/api/room")).status == 404
+
+
+async def test_its_owner_ends_it_with_all_that_runs(autojump_clock: MockClock) -> None:
+    async with house() as here:
+        room, other = await here.open(), await here.open()
+        client = await room.legacy()
+        async with client.get() as stream:
+            reply = await room.ask("DELETE", "/api/room")
+            assert (reply.status, reply.body) == (204, b"")
+            async for _ in stream.parts():
+                pass
+        assert (await room.ask("GET", "/api/room")).status == 404
+        assert (await other.ask("GET", "/api/room")).status == 200
+        assert len(here.rooms) == 1
+
+
+async def test_its_page_has_its_addresses_and_a_button_that_ends_it() -> None:
+    async with house() as here:
+        room = await here.open()
+        page = await room.ask("GET", "/")
+        assert page.headers["content-type"].startswith("text/html")
+        assert f"/r/{room.id}/mcp" in page.body.decode()
+        assert f"/r/{room.reading}/dashboard" in page.body.decode()
+        assert "4 hours" in page.body.decode()
+        reply = await room.ask("POST", "/end")
+        assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert (await room.ask("GET", "/")).status == 404
+
+
+async def test_one_that_has_ended_does_not_open_again() -> None:
+    """Its id is still fresh, and a client may go on with it."""
+    async with house() as here:
+        room = await here.open()
+        await room.ask("DELETE", "/api/room")
+        assert (await room.ask("GET", "/api/room")).status == 404
+        assert len(here.rooms) == 0
+
+
+async def test_an_address_without_its_last_slash_leads_to_it() -> None:
+    async with house() as here:
+        room = await here.open()
+        reply = await room.ask("GET", "")
+        assert (reply.status, reply.headers["location"]) == (307, f"{room.id.partition('/')[2]}/")
+
+
+async def drained(here: House, over: trio.Event) -> None:
+    """Drain the process, as a signal does."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(here.engine.drain)
+        nursery.start_soon(here.rooms.drain)
+    over.set()
+
+
+async def test_a_process_that_ends_opens_no_room_and_keeps_its_own(autojump_clock: MockClock) -> None:
+    async with house(grace_s=20) as here, trio.open_nursery() as nursery:
+        room, fresh, over = await here.open(), await here.make(), trio.Event()
+        client = await room.legacy()
+        call = client.request("tools/call", {"name": "sync_with_progress", "arguments": {}})
+        async with client.post(call) as answer:
+            await wait_all_tasks_blocked()
+            nursery.start_soon(drained, here, over)
+            await wait_all_tasks_blocked()
+            refused = await here.ask("GET", f"/r/{fresh['id']}/mcp")
+            assert (refused.status, "ending" in refused.json["detail"]) == (503, True)
+            assert "retry-after" in refused.headers
+            browser = {**LOCAL, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+            led = await here.ask("GET", f"/r/{fresh['id']}/dashboard", browser)
+            assert (led.status, led.headers["location"]) == (303, "../../../new")
+            assert (await here.ask("GET", "/new")).status == 503
+            assert (await room.ask("GET", "/api/room")).status == 200
+            # Work that runs may finish.
+            assert "result" in (await client.read(answer))[-1].message
+        await over.wait()
+        await wait_all_tasks_blocked()
+        assert len(here.rooms) == 0
+
+
+async def test_a_second_signal_ends_all_rooms_at_once(autojump_clock: MockClock) -> None:
+    async with house(grace_s=500) as here, trio.open_nursery() as nursery:
+        over, room = trio.Event(), await here.open()
+        client = await room.legacy()
+        task = await client.tool("pure_task", task={"ttl": 60_000})
+        assert task["task"]["status"] == "working"
+        nursery.start_soon(drained, here, over)
+        await wait_all_tasks_blocked()
+        here.engine.hurry()
+        here.rooms.hurry()
+        with trio.fail_after(10):
+            await over.wait()
+
+
+async def test_a_room_that_fails_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    async with house() as here:
+        other, late, made = await here.open(), await here.make(), here.rooms._make_engine
+
+        async def broken(*, task_status: trio.TaskStatus[None]) -> None:
+            raise LookupError("a defect")
+
+        def failing(settings: object) -> object:
+            engine = made(settings)  # type: ignore[arg-type]
+            engine.serve = broken  # type: ignore[method-assign,assignment]
+            return engine
+
+        here.rooms._make_engine = failing  # type: ignore[assignment]
+        assert (await here.ask("GET", f"/r/{late['id']}/api/room")).status == 404
+        assert "error in a room" in caplog.text
+        assert (await other.ask("GET", "/api/room")).status == 200
+        assert len(here.rooms) == 1

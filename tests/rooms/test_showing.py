@@ -1,0 +1,133 @@
+"""The read-only address: pages and data by GET, without the room's own id."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.rooms.showing import Masked
+
+from ..support.hosts import handshake, scope
+from ..support.http import exchange
+from .house import LOCAL, Below, Room, house
+
+
+async def used(room: Room) -> None:
+    """Have the address of the room in its log: in a link that the server made, and in what a client sent."""
+    client = await room.legacy()
+    call = client.request("tools/call", {"name": "elicit_url", "arguments": {}})
+    async with client.post(call, {"referer": f"https://host/r/{room.id}/dashboard"}) as answer:
+        async for event in answer.events():
+            if event.data:
+                return
+
+
+async def test_it_shows_the_dashboard_and_the_api() -> None:
+    async with house() as here:
+        room = await here.open()
+        await used(room)
+        for path in ("/dashboard", "/dashboard/live"):
+            assert (await room.show(path)).status == (await room.ask("GET", path)).status
+        server = (await room.show("/api/server")).json
+        assert server["mcp"] == f"http://127.0.0.1:8000/r/{room.reading}/mcp"
+        assert (await room.show("/api/sessions")).json["sessions"][0]["client_name"] == "test-client"
+        about = (await room.show("/api/room")).json
+        assert (about["is_owner"], set(about)) == (False, {"read_only", "idle_s", "expires_at", "is_owner"})
+        led = await room.show("/")
+        assert (led.status, led.headers["location"]) == (302, "dashboard")
+
+
+PAGES = ("/api/events", "/api/events.ndjson", "/api/search", "/api/calls", "/api/export.har", "/api/export.html")
+
+
+async def test_no_answer_has_the_id_of_the_room() -> None:
+    async with house() as here:
+        room = await here.open()
+        secret, shown = room.id.partition("/")[2].encode(), room.reading.partition("/")[2].encode()
+        await used(room)
+        found = 0
+        for path in PAGES:
+            own, reply = await room.ask("GET", path), await room.show(path)
+            assert reply.status == own.status == 200
+            assert secret not in reply.body
+            found += own.body.count(secret)
+            assert reply.body.count(shown) >= own.body.count(secret)
+        assert found > 3
+
+
+@pytest.mark.parametrize("accept", ["gzip", ""])
+async def test_the_feed_is_shown_without_the_id(accept: str) -> None:
+    async with house() as here:
+        room = await here.open()
+        await used(room)
+        secret, shown = room.id.partition("/")[2].encode(), room.reading.partition("/")[2].encode()
+        headers = {**LOCAL, "accept": "text/event-stream", "accept-encoding": accept}
+        async with exchange(Below(here.app, room.reading), "GET", "/dashboard/events?after=0", headers) as feed:
+            assert "content-encoding" not in feed.headers
+            whole = b""
+            async for part in feed.parts():
+                whole += part
+                if whole.count(shown) > 1:
+                    break
+        assert secret not in whole
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/mcp"),
+        ("GET", "/mcp"),
+        ("DELETE", "/api/room"),
+        ("POST", "/api/room"),
+        ("POST", "/end"),
+        ("GET", "/interaction/x"),
+        ("POST", "/interaction/x"),
+        ("POST", "/api/server"),
+        # A compressed file might have the id in it.
+        ("GET", "/api/export.mcpprobe"),
+        ("GET", "/toolhost"),
+        ("GET", "/health"),
+    ],
+)
+async def test_it_takes_nothing_else(method: str, path: str) -> None:
+    async with house() as here:
+        room = await here.open()
+        reply = await room.show(path, method)
+        assert (reply.status, reply.json["status"]) == (403, 403)
+        assert (await room.ask("GET", "/api/room")).status == 200
+
+
+@pytest.mark.parametrize("path", ["/ws", "/toolhost"])
+async def test_it_takes_no_web_socket(path: str) -> None:
+    async with house() as here:
+        room = await here.open()
+        asked = {**scope(room.reading.partition("/")[2]), "path": f"/r/{room.reading}{path}"}
+        assert (await handshake(here.app, asked))[0] == 403
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"ab", b"abc", b"abcd", b"bcd", b"d", b"x", b"\n\n"]), max_size=12))
+async def test_an_id_in_pieces_is_replaced_and_all_else_passes(pieces: list[bytes]) -> None:
+    sent: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message["body"])
+
+    masked, whole = Masked(send, b"abcd", b"WXYZ"), b""
+    for number, piece in enumerate(pieces):
+        whole += piece
+        await masked({"type": "http.response.body", "body": piece, "more_body": number + 1 < len(pieces)})
+        # Nothing waits that cannot begin the id.
+        waits = len(whole) - sum(map(len, sent))
+        assert waits < 4
+        assert b"abcd".startswith(whole[len(whole) - waits :])
+    assert b"".join(sent) == whole.replace(b"abcd", b"WXYZ")
+
+
+def test_the_ids_are_json_as_they_are() -> None:
+    """Otherwise an escaped one would pass."""
+    id = "Hb3Qit2o/fQ_1iaaG1GV4fbwPerToDmsKhicd21GTowTeP_DI".partition("/")[2]
+    assert json.dumps(id) == f'"{id}"'
