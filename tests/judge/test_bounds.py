@@ -16,6 +16,7 @@ from probe.judge.rules.catalogue import Rule, catalogue
 from probe.judge.trace.rules import RuleFunction
 from probe.views.retention import Retention
 
+from .dialogues import LegacyTask
 from .logs import HEADER, Log
 
 Invents: TypeAlias = Callable[[Any, int], None]
@@ -70,8 +71,17 @@ def _pings(session: Any, number: int) -> None:
     session.answer(session.request("ping"))
 
 
+def _methods(session: Any, number: int) -> None:
+    session.answer(session.request(f"x/{number}"), error={"code": -32601, "message": "no"})
+
+
+def _tasks(session: Any, number: int) -> None:
+    task = LegacyTask(session)
+    session.answer(session.request("tasks/get", {"taskId": task.id}), task.body("working"))
+
+
 INVENTIONS: dict[str, Invents] = {
-    each.__name__.strip("_"): each for each in (_tokens, _questions, _lists, _errors, _rounds, _pings)
+    each.__name__.strip("_"): each for each in (_tokens, _questions, _lists, _errors, _rounds, _pings, _methods, _tasks)
 }
 CLIENTS: dict[str, Invents] = {each.__name__.strip("_"): each for each in (_sessions, _names, _pipes)}
 

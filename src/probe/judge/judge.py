@@ -35,7 +35,7 @@ from .trace.finder import Finder, Opportunity
 from .trace.findings import PASSED, UNCLEAR, CutShort, Finding, Hidden, NotYet, Seen, TooEarly, Undecided
 from .trace.rules import RuleFunction
 from .trace.trace import DISTURBED, Trace
-from .trace.waits import ENDINGS, Waiting, Waits
+from .trace.waits import ENDINGS, GIVEN_UP, Waiting, Waits
 from .verdicts import Verdict
 
 # The errors that a defect in the code of a rule raises.
@@ -334,6 +334,13 @@ class Judge:
             if finding is not None:
                 self._add(subject, function, view, finding)
 
+    def _give_up(self, waiting: Waiting) -> None:
+        self._waits.stop(waiting)
+        trace = self._trace
+        trace.subject, _, trace.view, trace.asked = waiting.found
+        trace.rule, trace.at = waiting.rule, trace.asked
+        self._add(trace.subject, waiting.function, trace.view, UNCLEAR(GIVEN_UP))
+
     def _check(self, view: Any) -> None:
         """Raise `ForgottenError` if a message has made room while a rule waited."""
         if isinstance(view, Message) and view.seq not in self._views.messages:
@@ -393,6 +400,8 @@ class Judge:
                     self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
         for waiting in general:
             self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
+        for waiting in self._waits.beyond():
+            self._give_up(waiting)
         if everything:
             for waiting in self._waits.left():
                 if self._waits.holds(waiting):

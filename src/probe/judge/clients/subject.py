@@ -31,6 +31,10 @@ _LONGEST_NAME: Final = 60
 # Places (sessions, pipes, scopes of ids) of one client that a query can find.
 _MOST_PLACES: Final = 1_000
 _MOST_MARKS: Final = 5_000
+# Methods by which the views of one kind are found. The views of any further method stand in one series.
+_MOST_METHODS: Final = 200
+# Windows in which something disturbed the client. Beyond that the two oldest become one, which holds what is between.
+_MOST_WINDOWS: Final = 1_000
 
 _LISTS: Final = frozenset(
     {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"}
@@ -41,9 +45,49 @@ FREE: Final = frozenset({"initialize", "ping"})
 """Requests that may come at any time: "before the server has responded", too."""
 
 _Name = TypeVar("_Name", str, tuple[str, str])
-_Known: TypeAlias = defaultdict[tuple[Kind[Any], str | None], Series[Any]]
 _NONE: Final[Series[Any]] = Series()
 Place: TypeAlias = Session | Connection
+
+
+class _ByMethod:
+    """The views of each kind, and of each method of a kind. Clients choose their methods, so these are bounded."""
+
+    __slots__ = ("_all", "_methods", "_others")
+
+    def __init__(self) -> None:
+        self._all: defaultdict[Kind[Any], Series[Any]] = defaultdict(Series)
+        self._methods: dict[tuple[Kind[Any], str], Series[Any]] = {}
+        self._others: defaultdict[Kind[Any], Series[tuple[str, Any]]] = defaultdict(Series)
+
+    def add(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
+        self._all[kind].add(at, view)
+        if method is None:
+            return
+        known = self._methods.get((kind, method))
+        if known is None:
+            if len(self._methods) >= _MOST_METHODS:
+                self._others[kind].add(at, (method, view))
+                return
+            known = self._methods[kind, method] = Series()
+        known.add(at, view)
+
+    def of(self, kind: Kind[Any], method: str | None) -> Series[Any]:
+        if method is None:
+            return self._all.get(kind, _NONE)
+        known = self._methods.get((kind, method))
+        if known is not None:
+            return known
+        others = self._others.get(kind)
+        return _NONE if others is None else _only(method, others)
+
+
+def _only(method: str, others: Series[tuple[str, Any]]) -> Series[Any]:
+    found: Series[Any] = Series()
+    for at, (other, view) in zip(others.times, others.views, strict=True):
+        if other == method:
+            found.add(at, view)
+    found.forgot = others.forgot
+    return found
 
 
 @dataclass(slots=True)
@@ -68,7 +112,7 @@ class Subject:
     """One client, over its sessions, connections and processes; `kind` says what makes it one (`views.values.Client`).
 
     `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
-    missing, `limits` the times at which a limit of the server disturbed it, `draining` when the server began to end.
+    missing, `limits` those in which a limit of the server disturbed it, `draining` when the server began to end.
     `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
     nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams on
     which it asked for more than `server/discover`. `known` is what it was told in answers, `alike` what it asked again.
@@ -81,7 +125,7 @@ class Subject:
     place: int
     gaps: list[tuple[float, float]] = field(default_factory=list)
     several: Doubt | None = None
-    limits: list[float] = field(default_factory=list)
+    limits: list[tuple[float, float]] = field(default_factory=list)
     draining: float | None = None
     ends: list[ClientEnd] = field(default_factory=list)
     is_killed: bool = False
@@ -111,8 +155,8 @@ class Subject:
     firsts: Newest[Session, Message] = field(default_factory=lambda: Newest(_MOST_PLACES))
     counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(_MOST_PLACES))
     newest: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_PLACES))
-    _series: _Known = field(default_factory=lambda: defaultdict(Series))
-    _scoped: Newest[Scope, _Known] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    _series: _ByMethod = field(default_factory=_ByMethod)
+    _scoped: Newest[Scope, _ByMethod] = field(default_factory=lambda: Newest(_MOST_PLACES))
     _acts: Newest[Place | None, Series[int]] = field(default_factory=lambda: Newest(_MOST_PLACES))
     _said: tuple[str, Any] | None = None
 
@@ -182,28 +226,34 @@ class Subject:
             self.busy.add(pipe)
         self.lines.add(line, pipe, is_bad=is_bad)
 
+    # -- what disturbed it
+
+    def miss(self, at: float) -> None:
+        """What one entry said is not known."""
+        _add_window(self.gaps, at)
+
+    def limit(self, at: float) -> None:
+        """A limit of the server was reached."""
+        _add_window(self.limits, at)
+
     # -- what it did
 
     def note(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
         """An opportunity came; it is found by its method and, where it is a message, by its scope, too."""
-        self._series[kind, None].add(at, view)
-        if method is not None:
-            self._series[kind, method].add(at, view)
+        self._series.add(kind, method, at, view)
         scope = view.scope if isinstance(view, Message) else None
         if scope is None:
             return
         scoped = self._scoped.get(scope)
         if scoped is None:
-            scoped = defaultdict(Series)
+            scoped = _ByMethod()
             self._scoped.store(scope, scoped)
-        scoped[kind, None].add(at, view)
-        if method is not None:
-            scoped[kind, method].add(at, view)
+        scoped.add(kind, method, at, view)
 
     def series(self, kind: Kind[Any], method: str | None, scope: Scope | None = None) -> Series[Any]:
         """The opportunities of a kind, of one method or of all, in one scope or in all."""
         known = self._series if scope is None else self._scoped.get(scope)
-        return _NONE if known is None else known.get((kind, method), _NONE)
+        return _NONE if known is None else known.of(kind, method)
 
     def act(self, at: float, seq: int, session: Session | None, pipe: Connection | None = None) -> None:
         """The client did something, in a session and on a pipe where it has these."""
@@ -242,6 +292,12 @@ class Subject:
             found = Mark()
             self.marks.store(seq, found)
         return found
+
+
+def _add_window(windows: list[tuple[float, float]], at: float) -> None:
+    windows.append((at, at))
+    if len(windows) > _MOST_WINDOWS:
+        windows[:2] = [(windows[0][0], windows[1][1])]
 
 
 def _count_one(counts: dict[_Name, int], name: _Name) -> None:

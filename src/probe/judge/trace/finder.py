@@ -186,7 +186,7 @@ class Finder:
             self._note(subject, each.CONTROL, Control(entry, stream, exchange), entry)
 
     def _limit_reached(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
-        subject.limits.append(entry.mono)
+        subject.limit(entry.mono)
 
     # -- sessions and tasks
 
@@ -225,7 +225,7 @@ class Finder:
         message = self.views.messages.get(entry.seq)
         if message is None or message.is_forgotten:
             # It was held for longer than its content was kept.
-            subject.gaps.append((entry.mono, entry.mono))
+            subject.miss(entry.mono)
             return
         note_speech(message)
         subject.act(entry.mono, entry.seq, message.in_session, message.pipe)
@@ -270,7 +270,7 @@ class Finder:
         try:
             questions = subject.dialogue.emitted(sent)
         except ForgottenError:
-            subject.gaps.append((entry.mono, entry.mono))
+            subject.miss(entry.mono)
             return
         for question in questions:
             url = question.params.get("url")
@@ -315,7 +315,7 @@ class Finder:
                 if subject.known.errors.get(request.seq) == Code.MISSING_CLIENT_CAPABILITY:
                     subject.alike.lack(request, members(sent.error), sent.had)
             except ForgottenError:
-                subject.gaps.append((sent.had, sent.had))
+                subject.miss(sent.had)
 
     def _note_all(self, subject: Subject, entry: Entry, found: Iterator[Question | Reply | Retry | Told]) -> None:
         """Note what a dialogue gives. A message that made room for others is missing, as in a gap."""
@@ -323,4 +323,4 @@ class Finder:
             for view in found:
                 self._note(subject, _OF_DIALOGUE[type(view)], view, entry, view.method)
         except ForgottenError:
-            subject.gaps.append((entry.mono, entry.mono))
+            subject.miss(entry.mono)

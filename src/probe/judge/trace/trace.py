@@ -348,8 +348,8 @@ class Trace:
     def disturbance(self, since: float, until: float) -> str | None:
         """What disturbed the client in a window: a limit of the server, or its end; None without one."""
         limits = self.subject.limits
-        place = bisect_left(limits, since)
-        if place < len(limits) and limits[place] < until:
+        place = bisect_left(limits, since, key=_end_of)
+        if place < len(limits) and limits[place][0] < until:
             return "a limit of the server was reached"
         drained = self.subject.draining
         return "the server was ending" if drained is not None and drained < until else None

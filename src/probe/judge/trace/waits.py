@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from itertools import count
-from typing import Any, Final, TypeAlias
+from itertools import count, islice
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from ...log import events
 from ...log.event_log import Entry
 from ...views.fold import Views
 from ..clients.series import ALWAYS
+from ..clients.subject import Subject
 from ..rules.catalogue import Rule
 from .finder import Opportunity
 from .findings import TooEarly
@@ -21,7 +22,10 @@ from .rules import RuleFunction
 ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
 """The kinds of entries that end something that a rule can wait for."""
 
-_Turn: TypeAlias = tuple[int, "Waiting"]
+# Rules that wait for one client; for all clients. Beyond that the oldest is given up: first that of a client with many.
+_MOST_WAITING: Final = 1_000
+_MOST_IN_ALL: Final = 20_000
+GIVEN_UP: Final = f"more than {_MOST_WAITING:,} decisions about this client waited at the same time"
 
 
 class Waiting(Struct, eq=False):
@@ -43,9 +47,10 @@ class Waits:
 
     def __init__(self) -> None:
         self._all: dict[Waiting, None] = {}
+        self._of: dict[Subject, dict[Waiting, None]] = {}
         # By the time at which they are asked again, and by the identity of the view that they wait for.
         self._due: list[tuple[float, int, int, Waiting]] = []
-        self._by_view: dict[int, tuple[Any, list[_Turn]]] = {}
+        self._by_view: dict[int, tuple[Any, dict[Waiting, None]]] = {}
         self._ended: dict[int, None] = {}
         self._numbers = count()
 
@@ -60,20 +65,44 @@ class Waits:
         if waiting is None:
             waiting = Waiting(function, rule, found)
             self._all[waiting] = None
+            self._of.setdefault(found[0], {})[waiting] = None
         due = ALWAYS if early.at is None else early.at
         if waiting.turn and due == waiting.due and early.views == waiting.views:
             return  # it was asked before its time
+        self._leave(waiting)
         waiting.turn += 1
         waiting.due, waiting.views = due, early.views
         if early.at is not None:
-            heapq.heappush(self._due, (early.at, next(self._numbers), waiting.turn, waiting))
+            self._push(early.at, waiting)
         for view in early.views:
-            self._by_view.setdefault(id(view), (view, []))[1].append((waiting.turn, waiting))
+            self._by_view.setdefault(id(view), (view, {}))[1][waiting] = None
 
     def stop(self, waiting: Waiting) -> None:
         """A rule waits no more."""
+        self._leave(waiting)
         waiting.turn = 0
         del self._all[waiting]
+        subject = waiting.found[0]
+        of_client = self._of[subject]
+        del of_client[waiting]
+        if not of_client:
+            del self._of[subject]
+
+    def _leave(self, waiting: Waiting) -> None:
+        """It waits for none of its views."""
+        for view in waiting.views:
+            _, waits = self._by_view.get(id(view), (None, {}))
+            waits.pop(waiting, None)
+            if not waits:
+                self._by_view.pop(id(view), None)
+        waiting.views = ()
+
+    def _push(self, at: float, waiting: Waiting) -> None:
+        # Turns that are over leave the heap at their time; where they are most of it, at once.
+        if len(self._due) > 2 * len(self._all) + 100:
+            self._due = [each for each in self._due if each[2] == each[3].turn]
+            heapq.heapify(self._due)
+        heapq.heappush(self._due, (at, next(self._numbers), waiting.turn, waiting))
 
     def _note(self, view: Any) -> None:
         if id(view) in self._by_view:
@@ -91,17 +120,27 @@ class Waits:
         """Those whose time or view has come since they were last asked for."""
         ready: dict[Waiting, None] = {}
         for key in self._ended:
-            for turn, waiting in self._by_view.pop(key, (None, []))[1]:
-                if turn == waiting.turn:
-                    ready[waiting] = None
+            ready.update(self._by_view.get(key, (None, {}))[1])
         self._ended.clear()
         while self._due and self._due[0][0] <= now:
             _, _, turn, waiting = heapq.heappop(self._due)
             if turn == waiting.turn:
                 ready[waiting] = None
         for waiting in ready:
-            waiting.due, waiting.views = min(waiting.due, now), ()
+            self._leave(waiting)
+            waiting.due = min(waiting.due, now)
         return list(ready)
+
+    def beyond(self) -> Sequence[Waiting]:
+        """The oldest, where more wait than are kept: of each client, and of all."""
+        found: dict[Waiting, None] = {}
+        if len(self._all) <= _MOST_WAITING:
+            return ()
+        for of_client in self._of.values():
+            if len(of_client) > _MOST_WAITING:
+                found.update(islice(of_client.items(), len(of_client) - _MOST_WAITING))
+        more = len(self._all) - _MOST_IN_ALL
+        return [*found, *islice((each for each in self._all if each not in found), max(0, more - len(found)))]
 
     def left(self) -> Sequence[Waiting]:
         """All that still wait, the general ones last."""
