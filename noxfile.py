@@ -411,22 +411,31 @@ def conformance(session: nox.Session) -> None:
     session.run(*run, *session.posargs, env=node_environment(session))
 
 
-def caddy(session: nox.Session) -> str:
-    """The proxy of compose.yaml: `PROBE_CADDY`, one on the PATH, or Debian's, which is unpacked and not installed."""
-    known = os.environ.get("PROBE_CADDY") or shutil.which("caddy")
+# What stands in front of a probe: the variable that names the program, Debian's package, and where that has it.
+FRONTS = {
+    "PROBE_CADDY": ("caddy", "usr/bin/caddy"),
+    "PROBE_HAPROXY": ("haproxy", "usr/sbin/haproxy"),
+    "PROBE_NGINX": ("nginx", "usr/sbin/nginx"),
+}
+
+
+def front(session: nox.Session, variable: str) -> str:
+    """A proxy: what its variable names, one on the PATH, or Debian's, which is unpacked and not installed."""
+    package, path = FRONTS[variable]
+    known = os.environ.get(variable) or shutil.which(package) or shutil.which(package, path="/usr/sbin")
     if known:
         return known
-    home = ENVIRONMENTS / "caddy"
-    binary = home / "usr" / "bin" / "caddy"
+    home = ENVIRONMENTS / package
+    binary = home / path
     if not binary.exists():
         if shutil.which("apt-get") is None:
-            session.error("this session needs Caddy: install it, or set PROBE_CADDY to one")
+            session.error(f"this session needs {package}: install it, or set {variable} to one")
         home.mkdir(parents=True, exist_ok=True)
         with session.chdir(home):
             if os.geteuid() == 0:
                 session.run("apt-get", "update", silent=True)
-            session.run("apt-get", "download", "caddy", silent=True)
-            session.run("dpkg-deb", "--extract", str(next(home.glob("caddy_*.deb"))), ".")
+            session.run("apt-get", "download", package, silent=True)
+            session.run("dpkg-deb", "--extract", str(next(home.glob(f"{package}_*.deb"))), ".")
     return str(binary)
 
 
@@ -445,20 +454,24 @@ def gateways(session: nox.Session) -> None:
     session.run(environment(session, "dev") / "python", "tests/gateways/run.py", *session.posargs)
 
 
+# The tests that need one of FRONTS.
+FRONTED = ("tests/infra/test_proxy.py", "tests/infra/test_balancers.py")
+
+
 @nox.session
 def infra(session: nox.Session) -> None:
     """The stages of the image without a container engine; Bicep, workflows, compose file; smoke test and deployment."""
     site(session)
     # all stages of the image are one fixture, which takes minutes and is no hang; others run beside it
     options = ("-n", "auto", "--dist", "loadfile", "--timeout", "900")
-    pytest(session, "infra", "tests/infra", "--ignore=tests/infra/test_proxy.py", *options)
+    pytest(session, "infra", "tests/infra", *(f"--ignore={file}" for file in FRONTED), *options)
 
 
 @nox.session
 def proxy(session: nox.Session) -> None:
-    """The proxy of compose.yaml, a real one, before a real server."""
+    """The proxy of compose.yaml before a real server, and the balancers before three; the programs are real."""
     site(session)
-    pytest(session, "infra", "tests/infra/test_proxy.py", PROBE_CADDY=caddy(session))
+    pytest(session, "infra", *FRONTED, **{variable: front(session, variable) for variable in FRONTS})
 
 
 @nox.session

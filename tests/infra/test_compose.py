@@ -6,7 +6,6 @@ import configparser
 import re
 from ipaddress import ip_network
 from itertools import chain
-from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
@@ -77,7 +76,7 @@ def test_only_the_proxy_is_reachable_from_outside() -> None:
     assert COMPOSE["networks"]["inside"]["internal"] is True
 
 
-@pytest.mark.parametrize("name", ["probe", "proxy"])
+@pytest.mark.parametrize("name", ["probe", "probe2", "probe3", "balancer", "proxy"])
 def test_nothing_can_write_to_the_image_or_gain_rights(name: str) -> None:
     service = COMPOSE["services"][name]
     assert service["read_only"] is True
@@ -85,8 +84,22 @@ def test_nothing_can_write_to_the_image_or_gain_rights(name: str) -> None:
     assert service["security_opt"] == ["no-new-privileges:true"]
 
 
+def test_the_replicas_are_equal_but_for_the_file_that_one_process_writes() -> None:
+    first, *others = (dict(COMPOSE["services"][name]) for name in ("probe", "probe2", "probe3"))
+    for other in others:
+        assert other.pop("profiles") == ["rooms"]
+        assert other["environment"] == first["environment"] | {"MCP_PROBE_AUDIT_DB": ""}
+        assert {**other, "environment": None} == {**first, "environment": None}
+
+
+def test_the_balancer_knows_every_replica() -> None:
+    variables = COMPOSE["services"]["balancer"]["environment"]
+    replicas = [f"{name}:8000" for name in COMPOSE["services"] if name.startswith("probe")]
+    assert [value for name, value in variables.items() if name.startswith("PROBE_REPLICA")] == replicas
+
+
 def test_whoever_stops_it_waits_longer_than_it_takes() -> None:
-    longest = Settings().grace_s + engine._CLEANUP_S + ending.FLUSH_S + ending.JOIN_S + writer.FINAL_S + ending.SAID_S
+    longest = Settings().grace_s + engine._CLEANUP_S + ending.FLUSH_S + ending.JOIN_S + writer.FINAL_S + ending.LINES_S
     assert int(COMPOSE["services"]["probe"]["stop_grace_period"].removesuffix("s")) > longest + 2
     assert int(unit()["Service"]["TimeoutStopSec"]) > longest + 2
 
@@ -98,9 +111,10 @@ def test_the_unit_restarts_what_crashed_and_not_what_is_set_wrongly() -> None:
 
 
 def test_the_files_that_the_compose_file_mounts_are_there() -> None:
-    mounted = [volume.split(":")[0] for volume in COMPOSE["services"]["proxy"]["volumes"] if volume.startswith("./")]
-    assert mounted == ["./container/Caddyfile"]
-    assert (ROOT / Path(mounted[0])).is_file()
+    volumes = [volume for name in ("proxy", "balancer") for volume in COMPOSE["services"][name]["volumes"]]
+    mounted = [volume.split(":")[0] for volume in volumes if volume.startswith("./")]
+    assert mounted == ["./container/Caddyfile", "./container/haproxy.cfg"]
+    assert all((ROOT / name).is_file() for name in mounted)
 
 
 def _defaults(value: str) -> str:
