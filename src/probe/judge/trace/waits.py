@@ -22,10 +22,10 @@ from .rules import RuleFunction
 ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
 """The kinds of entries that end something that a rule can wait for."""
 
-# Rules that wait for one client; for all clients. Beyond that the oldest is given up: first that of a client with many.
+# Rules that wait for one client; for all clients. Beyond that the oldest of a client with many is given up.
 _MOST_WAITING: Final = 1_000
 _MOST_IN_ALL: Final = 20_000
-GIVEN_UP: Final = f"more than {_MOST_WAITING:,} decisions about this client waited at the same time"
+GIVEN_UP: Final = f"too many decisions waited: {_MOST_WAITING:,} are kept of a client, {_MOST_IN_ALL:,} of all"
 
 
 class Waiting(Struct, eq=False):
@@ -132,15 +132,13 @@ class Waits:
         return list(ready)
 
     def beyond(self) -> Sequence[Waiting]:
-        """The oldest, where more wait than are kept: of each client, and of all."""
-        found: dict[Waiting, None] = {}
+        """The oldest of each client, where more wait than are kept of it."""
         if len(self._all) <= _MOST_WAITING:
             return ()
-        for of_client in self._of.values():
-            if len(of_client) > _MOST_WAITING:
-                found.update(islice(of_client.items(), len(of_client) - _MOST_WAITING))
-        more = len(self._all) - _MOST_IN_ALL
-        return [*found, *islice((each for each in self._all if each not in found), max(0, more - len(found)))]
+        most = _MOST_WAITING
+        if len(self._all) > _MOST_IN_ALL:
+            most = min(most, max(1, _MOST_IN_ALL // len(self._of)))
+        return [each for waits in self._of.values() for each in islice(waits, max(0, len(waits) - most))]
 
     def left(self) -> Sequence[Waiting]:
         """All that still wait, the general ones last."""
