@@ -187,9 +187,12 @@ def test_an_entry_without_the_wanted_value_never_matches(fact: Any, context: Con
 def test_what_is_in_the_shown_entry_is_found_in_any_case(fact: Any, other: str) -> None:
     entry = Entry(1, 0.0, 0.0, Context(), fact)
     shown = entry.encoded().decode()
-    for text in (shown[4:20], shown[-12:].upper(), shown[-12:].lower(), shown):
+    end = shown[-12:]
+    # Some capitals are those of another letter, such as SS of ß: what they name is another text.
+    capitals = end.upper() if end.upper().lower() == end.lower() else end
+    for text in (shown[4:20], capitals, end.lower(), shown):
         assert parse([("text", text)]).matches(entry)
-    if other.casefold() in shown.casefold():
+    if other.lower() in shown.lower():
         assert parse([("text", other)]).matches(entry)
 
 

@@ -280,6 +280,15 @@ def test_only_the_last_line_may_be_cut_off() -> None:
         read(b'{"seq":', ndjson.line(message(b"{}")))
 
 
+@pytest.mark.parametrize("begin", [b'{"kind":"message.received","message":', b'{"kind":'])
+def test_what_is_nested_too_deeply_is_refused_with_its_line(begin: bytes) -> None:
+    deep = begin + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(NdjsonError, match=r"^line 2: "):
+        read(deep + b"\n", ndjson.line(message(b"{}")))
+    with pytest.raises(NdjsonError, match=r"^line 1: "):
+        load([deep + b"\n"])
+
+
 def test_the_settings_in_the_header_are_numbers_and_the_tools() -> None:
     """No secret, path or name of the machine goes with a log that is handed on."""
     secret = "0123456789abcdef-secret"

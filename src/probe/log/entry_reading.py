@@ -33,6 +33,7 @@ class _Head(Struct):
     kind: Any = msgspec.UNSET
 
 
+_TOO_DEEP: Final = "its JSON is nested too deeply"
 _HEAD: Final = msgspec.json.Decoder(_Head)
 
 
@@ -42,6 +43,8 @@ def kind_of(text: bytes) -> Any:
         return _HEAD.decode(text).kind
     except msgspec.ValidationError:
         raise MemberError("not an object") from None
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
 
 
 class LineForm:
@@ -58,6 +61,8 @@ class LineForm:
         """The values of the members; stored JSON as its bytes. Raises `MemberError`, and `ValueError` for no JSON."""
         try:
             values = self._values(self._decoder.decode(text))
+        except RecursionError:
+            raise ValueError(_TOO_DEEP) from None
         except msgspec.DecodeError:
             self._refuse(from_json(text, allow_inf_nan=False))
             raise
