@@ -125,6 +125,22 @@ async def test_its_owner_ends_it_with_all_that_runs(autojump_clock: MockClock) -
         assert len(here.rooms) == 1
 
 
+async def test_what_waits_for_an_answer_when_it_ends_gets_404() -> None:
+    async with house(judge=True) as here:
+        room = await here.open()
+        await room.legacy()
+        statuses = []
+
+        async def wait() -> None:
+            statuses.append((await room.ask("GET", "/api/judge?wait=ping.answered:PASS&for=60")).status)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await wait_all_tasks_blocked()
+            assert (await room.ask("DELETE", "/api/room")).status == 204
+        assert statuses == [404]
+
+
 async def test_its_page_has_its_addresses_and_a_button_that_ends_it() -> None:
     async with house() as here:
         room = await here.open()

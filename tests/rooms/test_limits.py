@@ -14,7 +14,7 @@ from probe.rooms.room import room_settings
 from probe.settings import build
 
 from ..support.http import exchange
-from .house import LOCAL, REMOTE, House, house
+from .house import LOCAL, REMOTE, Below, House, house
 
 OTHER = ("203.0.113.9", 4711)
 
@@ -93,6 +93,34 @@ async def test_a_room_has_its_share_of_the_connections() -> None:
             assert (reply.status, "room_share" in reply.json["detail"]) == (429, True)
             assert (await other.ask("GET", "/api/server")).status == 200
         assert (await room.ask("GET", "/api/server")).status == 200
+
+
+async def test_the_owner_ends_a_room_that_is_full() -> None:
+    async with house(max_connections=20, room_share=0.1) as here:
+        room = await here.open()
+        client = await room.legacy()
+        async with client.get(), exchange(room.app, "GET", "/dashboard/events", LOCAL):
+            assert [(await room.ask("GET", "/api/server")).status for _ in range(3)] == [429] * 3
+            reached = [entry for entry in room.engine.log.since(0, 500).entries if entry.fact.kind == "limit.reached"]
+            assert len(reached) == 1
+            assert (await room.ask("DELETE", "/api/room")).status == 204
+
+
+async def test_readers_do_not_take_the_places_or_the_rate_of_the_owner() -> None:
+    async with house(request_burst=5, requests_per_second=0.1, max_connections=40, room_share=0.1) as here:
+        room = await here.open()
+        for id, client in ((room.reading, REMOTE), (room.id, OTHER)):
+            statuses = [(await here.ask("GET", f"/r/{id}/api/room", client=client)).status for _ in range(6)]
+            assert statuses == [200] * 5 + [429], id
+        shown = Below(here.app, room.reading)
+        async with exchange(shown, "GET", "/dashboard/events", LOCAL):
+            assert (await room.show("/api/server")).status == 429
+            assert (await room.ask("GET", "/api/server")).status == 200
+
+
+def test_a_room_takes_the_largest_body() -> None:
+    settings = build({"rooms": "only", "max_body_bytes": 32 * 1024 * 1024})
+    assert room_settings(settings).limits.max_body_bytes == 32 * 1024 * 1024
 
 
 def test_a_room_has_its_share_of_every_limit_that_all_clients_share_and_nothing_of_the_server() -> None:

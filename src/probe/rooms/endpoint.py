@@ -43,9 +43,8 @@ from ..wire.jsonrpc import encode
 from . import pages
 from .addresses import addresses
 from .connections import Connections
-from .room import Room
 from .rooms import Found, Rooms
-from .showing import Masked, may_show, uncompressed
+from .showing import Masked, may_show, searches, uncompressed
 
 _BELOW: Final = "/r/"
 _JSON: Final[Headers] = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
@@ -57,7 +56,10 @@ _ENDING: Final = "This server is ending: make another room"
 _ONLY: Final = "This server has only rooms: GET /new makes one"
 _NO_WEBSOCKET: Final = "There is no WebSocket here; each room has MCP at its /ws"
 _SHOWS: Final = "This address only shows a room: GET of its dashboard and of /api"
+_NO_SEARCH: Final = "A read-only address does not search"
 _RETRY_S: Final = 5
+# Readers have this part of the places that an owner has.
+_READERS: Final = 4
 
 _Page: TypeAlias = Callable[[Scope, HttpHead, Send], Awaitable[None]]
 _Serve: TypeAlias = Callable[[Scope, Receive, Send, bool], Awaitable[None]]
@@ -195,30 +197,45 @@ class RoomsEndpoint:
 
     async def _inside(self, found: Found, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:
         room = found.room
-        rejection = self._rejection(room, scope, beyond=beyond)
+        rejection = None if _ends(found, scope) else self._rejection(found, scope, beyond=beyond)
         if rejection is not None:
             await refuse_unread(scope, receive, self._with_headers(scope, send), rejection)
         elif scope["path"] in ("/api/room", "/end") or (scope["path"] == "/" and found.is_owner):
             await self._answered(partial(self._about, found), scope, receive, send)
         elif found.is_owner:
-            await room.answer(self.sockets.carries(room, scope), receive, send)
+            is_served = await room.answer(self.sockets.carries(room, scope), receive, send)
+            await self._refuse_ended(scope, receive, send, is_served=is_served)
+        elif searches(scope):
+            await self._refuse(scope, receive, send, RefusedError(403, _NO_SEARCH))
         elif may_show(scope):
             masked = Masked(send, room.secret, room.shown)
-            await room.show(self.sockets.carries(room, uncompressed(scope)), receive, masked)
+            is_served = await room.show(self.sockets.carries(room, uncompressed(scope)), receive, masked)
+            await self._refuse_ended(scope, receive, send, is_served=is_served)
         else:
             await self._refuse(scope, receive, send, RefusedError(403, _SHOWS))
 
-    def _rejection(self, room: Room, scope: Scope, *, beyond: bool) -> Rejection | None:
+    async def _refuse_ended(self, scope: Scope, receive: Receive, send: Send, *, is_served: bool) -> None:
+        # The listener closes a handshake that nobody answered.
+        if not is_served and scope["type"] == "http":
+            await self._refuse(scope, receive, send, RefusedError(404, _NONE))
+
+    def _rejection(self, found: Found, scope: Scope, *, beyond: bool) -> Rejection | None:
+        room = found.room
         if beyond and scope["path"] in _PROTOCOL:
             most = self._limits.max_connections
             self._engine.log.append(LimitReached("max_connections", most))
             return busy(f"There are {most} connections already (max_connections)", _RETRY_S)
-        if len(room.requests) >= self._most_requests:
-            room.engine.log.append(LimitReached("room_share:max_connections", self._most_requests))
-            return too_many(f"This room has {self._most_requests} requests already (room_share)", _RETRY_S)
+        # Readers have places and a rate of their own, so they cannot shut the owner out.
+        most = self._most_requests if found.is_owner else max(1, self._most_requests // _READERS)
+        if len(room.requests if found.is_owner else room.shown_requests) >= most:
+            if not room.is_full:
+                room.engine.log.append(LimitReached("room_share:max_connections", most))
+            room.is_full = True
+            return too_many(f"This room has {most} requests already (room_share)", _RETRY_S)
+        room.is_full = False
         if _holder(scope) is None:
             return None
-        verdict = self._rates.take(room.id, self._engine.clock.now())
+        verdict = self._rates.take(room.id if found.is_owner else room.reading, self._engine.clock.now())
         if verdict.first:
             room.engine.log.append(LimitReached("requests_per_second", self._limits.requests_per_second))
         why = "Too many requests for this room (requests_per_second)"
@@ -250,6 +267,12 @@ class RoomsEndpoint:
                 raise RefusedError(405, "this page has another method")
             case _:
                 raise RefusedError(403, _SHOWS)
+
+
+def _ends(found: Found, scope: Scope) -> bool:
+    """True if the owner ends the room, which no limit may hinder."""
+    ending = (scope.get("method"), scope["path"]) in (("DELETE", "/api/room"), ("POST", "/end"))
+    return ending and found.is_owner
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refused: RefusedError) -> None:

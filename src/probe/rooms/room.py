@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 import trio
 
@@ -49,6 +49,8 @@ def room_settings(settings: Settings) -> Settings:
     rows = {spec.name: spec for spec in described(Limits)}
     shares = {name: int(getattr(limits, name) * limits.room_share) for name in _SHARED}
     least = {name: max(share, int(rows[name].low or 0)) for name, share in shares.items()}
+    # The largest body must fit in seven eighths of it.
+    least["max_incoming_bytes"] = max(least["max_incoming_bytes"], -(-limits.max_body_bytes * 8 // 7))
     return replace(
         settings,
         rooms="off",
@@ -58,7 +60,8 @@ def room_settings(settings: Settings) -> Settings:
         audit_db="",
         metrics=False,
         telemetry=False,
-        limits=replace(limits, **least),
+        # One address may have the whole room.
+        limits=replace(limits, **least, address_share=1.0),
     )
 
 
@@ -91,6 +94,9 @@ class Room:
         self.connections: dict[int, list[int]] = {}
         self.numbers = count(1)
         self.requests: set[trio.CancelScope] = set()
+        self.shown_requests: set[trio.CancelScope] = set()
+        # True from a request that found no place on, until one finds a place.
+        self.is_full = False
         self._release = release
         self._ending = trio.Event()
         self._in_use = 0
@@ -115,13 +121,18 @@ class Room:
                 self.ready.set()
                 await self._wait_over()
                 await self.drain()
-                for request in self.requests:
-                    request.cancel()
+                self._cancel_requests()
                 nursery.cancel_scope.cancel()
         finally:
             self._release()
+            # Those that came since, or all of them where the engine has failed.
+            self._cancel_requests()
             self.ended.set()
             self.ready.set()
+
+    def _cancel_requests(self) -> None:
+        for request in (*self.requests, *self.shown_requests):
+            request.cancel()
 
     async def drain(self) -> None:
         """Let running work finish within the grace period, and readers take the end of their streams."""
@@ -141,28 +152,36 @@ class Room:
             with trio.move_on_at(at):
                 await self._ending.wait()
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request of its owner, whose path has no room any more."""
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Serve one request of its owner. False if the room ended before a response. The path has no room any more."""
         is_use = not _looks(scope["path"])
         self._in_use += is_use
-        with trio.CancelScope() as running:
-            self.requests.add(running)
-            try:
-                await self.paths(scope, receive, send)
-            finally:
-                self.requests.remove(running)
-                self._in_use -= is_use
-                if is_use:
-                    self._used_at = self.engine.clock.now()
+        try:
+            return await self._run(self.requests, scope, receive, send)
+        finally:
+            self._in_use -= is_use
+            if is_use:
+                self._used_at = self.engine.clock.now()
 
-    async def show(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request of a reader. It is no use."""
+    async def show(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Serve one request of a reader. It is no use. False if the room ended before a response."""
+        return await self._run(self.shown_requests, scope, receive, send)
+
+    async def _run(self, requests: set[trio.CancelScope], scope: Scope, receive: Receive, send: Send) -> bool:
+        has_begun = False
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
         with trio.CancelScope() as running:
-            self.requests.add(running)
+            requests.add(running)
             try:
-                await self.paths(scope, receive, send)
+                await self.paths(scope, receive, sending)
             finally:
-                self.requests.remove(running)
+                requests.remove(running)
+        return has_begun or not running.cancelled_caught
 
 
 def _looks(path: str) -> bool:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from ..server.endpoints.asgi import Scope, Send
 
 _ZIP: Final = "/api/export.mcpprobe"
+_SEARCHES: Final = ("text", "filter", "passes")
 _COMPRESSES: Final = b"accept-encoding"
 
 
@@ -21,6 +23,12 @@ def may_show(scope: Scope) -> bool:
     path = f"{scope['path']}/"
     is_page = path.startswith(("/dashboard/", "/api/")) or scope["path"] == "/"
     return scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and is_page and scope["path"] != _ZIP
+
+
+def searches(scope: Scope) -> bool:
+    """True if a request searches texts. Its hits would show, piece by piece, the id that an answer hides."""
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    return any(name in query for name in _SEARCHES)
 
 
 def uncompressed(scope: Scope) -> Scope:
