@@ -133,6 +133,7 @@ def answers_nothing(message: Message, trace: Trace) -> Finding | None:
         return None
     if message.rpc not in ("response", "error"):
         return PASS()
+    trace.sure.whole("a session may have been opened where entries are missing")
     if pipe.transport == "stdio":
         return FAIL("a response was written, and no session is open")
     return WARN("a response was sent, and no session is open")
