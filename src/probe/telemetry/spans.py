@@ -11,7 +11,7 @@ Each is made later from entries of the log with their times, so it takes no time
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry import propagate
 from opentelemetry.context import Context
@@ -23,7 +23,10 @@ from ..log.bounded import Newest
 from . import conventions
 from .conventions import Attributes, RequestTarget
 from .metrics import UNKNOWN, Names
-from .requests import KNOWN_METHODS, MOST_OPEN, ObservedCall, ObservedRequest, Requests, RequestStep
+from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, RequestStep
+
+# Unanswered questions to all clients, and dispatches to hosts: the oldest span makes room without being sent.
+_MOST_QUESTIONS: Final = 2000
 
 
 class Spans:
@@ -45,8 +48,8 @@ class Spans:
         self._targets: Mapping[str, Names] = {"gen_ai.tool.name": tools, "gen_ai.prompt.name": prompts}
         self._end = end
         # By the number of the question's entry.
-        self._questions: Newest[int, Span] = Newest(MOST_OPEN)
-        self._dispatches: Newest[str, Span] = Newest(MOST_OPEN)
+        self._questions: Newest[int, Span] = Newest(_MOST_QUESTIONS)
+        self._dispatches: Newest[str, Span] = Newest(_MOST_QUESTIONS)
         self._takers: Mapping[type, Callable[[RequestStep, Any], None]] = {
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
