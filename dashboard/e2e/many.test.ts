@@ -39,6 +39,7 @@ test("ten thousand entries stay responsive", async () => {
   const filter = await timed(page, `[...document.querySelectorAll("button")].find((each) => each.textContent.startsWith("HTTP")).click()`);
   // oxlint-disable-next-line no-console
   console.log(`${shown} entries: a scroll takes ${scroll.toFixed(1)} ms, a filter ${filter.toFixed(1)} ms (aim 100)`);
-  // ten times the aim: a machine that runs other tests beside this one is slow, but never as slow as a list without virtual rows
-  expect(Math.max(scroll, filter)).toBeLessThan(1_000);
+  expect(await page.getByRole("row").count()).toBeLessThan(120);
+  // a page that hangs: a machine that runs the whole check takes a second
+  expect(Math.max(scroll, filter)).toBeLessThan(10_000);
 });

@@ -136,8 +136,9 @@ test("of ten thousand messages only those in view exist, and scrolling, searchin
     await timed("time to scale", () => (page.getByRole("radio", { name: "Time to scale" }).element() as HTMLInputElement).click()),
     await timed("a zoom", () => (page.getByRole("button", { name: "Zoom in" }).element() as HTMLButtonElement).click()),
   ];
-  // ten times of what it should be: only a list that is drawn as a whole is as slow
-  expect(Math.max(...taken)).toBeLessThan(1_000);
+  expect(box.querySelectorAll("[role=option]").length).toBeLessThan(100);
+  // a page that hangs: each takes 20 to 120 ms on an idle machine, and a second on one that runs the whole check
+  expect(Math.max(...taken)).toBeLessThan(10_000);
 });
 
 test("a call that is not known says so", async () => {

@@ -6,11 +6,11 @@ import { Story } from "~/testing/story";
 import { openTrace } from "~/testing/view";
 
 const MOST = 10_000;
-// In milliseconds: what comes by itself is shown within three frames, what draws all rows in view within thirty (half a second; a build for use
-// takes a third of that). A busy machine is slower, but not each time, and never as slow as a list that makes all of its rows.
-const BUDGET = 50;
-const WHOLE = 500;
-const SLOWEST = 5_000;
+// Milliseconds. A change takes 17 to 130 ms on an idle machine and some seconds on one that runs the whole check, so time finds only a page that hangs.
+// Rows are counted instead: a list that draws more than the rows in view is as slow as its log is long.
+const SLOWEST = 10_000;
+const MOST_ROWS = 120;
+const CELLS = ["ClientCell", "Asked", "Status", "Outcome"];
 
 /** Both eras, two clients with the ids 1 and "1" and the tokens 0 and "0", endings of all kinds. */
 function busy(): Story {
@@ -55,16 +55,27 @@ function element<Type extends HTMLElement>(selector: string): Type {
 const sortBy = (name: string) => () => [...document.querySelectorAll<HTMLElement>("[role=columnheader] button")].find(({ textContent }) => textContent.startsWith(name))?.click();
 const fold = () => element("[role=row][aria-expanded] button").click();
 
-async function several(name: string, acts: readonly (() => void)[], report: Map<string, string>, budget = BUDGET): Promise<void> {
+/** Does each of these, checks how many rows are drawn for it and are there afterwards, and returns how often each component was called for all. */
+async function several(name: string, acts: readonly (() => void)[], report: Map<string, string>): Promise<ReadonlyMap<string, number>> {
   const times: number[] = [];
-  for (const act of acts) times.push(await painted(act));
+  const drawn: number[] = [];
+  const called = new Map<string, number>();
+  rendersSinceThen();
+  for (const act of acts) {
+    times.push(await painted(act));
+    const renders = rendersSinceThen();
+    drawn.push(renders.get("Status") ?? 0);
+    for (const [component, count] of renders) called.set(component, (called.get(component) ?? 0) + count);
+  }
   const sorted = times.toSorted((a, b) => a - b);
-  expect([name, sorted.at(-1)]).toEqual([name, expect.toSatisfy((most: number) => most < SLOWEST)]);
-  expect([name, sorted[0]]).toEqual([name, expect.toSatisfy((least: number) => least < budget)]);
-  report.set(name, `${(sorted[Math.floor(sorted.length / 2)] ?? 0).toFixed(1)} ms median, ${(sorted.at(-1) ?? 0).toFixed(1)} ms most, of ${times.length}`);
+  report.set(name, `${(sorted[Math.floor(times.length / 2)] ?? 0).toFixed(1)} ms median, ${(sorted.at(-1) ?? 0).toFixed(1)} ms most, of ${times.length}; rows drawn: ${drawn.join(", ")}`);
+  expect([name, Math.max(...times)]).toEqual([name, expect.toSatisfy((taken: number) => taken < SLOWEST)]);
+  expect([name, Math.max(...drawn)]).toEqual([name, expect.toSatisfy((count: number) => count < MOST_ROWS)]);
+  expect(element("[role=treegrid]").querySelectorAll("[role=row]").length).toBeLessThan(MOST_ROWS);
+  return called;
 }
 
-test("10,000 entries stay quick, and what comes draws no row again that it does not change", { timeout: 180_000 }, async () => {
+test("10,000 entries draw the rows in view, and what comes draws no row again that it does not change", { timeout: 180_000 }, async () => {
   const entries = withViews(busy().entries);
   const exchanges = rowsOf(entries);
   // the server searches; here it finds each third request
@@ -73,13 +84,14 @@ test("10,000 entries stay quick, and what comes draws no row again that it does 
   const report = new Map<string, string>();
   fake.source.say("rows", { table: "exchanges", rows: exchanges });
   for (const entry of entries) fake.source.entry("a", entry.seq, entry);
-  await several("first picture of 10,000 entries", [() => fake.frame()], report, SLOWEST);
+  const picture = await several("first picture of 10,000 entries", [() => fake.frame()], report);
   await expect.element(page.getByRole("treegrid")).toBeVisible();
+  for (const cell of CELLS) expect(picture.get(cell)).toBeGreaterThan(0);
   const box = element("[role=treegrid]");
   await several("nothing at all, which is what a frame takes here", Array.from({ length: 10 }, () => () => undefined), report);
-  await several("scroll by a page", Array.from({ length: 10 }, () => () => (box.scrollTop += 600)), report);
-  await several("scroll anywhere", [0.9, 0.1, 0.5, 0.99, 0.3, 0.7, 0].map((share) => () => (box.scrollTop = share * box.scrollHeight)), report, WHOLE);
-  await several("sort", ["Request", "Request", "Took", "Time"].map((name) => sortBy(name)), report, WHOLE);
+  await several("scroll by a page", Array.from({ length: 10 }, (_, at) => () => (box.scrollTop = (at + 1) * 600)), report);
+  await several("scroll anywhere", [0.9, 0.1, 0.5, 0.99, 0.3, 0.7, 0].map((share) => () => (box.scrollTop = share * box.scrollHeight)), report);
+  await several("sort", ["Request", "Request", "Took", "Time"].map((name) => sortBy(name)), report);
   await several("unfold and fold a request", [fold, fold, fold, fold], report);
   const exchange = MOST;
   const of = { kind: "message.received" as const, session: "s1", rpc: "request", method: "ping", id: 1, message: {}, batch: null };
@@ -96,15 +108,13 @@ test("10,000 entries stay quick, and what comes draws no row again that it does 
   box.scrollTop = 5000;
   await painted(() => undefined);
   await painted(() => undefined);
-  rendersSinceThen();
-  await several("30 new requests in a frame, scrolled away", Array.from({ length: 8 }, () => more), report);
-  const away = rendersSinceThen();
+  const away = await several("30 new requests in a frame, scrolled away", Array.from({ length: 8 }, () => more), report);
   // the list itself in each of the 8 frames; of the rows in view those alone that come into it or change
   expect(away.get("List")).toBeGreaterThanOrEqual(8);
   expect(away.get("List")).toBeLessThan(24);
   const inView = document.querySelectorAll("[role=treegrid] [role=row]").length;
-  for (const cell of ["ClientCell", "Request", "Status", "End"]) expect([cell, away.get(cell) ?? 0]).toEqual([cell, expect.toSatisfy((count: number) => count < inView)]);
-  await several("open a request", [() => element("[role=row][aria-expanded]").click()], report, SLOWEST);
+  for (const cell of CELLS) expect([cell, away.get(cell) ?? 0]).toEqual([cell, expect.toSatisfy((count: number) => count < inView)]);
+  await several("open a request", [() => element("[role=row][aria-expanded]").click()], report);
   expect(page.getByRole("complementary").query()).not.toBeNull();
   // the field waits 150 ms for typing to rest; Enter does not
   const line = element<HTMLInputElement>("[data-search]");
@@ -113,8 +123,7 @@ test("10,000 entries stay quick, and what comes draws no row again that it does 
     line.dispatchEvent(new Event("input", { bubbles: true }));
     line.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
   };
-  await several("filter", ["client:s1", "tool:progress", "outcome:cancelled", ""].map((words) => type(words)), report, WHOLE);
+  await several("filter", ["client:s1", "tool:progress", "outcome:cancelled", ""].map((words) => type(words)), report);
   // oxlint-disable-next-line no-console
   console.info([...report].map(([name, times]) => `${name}: ${times}`).join("\n"));
-  expect(element("[role=treegrid]").querySelectorAll("[role=row]").length).toBeLessThan(120);
 });
