@@ -150,7 +150,9 @@ async def ask(
             parts.append(bytes(event.get("body", b"")))
 
     with trio.fail_after(100):
-        await app({**http_scope(method, target, headers), "client": client}, receive, send)
+        # As from the listener, for a body that has come with its head.
+        extensions = {"probe.whole_body": {}}
+        await app({**http_scope(method, target, headers), "client": client, "extensions": extensions}, receive, send)
     named = {key.decode("latin-1"): value.decode("latin-1") for key, value in head["headers"]}
     return Reply(head["status"], named, b"".join(parts))
 

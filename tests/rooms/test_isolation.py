@@ -238,23 +238,22 @@ async def test_an_address_of_no_room_gets_one_answer(path: str) -> None:
         ended, forged = await here.open(), await here.make()
         await ended.ask("DELETE", "/api/room")
         answers = set()
-        for id in (ended.id, ended.reading, "AAAAAAAA/" + "A" * 40, forged["id"][:-1] + "!", "new", "x/y"):
+        for id in (ended.id, ended.reading, "AAAAAAAA/" + "A" * 40, forged["id"][:-1] + "!", "x/y"):
             for method in ("GET", "POST", "DELETE"):
                 reply = await here.ask(method, f"/r/{id}{path}")
                 answers.add((reply.status, reply.body))
         assert len(answers) == 1
         status, body = answers.pop()
-        assert (status, json.loads(body)["detail"]) == (
-            404,
-            "There is no such room: it has ended, or it never was. GET /new makes one",
-        )
+        problem = json.loads(body)
+        why = problem["error"]["message"] if path == "/mcp" else problem["detail"]
+        assert (status, why) == (404, "There is no such room: it has ended, or it never was. GET /new makes one")
 
 
 async def test_a_web_socket_for_no_room_is_refused_before_it_opens() -> None:
     async with house() as here:
         asked = {**scope(None, ["mcp"]), "path": "/r/AAAAAAAA/" + "A" * 40 + "/ws"}
         status, _, problem = await handshake(here.app, asked)
-        assert (status, problem["status"]) == (404, 404)
+        assert (status, problem["error"]["code"]) == (404, -32600)
 
 
 async def test_rooms_beside_a_server_leave_it_as_it_is() -> None:

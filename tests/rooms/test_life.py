@@ -188,7 +188,7 @@ async def test_a_process_that_ends_opens_no_room_and_keeps_its_own(autojump_cloc
             nursery.start_soon(drained, here, over)
             await wait_all_tasks_blocked()
             refused = await here.ask("GET", f"/r/{fresh['id']}/mcp")
-            assert (refused.status, "ending" in refused.json["detail"]) == (503, True)
+            assert (refused.status, "ending" in refused.json["error"]["message"]) == (503, True)
             assert "retry-after" in refused.headers
             browser = {**LOCAL, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
             led = await here.ask("GET", f"/r/{fresh['id']}/dashboard", browser)

@@ -7,7 +7,8 @@
     /r/ROOM/...                what a server without rooms has at `/...`; a reader's id gives pages and data by GET
     /                          with `rooms` "only": the landing page, and beside it only what monitoring asks for
 
-An id that no room has gets the same 404 whether it was never made, has ended, or is out of date.
+An id that no room has gets the same 404 whether it was never made, has ended, or is out of date. A refusal has the form
+of the room's own refusals: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..core.budgets import Rates
 from ..core.clients import client_key
@@ -23,6 +24,7 @@ from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..log.events import LimitReached
 from ..server.endpoints.asgi import (
+    WHOLE_BODY,
     Headers,
     Receive,
     RefusedError,
@@ -38,31 +40,54 @@ from ..server.endpoints.browsers import Browsers, check_purpose
 from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
 from ..server.endpoints.read_head import PREFIX, base_of
 from ..web.paths import Paths
-from ..wire.errors import Rejection, busy, too_many
-from ..wire.jsonrpc import encode
+from ..wire.errors import Refusal, Rejection, busy, too_many
+from ..wire.jsonrpc import MalformedError, RequestId, encode, is_id, parse
 from . import pages
 from .addresses import addresses
 from .connections import Connections
 from .rooms import Found, Rooms
-from .showing import Masked, may_show, searches, uncompressed
+from .showing import SESSION_FILE, Masked, may_show, searches, uncompressed
 
 _BELOW: Final = "/r/"
 _JSON: Final[Headers] = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 _NOT_STORED: Final[Headers] = ((b"cache-control", b"no-store"),)
-_MONITORING: Final = ("/health", "/ready", "/metrics")
+_MONITORING: Final = ("/health", "/ready")
 _PROTOCOL: Final = ("/mcp", "/ws", "/toolhost", "/forward")
 _NONE: Final = "There is no such room: it has ended, or it never was. GET /new makes one"
 _ENDING: Final = "This server is ending: make another room"
 _ONLY: Final = "This server has only rooms: GET /new makes one"
 _NO_WEBSOCKET: Final = "There is no WebSocket here; each room has MCP at its /ws"
 _SHOWS: Final = "This address only shows a room: GET of its dashboard and of /api"
+_NO_FILE: Final = "A session file is for the owner of the room only: in a ZIP file its id would stay"
 _NO_SEARCH: Final = "A read-only address does not search"
+# What a client has to do is the same: begin again.
+_GONE: Final = Refusal.UNKNOWN_SESSION
 _RETRY_S: Final = 5
 # Readers have this part of the places that an owner has.
 _READERS: Final = 4
 
 _Page: TypeAlias = Callable[[Scope, HttpHead, Send], Awaitable[None]]
-_Serve: TypeAlias = Callable[[Scope, Receive, Send, bool], Awaitable[None]]
+
+
+class _Asked(NamedTuple):
+    """A request below `/r/`: the id in its path, and its scope as the room sees it.
+
+    `id` is None for an escaped spelling, which is no id. `has_slash` is false for `/r/ROOM` without a path behind it.
+    """
+
+    id: str | None
+    scope: Scope
+    has_slash: bool
+
+
+def _asked(scope: Scope) -> _Asked:
+    routing, _, rest = scope["path"].removeprefix(_BELOW).partition("/")
+    secret, slash, below = rest.partition("/")
+    mount = f"{_BELOW}{routing}/{secret}"
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    inner = {**scope, "path": f"/{below}", "raw_path": raw[len(mount) :], PREFIX: mount}
+    is_plain = raw.startswith(mount.encode())
+    return _Asked(f"{routing}/{secret}" if is_plain else None, inner, bool(slash))
 
 
 class RoomsEndpoint:
@@ -83,6 +108,7 @@ class RoomsEndpoint:
         self._rate_limiter = RateLimiter(engine.services)
         self._browsers = Browsers(engine.settings)
         self._policy = host_policy(engine.settings)
+        self._monitoring = (*_MONITORING, "/metrics") if engine.settings.metrics else _MONITORING
         self._rates = Rates(limits.requests_per_second, limits.request_burst, limits.max_rooms)
         self._most_requests = max(1, int(limits.max_connections * limits.room_share))
 
@@ -97,27 +123,33 @@ class RoomsEndpoint:
     async def _route(self, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:
         path = scope["path"]
         if path.startswith(_BELOW):
-            await self._admit(self._room, scope, receive, send, beyond=beyond)
-        elif path in ("/new", "/api/rooms") or (self._only and path not in _MONITORING):
-            await self._admit(self._beside, scope, receive, send, beyond=beyond)
+            asked = _asked(scope)
+            admitted = await self._admitted(asked.scope, receive, send)
+            if admitted is not None:
+                await self._room(asked._replace(scope=admitted[0]), admitted[1], send, beyond=beyond)
+        elif path in ("/new", "/api/rooms") or (self._only and path not in self._monitoring):
+            admitted = await self._admitted(scope, receive, send)
+            if admitted is not None:
+                await self._beside(*admitted, send)
         else:
             await (self._root.beyond if beyond else self._root)(scope, receive, send)
 
-    async def _admit(self, serve: _Serve, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:
-        admitted = await self._rate_limiter.admit(scope, receive, send)
-        if admitted is not None:
-            await serve(*admitted, send, beyond)
+    async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive] | None:
+        return await self._rate_limiter.admit(scope, receive, self._with_headers(scope, send))
 
     # -- pages beside the rooms
 
-    async def _beside(self, scope: Scope, receive: Receive, send: Send, beyond: bool) -> None:
-        await self._answered(self._page, scope, receive, send)
+    async def _beside(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in _PROTOCOL:
+            await self._refuse(scope, receive, send, Rejection(_GONE, _ONLY))
+        else:
+            await self._answered(self._page, scope, receive, send)
 
     async def _answered(self, page: _Page, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a page answer, which raises `RefusedError` and `Rejection`, if Host and Origin are allowed."""
         send = self._with_headers(scope, send)
         if scope["type"] == "websocket":
-            await _refuse(scope, receive, send, RefusedError(404, _NO_WEBSOCKET))
+            await refuse_unread(scope, receive, send, Rejection(_GONE, _NO_WEBSOCKET))
             return
         head = http_head(scope)
         try:
@@ -156,40 +188,59 @@ class RoomsEndpoint:
 
     # -- rooms
 
-    async def _room(self, scope: Scope, receive: Receive, send: Send, beyond: bool) -> None:
-        routing, _, rest = scope["path"].removeprefix(_BELOW).partition("/")
-        secret, slash, below = rest.partition("/")
-        id = f"{routing}/{secret}"
-        mount = f"{_BELOW}{id}"
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    async def _room(self, asked: _Asked, receive: Receive, send: Send, *, beyond: bool) -> None:
+        scope = asked.scope
         try:
-            # An escaped spelling of an id is none.
-            found = await self._rooms.find(id, _holder(scope)) if raw.startswith(mount.encode()) else None
+            found = None if asked.id is None else await self._rooms.find(asked.id, _holder(scope))
         except Rejection as rejection:
-            await self._refuse_room(scope, receive, send, rejection)
+            if not self._engine.draining:
+                await self._refuse(scope, receive, send, rejection)
+            elif scope["type"] == "http" and http_head(scope).all("sec-fetch-mode") == "navigate":
+                await self._lead(scope, send, 303, pages.new_from(scope))
+            else:
+                await self._refuse(scope, receive, send, busy(_ENDING, _RETRY_S))
             return
         if found is None:
-            await self._refuse(scope, receive, send, RefusedError(404, _NONE))
-        elif not slash:
-            # Relative, as a gateway may add a path before it.
-            location = [*_NOT_STORED, (b"location", f"{secret}/".encode())]
-            await self._refuse(scope, receive, send, RefusedError(307, "The address of a room ends with /", location))
+            await self._refuse(scope, receive, send, Rejection(_GONE, _NONE))
+        elif asked.has_slash:
+            await self._inside(found, scope, receive, send, beyond=beyond)
+        elif scope["type"] == "http":
+            await self._lead(scope, send, 307, f"{scope[PREFIX].rpartition('/')[2]}/")
         else:
-            inner = {**scope, "path": f"/{below}", "raw_path": raw[len(mount) :], PREFIX: mount}
-            await self._inside(found, inner, receive, send, beyond=beyond)
+            await self._refuse(scope, receive, send, Rejection(_GONE, _NO_WEBSOCKET))
 
-    async def _refuse_room(self, scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
-        if not self._engine.draining:
-            refused = _refused(rejection)
-        elif scope["type"] == "http" and http_head(scope).all("sec-fetch-mode") == "navigate":
-            up = b"../" * (scope["path"].count("/") - 1)
-            refused = RefusedError(303, _ENDING, [(b"location", up + b"new")])
-        else:
-            refused = RefusedError(503, _ENDING, [(b"retry-after", b"%d" % _RETRY_S)])
-        await self._refuse(scope, receive, send, refused)
+    async def _lead(self, scope: Scope, send: Send, status: int, location: str) -> None:
+        """Lead to a relative address, as a gateway may add a path before it."""
+        headers = [*_NOT_STORED, (b"location", location.encode())]
+        await respond(self._with_headers(scope, send), status, headers)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send, refused: RefusedError) -> None:
-        await _refuse(scope, receive, self._with_headers(scope, send), refused)
+    async def _refuse(
+        self, scope: Scope, receive: Receive, send: Send, rejection: Rejection, *, is_unread: bool = True
+    ) -> None:
+        """Refuse a request in the form that a room has for its path."""
+        send = self._with_headers(scope, send)
+        if scope["type"] == "http":
+            head = http_head(scope)
+            if scope["path"] == "/mcp" and _is_preflight(head):
+                # Otherwise the page of a client in a browser could not read the refusal of the request that follows.
+                await respond(send, 204, ())
+                return
+            if pages.is_shown(scope, head):
+                body = b"" if head.method == "HEAD" else pages.refused(rejection.message, pages.new_from(scope))
+                await respond(send, rejection.refusal.status, [*pages.HEADERS, *rejection.headers], body)
+                return
+            if is_unread and scope["path"] == "/mcp" and WHOLE_BODY in scope.get("extensions", {}):
+                rejection.id = self._id_in((await receive()).get("body", b""))
+        await refuse_unread(scope, receive, send, rejection)
+
+    def _id_in(self, body: bytes) -> RequestId | None:
+        """The id of the request in a body, None if it cannot be read."""
+        try:
+            value = parse(body, max_depth=self._limits.max_json_depth)
+        except MalformedError:
+            return None
+        id = value.get("id") if isinstance(value, dict) and "method" in value else None
+        return id if is_id(id) else None
 
     def _with_headers(self, scope: Scope, send: Send) -> Send:
         # What the listener keeps for this head is of the application of a room, which sees another path.
@@ -206,18 +257,25 @@ class RoomsEndpoint:
             is_served = await room.answer(self.sockets.carries(room, scope), receive, send)
             await self._refuse_ended(scope, receive, send, is_served=is_served)
         elif searches(scope):
-            await self._refuse(scope, receive, send, RefusedError(403, _NO_SEARCH))
+            await self._forbid(scope, receive, send, _NO_SEARCH)
         elif may_show(scope):
             masked = Masked(send, room.secret, room.shown)
             is_served = await room.show(self.sockets.carries(room, uncompressed(scope)), receive, masked)
             await self._refuse_ended(scope, receive, send, is_served=is_served)
         else:
-            await self._refuse(scope, receive, send, RefusedError(403, _SHOWS))
+            await self._forbid(scope, receive, send, _NO_FILE if scope["path"] == SESSION_FILE else _SHOWS)
+
+    async def _forbid(self, scope: Scope, receive: Receive, send: Send, why: str) -> None:
+        send = self._with_headers(scope, send)
+        if scope["type"] == "websocket":
+            await receive()
+            scope, send = {**scope, "method": "GET"}, before_upgrade(send)
+        await refuse(send, http_head(scope), RefusedError(403, why))
 
     async def _refuse_ended(self, scope: Scope, receive: Receive, send: Send, *, is_served: bool) -> None:
         # The listener closes a handshake that nobody answered.
         if not is_served and scope["type"] == "http":
-            await self._refuse(scope, receive, send, RefusedError(404, _NONE))
+            await self._refuse(scope, receive, send, Rejection(_GONE, _NONE), is_unread=False)
 
     def _rejection(self, found: Found, scope: Scope, *, beyond: bool) -> Rejection | None:
         room = found.room
@@ -246,11 +304,11 @@ class RoomsEndpoint:
         room = found.room
         base = {**scope, PREFIX: ""}
         match scope["path"], head.method:
-            case "/api/room", "GET":
+            case "/api/room", "GET" | "HEAD":
                 whole = self._described(base, head, room.id, room.reading)
                 shown = whole if found.is_owner else {"read_only": whole["read_only"], "idle_s": whole["idle_s"]}
                 body = encode({**shown, "expires_at": round(room.expires_at(), 3), "is_owner": found.is_owner})
-                await respond(send, 200, _JSON, body)
+                await respond(send, 200, _JSON, b"" if head.method == "HEAD" else body)
             case "/api/room", "DELETE" if found.is_owner:
                 await room.end()
                 await respond(send, 204, _NOT_STORED)
@@ -262,7 +320,7 @@ class RoomsEndpoint:
                 body = pages.room(addresses(origin, room.id, room.reading), room.idle_s)
                 await respond(send, 200, pages.HEADERS, b"" if head.method == "HEAD" else body)
             case "/api/room", _ if found.is_owner:
-                raise RefusedError(405, "this page takes GET, DELETE", [(b"allow", b"GET, DELETE")])
+                raise RefusedError(405, "this page takes GET, HEAD, DELETE", [(b"allow", b"GET, HEAD, DELETE")])
             case _ if found.is_owner:
                 raise RefusedError(405, "this page has another method")
             case _:
@@ -275,13 +333,8 @@ def _ends(found: Found, scope: Scope) -> bool:
     return ending and found.is_owner
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, refused: RefusedError) -> None:
-    """Refuse a request or a WebSocket handshake."""
-    if scope["type"] == "websocket":
-        await receive()
-        await refuse(before_upgrade(send), HttpHead("GET", []), refused)
-    else:
-        await refuse(send, http_head(scope), refused)
+def _is_preflight(head: HttpHead) -> bool:
+    return head.method == "OPTIONS" and bool(head.each("origin") and head.each("access-control-request-method"))
 
 
 def _refused(rejection: Rejection) -> RefusedError:

@@ -7,6 +7,9 @@ from hashlib import sha256
 from html import escape
 from typing import Final
 
+from ..core.inbound import HttpHead
+from ..server.endpoints.asgi import Scope
+from ..server.endpoints.read_head import PREFIX
 from .addresses import Addresses
 
 _STYLE: Final = (
@@ -48,8 +51,8 @@ and all of it is gone then.</p>
 <p><a href="dashboard">Open the dashboard</a> · <a href="api/export.mcpprobe">Export everything</a>
 (for <code>mcp-probe open</code>)</p>
 <form method="post" action="end"><button>End this room now</button></form>"""
-_ENDED: Final = """<p>This room has ended, and all of it is gone.</p>
-<p><a href="../../../new">Make another one</a></p>"""
+_REFUSED: Final = """<p>{why}</p>
+<p><a href="{new}">Make another room</a></p>"""
 
 
 def landing(idle_s: float) -> bytes:
@@ -73,7 +76,24 @@ def room(addresses: Addresses, idle_s: float) -> bytes:
 
 def ended() -> bytes:
     """The page after the end of a room."""
-    return _page("The room has ended", _ENDED)
+    return refused("This room has ended, and all of it is gone.", "../../../new", title="The room has ended")
+
+
+def refused(why: str, new: str, *, title: str = "There is no room here") -> bytes:
+    """A page with the reason of a refusal, and a link to `new`, which makes a room."""
+    return _page(title, _REFUSED.format(why=escape(why), new=escape(new)))
+
+
+def is_shown(scope: Scope, head: HttpHead) -> bool:
+    """True if the answer to this request of a room is shown to a person."""
+    is_page = scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/")
+    return is_page and head.method in ("GET", "HEAD") and "text/html" in head.all("accept")
+
+
+def new_from(scope: Scope) -> str:
+    """The relative address of `/new` from that of a request of a room, as a gateway may add a path before it."""
+    path: str = scope[PREFIX] + scope["path"]
+    return "../" * (path.count("/") - 1) + "new"
 
 
 def duration(seconds: float) -> str:

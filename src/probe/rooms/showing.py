@@ -13,7 +13,9 @@ from urllib.parse import parse_qs
 
 from ..server.endpoints.asgi import Scope, Send
 
-_ZIP: Final = "/api/export.mcpprobe"
+SESSION_FILE: Final = "/api/export.mcpprobe"
+"""For the owner only: in a ZIP file the id cannot be replaced."""
+
 _SEARCHES: Final = ("text", "filter", "passes")
 _COMPRESSES: Final = b"accept-encoding"
 
@@ -22,7 +24,7 @@ def may_show(scope: Scope) -> bool:
     """True if a read-only address may answer this request."""
     path = f"{scope['path']}/"
     is_page = path.startswith(("/dashboard/", "/api/")) or scope["path"] == "/"
-    return scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and is_page and scope["path"] != _ZIP
+    return scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and is_page and scope["path"] != SESSION_FILE
 
 
 def searches(scope: Scope) -> bool:

@@ -1,0 +1,161 @@
+"""Requests that reach no room: the form of the refusal is that of a room for the same path."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from ..support.hosts import handshake, scope
+from ..support.schemas import schema
+from .house import LOCAL, REMOTE, House, house
+
+ORIGIN = "https://app.example"
+PAGE = {**LOCAL, "origin": ORIGIN}
+JSON = {**PAGE, "content-type": "application/json", "accept": "application/json, text/event-stream"}
+LIST = b'{"jsonrpc":"2.0","id":"seven","method":"tools/list"}'
+BROWSER = {**LOCAL, "accept": "text/html,application/xhtml+xml"}
+
+
+async def unknown(here: House) -> str:
+    return "AAAAAAAA/" + "A" * 40
+
+
+async def ended(here: House) -> str:
+    room = await here.open()
+    await room.ask("DELETE", "/api/room")
+    return room.id
+
+
+async def full(here: House) -> str:
+    await here.open()
+    return str((await here.make())["id"])
+
+
+async def draining(here: House) -> str:
+    made = await here.make()
+    here.engine.draining = True
+    return str(made["id"])
+
+
+async def limited(here: House) -> str:
+    for _ in range(3):
+        await here.ask("GET", "/new", client=REMOTE)
+    return await unknown(here)
+
+
+Case = Callable[[House], Awaitable[str]]
+CASES: dict[str, tuple[Case, int]] = {
+    "unknown": (unknown, 404),
+    "ended": (ended, 404),
+    "full": (full, 503),
+    "draining": (draining, 503),
+    "limited": (limited, 429),
+}
+
+
+@asynccontextmanager
+async def refusing(name: str) -> AsyncIterator[tuple[House, str, int]]:
+    """A server, the id of a room that it refuses, and the status."""
+    case, status = CASES[name]
+    values = {"max_rooms": 1, "address_share": 1, "request_burst": 3, "requests_per_second": 0.1}
+    async with house(allowed_origins=ORIGIN, **values) as here:
+        yield here, await case(here), status
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_client_on_the_web_reads_the_error_of_its_request(name: str) -> None:
+    async with refusing(name) as (here, id, status):
+        reply = await here.ask("POST", f"/r/{id}/mcp", JSON, LIST, REMOTE)
+        assert (reply.status, reply.headers["content-type"]) == (status, "application/json")
+        assert reply.headers["access-control-allow-origin"] == ORIGIN
+        assert ("retry-after" in reply.headers) == (status != 404)
+        schema("2025-11-25").check_message(reply.json)
+        # The rate limits what is read, too.
+        assert reply.json.get("id") == (None if name == "limited" else "seven")
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_program_gets_a_problem_and_a_person_a_page(name: str) -> None:
+    async with refusing(name) as (here, id, status):
+        reply = await here.ask("GET", f"/r/{id}/api/server", client=REMOTE)
+        assert (reply.status, reply.headers["content-type"]) == (status, "application/problem+json")
+        assert "access-control-allow-origin" not in reply.headers
+        if name == "limited":
+            return
+        page = await here.ask("GET", f"/r/{id}/dashboard/live", BROWSER, client=REMOTE)
+        assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert page.headers["content-security-policy"].startswith("default-src 'none'")
+        assert b'href="../../../../new"' in page.body
+
+
+async def test_a_preflight_passes_so_that_the_refusal_can_be_read_and_opens_no_room() -> None:
+    async with refusing("unknown") as (here, id, _):
+        asked = {**PAGE, "access-control-request-method": "POST"}
+        reply = await here.ask("OPTIONS", f"/r/{id}/mcp", asked)
+        assert (reply.status, reply.headers["access-control-allow-origin"]) == (204, ORIGIN)
+        foreign = await here.ask("OPTIONS", f"/r/{id}/mcp", {**asked, "origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in foreign.headers
+        assert (await here.ask("OPTIONS", f"/r/{id}/api/server", asked)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "id"),
+    [
+        (LIST, "seven"),
+        (b'{"jsonrpc":"2.0","id":5,"method":"ping"}', 5),
+        (b'{"jsonrpc":"2.0","method":"notifications/initialized"}', None),
+        (b'{"jsonrpc":"2.0","id":5,"result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None),
+        (b"[]", None),
+        (b"{", None),
+    ],
+)
+async def test_an_error_has_the_id_of_the_request_if_there_is_one(body: bytes, id: object) -> None:
+    async with house() as here:
+        reply = await here.ask("POST", f"/r/{await unknown(here)}/mcp", JSON, body)
+        assert (reply.status, reply.json.get("id")) == (404, id)
+        assert ("id" in reply.json) == (id is not None)
+
+
+async def test_a_revision_without_sessions_gets_its_own_code() -> None:
+    async with refusing("full") as (here, id, _):
+        modern = {**JSON, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
+        assert (await here.ask("POST", f"/r/{id}/mcp", modern, LIST)).json["error"]["code"] == 1002
+        assert (await here.ask("POST", f"/r/{id}/mcp", JSON, LIST)).json["error"]["code"] == -32000
+
+
+async def test_a_web_socket_reads_the_same_error() -> None:
+    async with refusing("full") as (here, id, _):
+        status, _, problem = await handshake(here.app, {**scope(None, ["mcp"]), "path": f"/r/{id}/ws"})
+        assert (status, problem["error"]["code"], "max_rooms" in problem["error"]["message"]) == (503, -32000, True)
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/metrics", "/api/server", "/nothing"])
+async def test_a_server_with_only_rooms_names_no_address_that_it_does_not_have(path: str) -> None:
+    async with house(allowed_origins=ORIGIN) as here:
+        reply = await here.ask("POST" if path == "/mcp" else "GET", path, JSON, LIST)
+        assert reply.status == 404
+        assert reply.json.get("detail", reply.json.get("error", {}).get("message")) == (
+            "This server has only rooms: GET /new makes one"
+        )
+        assert ("access-control-allow-origin" in reply.headers) == (path == "/mcp")
+
+
+async def test_head_answers_as_get_without_a_body() -> None:
+    async with house() as here:
+        room = await here.open()
+        for ask in (room.ask, lambda method, path: room.show(path, method)):
+            whole, head = await ask("GET", "/api/room"), await ask("HEAD", "/api/room")
+            assert (head.status, head.body, head.headers["content-type"]) == (200, b"", whole.headers["content-type"])
+        refused = await room.ask("PUT", "/api/room")
+        assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, DELETE")
+
+
+async def test_the_read_only_address_says_why_it_has_no_session_file() -> None:
+    async with house() as here:
+        room = await here.open()
+        reply = await room.show("/api/export.mcpprobe")
+        assert (reply.status, "only shows" in reply.json["detail"]) == (403, False)
+        assert "owner" in reply.json["detail"]
