@@ -330,18 +330,6 @@ def quick(session: nox.Session) -> None:
 
 
 @nox.session
-def covered(session: nox.Session) -> None:
-    """Make .ci/covered.json: the tests that run each module, which `quick` takes. Takes half an hour; for a release."""
-    site(session)
-    data = ENVIRONMENTS / "covered" / "data"
-    data.parent.mkdir(exist_ok=True)
-    measure = ("--cov=src/probe", "--cov-context=test", "--cov-report=", "--timeout", "900")
-    files = {"COVERAGE_FILE": str(data), "COVERAGE_PROCESS_START": str(ROOT / ".ci" / "coveragerc")}
-    pytest(session, "dev", "-m", "not hypothesis", *measure, *EVERYWHERE, *NOT_OURS, **files)
-    session.run(environment(session, "dev") / "python", ".ci/covered.py", str(data))
-
-
-@nox.session
 def thorough(session: nox.Session) -> None:
     """What takes too long for each change, and runs each night: many more examples, stories and spoiled messages."""
     # A thousand examples, and the shrinking of one that fails, take longer than a test that hangs elsewhere.

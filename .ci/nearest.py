@@ -4,25 +4,23 @@
 
 What has changed is what git finds between COMMIT and the files as they are. Without COMMIT it is what is not committed;
 if everything is, what was committed since the branch left main.
-A module has the tests that run it, by the map that `nox -s covered` makes (covered.json), and those of its name, such
-as `log/test_follower.py` for `log/follower.py`. A module that is newer than the map, or has no function, has the tests
-that import it, also by a helper in their own folder. Any other file has the tests that name it.
+A module has the tests of its name in its room, such as `judge/test_page.py` for `judge/rules/lists/page.py`, and those
+that import it, also by a helper in their own folder. Where there is none, it has the tests of the modules that import
+it; a module that no other imports, such as a command, has those of its room. Any other file has the tests that name it.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "probe"
 TESTS = ROOT / "tests"
-MAP = Path(__file__).with_name("covered.json")
 # these have environments of their own
 ELSEWHERE = ("tests/clients/", "tests/conformance/", "tests/infra/", "tests/bugs/")
 # so many files of tests run within a minute
@@ -63,37 +61,53 @@ def dotted(file: Path) -> str:
     return ".".join(file.relative_to(above).with_suffix("").parts)
 
 
-def nearest(file: Path, uses: Mapping[Path, set[str]], covered: Mapping[str, Sequence[str]]) -> set[Path]:
-    """The test files that are nearest to one file."""
+def nearest(file: Path, uses: Mapping[Path, set[str]]) -> set[Path]:
+    """The test files that are nearest to one file; `uses` has the imports of all modules and tests."""
     if file.suffix != ".py":
         # a name without a suffix, such as `run`, is a word of any test
-        return {test for test in uses if file.suffix and f'{file.name}"' in test.read_text()}
-    if file.name.startswith("test_"):
+        return {test for test in uses if is_test(test) and file.suffix and f'{file.name}"' in test.read_text()}
+    if is_test(file):
         return {file} & uses.keys()
-    named = {test for test in uses if test.name == f"test_{file.stem}.py" and file.parent.name in test.parts}
-    runs = {ROOT / test for test in covered.get(str(file.relative_to(ROOT)), ())} & uses.keys()
-    return named | (runs or importing(dotted(file).removesuffix(".__init__"), uses))
+    if not file.is_relative_to(SOURCES):
+        return importing(dotted(file), uses)
+    seen, ring, found = {file}, {file}, set[Path]()
+    while ring and not found:
+        found = {test for module in ring for test in own(module, uses)}
+        names = {dotted(module).removesuffix(".__init__") for module in ring}
+        ring = {other for other in uses if other.is_relative_to(SOURCES) and names & uses[other]} - seen
+        seen |= ring
+    return found or {test for test in uses if is_test(test) and room(file) in test.parts}
+
+
+def room(module: Path) -> str:
+    """The package below `probe` that has a module."""
+    return module.relative_to(SOURCES).parts[0]
+
+
+def is_test(file: Path) -> bool:
+    """True if pytest collects this file."""
+    return file.name.startswith("test_")
+
+
+def own(module: Path, uses: Mapping[Path, set[str]]) -> set[Path]:
+    """The test files that have the name of a module or import it."""
+    named = {test for test in uses if test.name == f"test_{module.stem}.py" and room(module) in test.parts}
+    return named | importing(dotted(module).removesuffix(".__init__"), uses)
 
 
 def importing(name: str, uses: Mapping[Path, set[str]]) -> set[Path]:
     """The test files that import a module, also by a helper beside them."""
-    found = {test for test, modules in uses.items() if name in modules}
-    for helper in {other for other in found if not other.name.startswith("test_")}:
+    found = {test for test, modules in uses.items() if test.is_relative_to(TESTS) and name in modules}
+    for helper in {other for other in found if not is_test(other)}:
         found |= {test for test in uses if test.parent == helper.parent and dotted(helper) in uses[test]}
-    return found
+    return {test for test in found if is_test(test)}
 
 
 def main() -> None:
     """Print the names, one a line."""
-    uses = {file: set(imported(file)) for file in TESTS.glob("**/*.py")}
+    uses = {file: set(imported(file)) for folder in (SOURCES, TESTS) for file in folder.glob("**/*.py")}
     files = [file for file in changed(next(iter(sys.argv[1:]), None)) if file.exists()]
-    covered = json.loads(MAP.read_text()) if MAP.exists() else {}
-    wanted = Counter(
-        str(test.relative_to(ROOT))
-        for file in files
-        for test in nearest(file, uses, covered)
-        if test.name.startswith("test_")
-    )
+    wanted = Counter(str(test.relative_to(ROOT)) for file in files for test in nearest(file, uses))
     tests = [test for test, _ in wanted.most_common() if not test.startswith(ELSEWHERE)]
     if len(tests) > MOST:
         print(f"{len(tests)} files of tests run what has changed; those that run most of it are taken", file=sys.stderr)
