@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +23,14 @@ def pytest_collection_finish() -> None:
     """Keep the garbage collector from going through modules and collected tests again and again, in each test."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def hangup() -> Iterator[None]:
+    """Let SIGHUP reach the programs of a test, also under `nohup`, whose children ignore it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

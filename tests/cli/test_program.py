@@ -483,13 +483,15 @@ def test_settings_says_when_there_is_none(word: str, told: str, capsys: pytest.C
     assert refusal(capsys, "settings", word).startswith(f"no setting is about {word!r}{told and '; '}{told}")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["--version"], ["settings"], *([name, "--help"] for name in ("serve", "stdio", "tail", "toolhost-demo"))],
-)
-def test_answers_about_itself_do_not_load_the_server(arguments: list[str]) -> None:
-    run_main = f"from probe.cli.program import main; main({arguments!r})"
-    done = run([sys.executable, "-c", f"import sys; {run_main}; print('trio' in sys.modules, file=sys.stderr)"])
+def test_answers_about_itself_do_not_load_the_server() -> None:
+    words = [
+        [],
+        ["--version"],
+        ["settings"],
+        *([name, "--help"] for name in ("serve", "stdio", "tail", "toolhost-demo")),
+    ]
+    every = f"import sys; from probe.cli.program import main; [main(each) for each in {words!r}]"
+    done = run([sys.executable, "-c", f"{every}; print('trio' in sys.modules, file=sys.stderr)"])
     assert (done.returncode, done.stderr.strip()) == (0, "False")
 
 
@@ -498,40 +500,39 @@ def run(command: list[str], variables: Mapping[str, str] | None = None) -> subpr
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
-def probe_refuses(*arguments: str) -> str:
-    """The one line of a real `mcp-probe` that cannot start."""
-    done = run([sys.executable, "-m", "probe", *arguments])
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
-
-
-def test_port_in_use() -> None:
+def test_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert str(port) in probe_refuses("serve", "--port", str(port))
+        assert str(port) in refusal(capsys, "serve", "--port", str(port))
 
 
-def test_unknown_tools_have_a_hint_and_the_list_of_toolsets(command: str) -> None:
-    line = probe_refuses(command, "--port=0", "--tools=progres,xyzzy")
+def test_unknown_tools_have_a_hint_and_the_list_of_toolsets(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     sets = "all, probe, streaming, features, dispatch, conformance, skills, hosts"
-    assert line == f"error: unknown tools: progres (did you mean progress?), xyzzy; toolsets are {sets}\n"
+    expected = f"unknown tools: progres (did you mean progress?), xyzzy; toolsets are {sets}"
+    assert refusal(capsys, command, "--port=0", "--tools=progres,xyzzy") == expected
 
 
-@pytest.mark.parametrize("arguments", [["serve", "--port=0"], ["stdio", "--dashboard=0"]])
-def test_certificate_that_does_not_exist(arguments: list[str]) -> None:
-    assert "no-such-file.pem" in probe_refuses(*arguments, "--certfile=no-such-file.pem")
+STARTS = [["serve", "--port=0"], ["stdio", "--dashboard=0"]]
 
 
-@pytest.mark.parametrize("arguments", [["serve", "--port=0"], ["stdio", "--dashboard=0"]])
-def test_address_that_is_not_this_machine(arguments: list[str]) -> None:
+@each("arguments", STARTS)
+def test_certificate_that_does_not_exist(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no-such-file.pem" in refusal(capsys, *arguments, "--certfile=no-such-file.pem")
+
+
+@each("arguments", STARTS)
+def test_address_that_is_not_this_machine(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     # TEST-NET-1 (RFC 5737): never assigned, so binding it fails without any name lookup
-    assert "192.0.2.1" in probe_refuses(*arguments, "--host=192.0.2.1")
+    assert "192.0.2.1" in refusal(capsys, *arguments, "--host=192.0.2.1")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_real_server_with_exit_code_0(number: signal.Signals) -> None:
+def test_a_process_that_cannot_start_says_why_on_one_line() -> None:
+    done = run([sys.executable, "-m", "probe", "serve", "--port=0", "--tools=xyzzy"])
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("error: unknown tools: xyzzy; ")
+
+
+def test_ctrl_c_ends_a_real_server_with_exit_code_0() -> None:
     command = [sys.executable, "-m", "probe", "serve", "--port=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         deadline = Timer(PATIENCE_S, server.kill)
@@ -542,11 +543,11 @@ def test_a_signal_ends_a_real_server_with_exit_code_0(number: signal.Signals) ->
             assert "http://127.0.0.1:" in line
             url = line.partition(" on ")[2].partition("/mcp")[0]
             assert server.stderr.readline() == f"Dashboard: {url}/dashboard\n"
-            server.send_signal(number)
+            server.send_signal(signal.SIGINT)
             _, rest = server.communicate(timeout=PATIENCE_S)
             assert server.returncode == 0, rest
             assert "Traceback" not in rest
-            assert ("press Ctrl-C again" in rest) == (number == signal.SIGINT)
+            assert "press Ctrl-C again" in rest
         finally:
             deadline.cancel()
             server.kill()
@@ -584,19 +585,19 @@ def test_the_demo_host_needs_a_secret(hosted: list[tuple[str, str, str]], capsys
     ("arguments", "says"),
     [(["--name", "no spaces"], "name of the tool host"), (["--url", "http://127.0.0.1:1/"], "is no URL such as ws://")],
 )
-def test_a_demo_host_that_cannot_be(arguments: list[str], says: str) -> None:
-    assert says in probe_refuses("toolhost-demo", "--toolhost-secret=0123456789abcdef", *arguments)
+def test_a_demo_host_that_cannot_be(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert says in refusal(capsys, "toolhost-demo", "--toolhost-secret=0123456789abcdef", *arguments)
 
 
-def test_a_server_without_tool_hosts_refuses_the_demo_on_one_line() -> None:
+def test_a_server_without_tool_hosts_refuses_the_demo_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         answer = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
         answering = Thread(target=answer_once, args=(server, answer))
         answering.start()
         url = f"ws://127.0.0.1:{server.getsockname()[1]}/toolhost"
-        line = probe_refuses("toolhost-demo", "--toolhost-secret=0123456789abcdef", "--url", url)
+        line = refusal(capsys, "toolhost-demo", "--toolhost-secret=0123456789abcdef", "--url", url)
         answering.join(PATIENCE_S)
-    assert line == f"error: {url}: the server answered with status 404\n"
+    assert line == f"{url}: the server answered with status 404"
 
 
 def answer_once(server: socket.socket, answer: bytes) -> None:

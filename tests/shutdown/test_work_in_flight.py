@@ -53,6 +53,7 @@ async def stopping(server: Server, number: signal.Signals = signal.SIGTERM) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.usefixtures("hangup")
 async def test_the_drain_as_everybody_sees_it(dial: Dialer, number: signal.Signals) -> None:
     """Not ready at once, yet alive; what is new is refused with a time to come again; what runs may finish."""
     async with serving("--grace-s", "60", "--toolhost-secret", SECRET) as server:

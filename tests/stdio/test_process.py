@@ -152,6 +152,7 @@ async def test_nobody_needs_to_read_what_it_says() -> None:
 
 @pytest.mark.proves("2025-11-25/lifecycle/5", "2026-07-28/stdio/13")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("hangup")
 async def test_a_signal_ends_it(number: signal.Signals) -> None:
     async with speaking() as probe:
         assert await probe.said() == HELLO
