@@ -357,7 +357,6 @@ async def serve_stdio(
 def _forwarded(
     engine: Engine, options: StdioOptions, announce: Callable[[str], None]
 ) -> AbstractAsyncContextManager[None]:
-    """Forward the log of an engine during the block, if the options have an address. Raises `StartError`."""
     if options.forward is None:
         return nullcontext()
     # Imports of a tenth of a second, unused by most servers.
@@ -372,13 +371,11 @@ def _forwarded(
 
 @asynccontextmanager
 async def _listening_sockets(settings: Settings | None) -> AsyncIterator[list[socket.socket]]:
-    """The sockets of some settings, none without any. Closed even if the server ends before it serves them."""
     with ExitStack() as opened:
         yield [opened.enter_context(found) for found in (listener.open_sockets(settings) if settings else ())]
 
 
 def _watched(engine: Engine, screen: Screen | None) -> AbstractAsyncContextManager[None]:
-    """Show a line for each exchange during the block, if there is a screen."""
     if screen is None:
         return nullcontext()
     # A hundredth of the imports, unused without this option.
@@ -478,7 +475,6 @@ async def _serve_client(
 
 
 async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
-    """End the program without a signal after its client has gone."""
     await gone.wait()
     await trio.sleep(_GONE_S)
     leaving.set()

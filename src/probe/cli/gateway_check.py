@@ -159,7 +159,6 @@ def _execute(given: CheckArguments, chosen: set[int]) -> GatewayRun:
 
 
 async def _run(given: CheckArguments, through: str, headers: Sequence[tuple[str, str]], chosen: set[int]) -> Recorded:
-    """One run: the nursery owns the probe of --listen, the breaker, and the task that waits for signals."""
     # Half a second, which a saved run does not need.
     from . import app
 
@@ -249,7 +248,6 @@ async def _serve_breaker(
 
 @asynccontextmanager
 async def _until_signal() -> AsyncIterator[Any]:
-    """A scope cancelled by the first SIGINT or SIGTERM."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
 

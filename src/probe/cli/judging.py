@@ -183,7 +183,6 @@ def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str], 
 
 
 def _judge_files(files: Sequence[Path]) -> Judged:
-    """Judge saved logs, with a progress bar on a terminal."""
     size = sum(path.stat().st_size for path in files)
     with click.progressbar(
         length=size, label="mcp-probe: reading", file=sys.stderr, hidden=not sys.stderr.isatty()
@@ -243,7 +242,6 @@ def _has_sent(judged: Judged) -> bool:
 
 
 def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
-    """Write the reasons of the status to standard error; returns the status."""
     status, reasons = result.status, list(result.reasons)
     ended = judged.ended
     if ended is not None and (ended.status, ended.timed_out) != (0, False):
@@ -271,7 +269,6 @@ def _width() -> int:
 
 
 def _coloured(line: str) -> str:
-    """Colour the word of the verdict. click leaves colours out if there is no terminal."""
     word, space, rest = line.partition(" ")
     colour = {"FAIL": "red", "WARN": "yellow", "UNCLEAR": "blue", "PASS": "green"}.get(word)
     return line if colour is None else click.style(word, fg=colour, bold=True) + space + rest

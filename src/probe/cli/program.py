@@ -78,8 +78,6 @@ class _Commands(Mapping[str, click.Command]):
 
 
 class _InThisOrder(click.Group):
-    """Lists the commands in the order of `COMMANDS` in its help."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.commands]
 

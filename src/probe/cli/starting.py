@@ -17,7 +17,7 @@ def loading() -> Iterator[None]:
     """Around the import of the server, which takes half a second.
 
     The collector finds no garbage while modules are loaded, and takes a sixth of the time: a twelfth during the loading
-    and a twelfth in one pass afterwards. `freeze` saves that pass.
+    and a twelfth in one pass afterwards.
     """
     gc.disable()
     try:

@@ -6,9 +6,7 @@
     fitting              how many connections fit into RLIMIT_NOFILE
 
 **Deficit round robin** (Shreedhar and Varghese, 1995) is used here with time in place of bytes. A client has at most
-one turn in a round. A short turn costs one round; a turn of n times `SHORT_S` costs n rounds more. For example, a
-client whose turns take 40 ms gets a twentieth of the turns of a client whose turns take 2 ms, so a client that asks for
-little is served at once.
+one turn in a round. A short turn costs one round; a turn of n times `SHORT_S` costs n rounds more.
 
 * A client that begins to wait gets a turn in the next round, behind those that waited earlier. A turn in the present
   round would let one client with many addresses keep out all others.
@@ -16,8 +14,6 @@ little is served at once.
   would always come as a new one.
 * One turn costs at most `MOST_ROUNDS`, since the machine may have done something else meanwhile. This bounds the memory
   too: a charge is kept for that many rounds.
-
-Start-time fair queueing measures finer, and was rejected because a new client goes first there.
 """
 
 from __future__ import annotations
@@ -56,7 +52,6 @@ class DeficitRoundRobin:
         self._swept = 0
 
     def __len__(self) -> int:
-        """The number of clients that wait."""
         return len(self._waiting)
 
     def join(self, client: Hashable) -> None:
@@ -93,10 +88,7 @@ class DeficitRoundRobin:
 
 
 class Admission(NamedTuple):
-    """`wait_s` is 0 for a client that may come, else the seconds until it may.
-
-    `first`: its last attempt was admitted.
-    """
+    """`wait_s` is 0 for a client that may come, else the seconds until it may."""
 
     wait_s: float
     first: bool
@@ -112,7 +104,7 @@ class _Bucket:
 class Rates:
     """A token bucket for each client, with `burst` tokens and `rate` more a second.
 
-    A client with a full bucket needs no entry. Of more than `most_keys` the one that was away longest starts anew.
+    Of more than `most_keys` the one that was away longest starts anew.
     """
 
     def __init__(self, rate: float, burst: int, most_keys: int) -> None:
@@ -122,7 +114,6 @@ class Rates:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def __len__(self) -> int:
-        """The number of clients with an entry."""
         return len(self._buckets)
 
     def take(self, key: str, now: float) -> Admission:
@@ -135,8 +126,8 @@ class Rates:
     def charge(self, key: str, tokens: int, now: float) -> Admission:
         """Take tokens also where there are too few: for a client that is connected and has to wait until there are.
 
-        A debt gives each waiter a time of its own. Waiters that asked again would take each other's tokens. The number
-        of waiters bounds the debt, and no new client is admitted meanwhile.
+        A debt gives each waiter a time of its own. The number of waiters bounds the debt, and no new client is admitted
+        meanwhile.
         """
         bucket = self._bucket(key, now)
         bucket.tokens -= tokens
@@ -190,7 +181,6 @@ class Shares:
         self._held: Counter[tuple[str, str]] = Counter()
 
     def __len__(self) -> int:
-        """The number of entries."""
         return len(self._held)
 
     def most(self, total: float) -> int:
@@ -198,7 +188,6 @@ class Shares:
         return max(1, int(total * self._part))
 
     def held(self, kind: str, holder: str | None) -> int:
-        """The amount that a holder has now."""
         return 0 if holder is None else self._held.get((kind, holder), 0)
 
     def has_room(self, kind: str, holder: str | None, total: float, amount: int = 1) -> bool:
@@ -212,7 +201,6 @@ class Shares:
             self._held[kind, holder] += amount
 
     def give_back(self, kind: str, holder: str | None, amount: int = 1) -> None:
-        """Count `amount` less for a holder, at most what it took."""
         if holder is None or not amount:
             return
         left = self._held[kind, holder] - amount

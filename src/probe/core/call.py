@@ -1,7 +1,6 @@
 """One call from its start to its end: either its answer or its cancellation wins (product contract, section 3).
 
-Two parties race for a call: its handler wants to answer, and a cancellation wants it stopped. The table decides. No
-`await` stands between the decision and its mark, so the other party finds the mark.
+Two parties race for a call: its handler wants to answer, and a cancellation wants it stopped. The table decides.
 
     state       cancel        expire        settle
     RUNNING     CANCELLING    EXPIRING      ANSWERED
@@ -11,8 +10,7 @@ Two parties race for a call: its handler wants to answer, and a cancellation wan
     SILENT      SILENT        SILENT        -
 
 The first cause wins; a later one changes nothing. A deadline counts from the moment when it passed, also if the event
-loop notices it later: each input of a call is preceded by `cancel(DEADLINE, …)` where it has passed. For example, a
-result that arrives 1 ms after the idle deadline is not the answer, though the timer has not run yet.
+loop notices it later: each input of a call is preceded by `cancel(DEADLINE, …)` where it has passed.
 """
 
 from __future__ import annotations

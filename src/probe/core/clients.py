@@ -1,8 +1,7 @@
 """The client of a request: its address behind trusted proxies, its key for limits, and its label.
 
 Any client can write any address into `X-Forwarded-For`. Only addresses count that a trusted proxy appended: from right
-to left, as long as the hop before is trusted. For example, with 10.0.0.0/8 trusted and a peer 10.0.0.2, the header
-"1.1.1.1, 203.0.113.9, 10.0.0.1" gives 203.0.113.9.
+to left, as long as the hop before is trusted.
 
 The label is the name that a person gives a client, so that its entries are found in the log: `?client=NAME` in the URL
 of /mcp and /ws, `MCP_PROBE_CLIENT` on standard streams.

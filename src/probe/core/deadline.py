@@ -1,10 +1,8 @@
 """The two deadlines of a dispatch, as a synchronous tool call is called (product contract, section 7).
 
-Each valid progress report moves the idle deadline; no report moves the ceiling, and none shortens either. For example,
-with `idle_s` 30 and `ceiling_s` 300, a call that reports every 10 s ends at 300 s.
+Each valid progress report moves the idle deadline; no report moves the ceiling, and none shortens either.
 
-As for a cancel scope of trio, a deadline has passed at its own moment: a report at that moment is too late. Where both
-pass at one moment the ceiling ends the call, since no report could have kept it alive.
+As for a cancel scope of trio, a deadline has passed at its own moment: a report at that moment is too late.
 """
 
 from __future__ import annotations
@@ -16,10 +14,7 @@ _NOTED_EVERY_S: Final = 1.0
 
 
 class Deadlines(NamedTuple):
-    """The state at one moment; `progress` gives the next one. All times are seconds on the caller's clock.
-
-    `noted_at` is the time of the last extension that the event log has.
-    """
+    """The state at one moment; `progress` gives the next one. All times are seconds on the caller's clock."""
 
     started: float
     idle_s: float
@@ -66,7 +61,7 @@ class Deadlines(NamedTuple):
     def progress(self, now: float) -> tuple[Deadlines, bool]:
         """A valid report arrived: return the next state, and True if the event log should note the extension.
 
-        It notes the first report, and then one a second at most. A report that is too late changes nothing.
+        It notes the first report, and then one a second at most.
         """
         if now >= self.at:
             return self, False

@@ -248,7 +248,6 @@ class DraftStream:
         return True
 
     def _loss(self, now: float) -> Lost | None:
-        """Why it is lost, also where the deadline has passed and `expire` was not called yet."""
         if self._done_at is None and self.deadline is not None and now >= self.deadline:
             return Lost.ABANDONED
         return self.lost

@@ -11,10 +11,7 @@ def first(error: BaseException) -> BaseException:
 
 
 def reason(error: BaseException, unknown: str = "") -> str:
-    """The innermost cause of an error of a connection, such as "Connection refused".
-
-    For a cause without a text it is `unknown`, or the name of its class.
-    """
+    """The innermost cause of an error of a connection, such as "Connection refused"."""
     while (inner := error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__) is not None:
         error = inner
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or unknown or type(error).__name__

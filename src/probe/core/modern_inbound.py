@@ -84,8 +84,7 @@ def era_of(head: HttpHead, value: Any) -> Era:
 def era_of_unread(head: HttpHead) -> Era:
     """The most likely era of a request with an unread body.
 
-    Mcp-Method names the method of a modern body ("Required For: All requests"). A request without it, without a session
-    and without a served revision can only be `initialize`.
+    Mcp-Method names the method of a modern body ("Required For: All requests").
     """
     return era_of(head, {"method": head.all("mcp-method") or "initialize"})
 
@@ -118,8 +117,7 @@ def era_of_piped(value: Any, *, initialized: bool) -> Era:
 def climb(head: HttpHead | None, request: Request, *, header_params: Callable[[str], Iterable[HeaderParam]]) -> Inbound:
     """Check one request. `header_params` gives the annotated parameters of a tool; none for an unknown tool.
 
-    Without a head there are no checks 2, 4, 6 and 7 (basic/transports/stdio: "There is no header layer"). Raises
-    `Rejection`, with the id of the request.
+    Raises `Rejection`, with the id of the request.
     """
     meta = _read_meta(request)
     if head is not None:
@@ -166,8 +164,7 @@ def _find_row(request: Request) -> ModernMethod:
 def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = False) -> bool:
     """True if a header stands once and says what the body says: as it is, or else as `header_values` encodes it.
 
-    Readers differ in what they make of two: the first, the last, or both joined. Raises `HeaderValueError` where one
-    of the two breaks the encoding.
+    Raises `HeaderValueError` where one of the two breaks the encoding.
     """
     sent = head.each(name.lower())
     if len(sent) != 1:
@@ -176,7 +173,6 @@ def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = Fa
 
 
 def _shown_header(head: HttpHead, request: Request, name: str) -> str:
-    """A header and its value, in words. Raises `Rejection` where there are several."""
     values = head.each(name.lower())
     if len(values) > 1:
         raise _mismatch(request, f"there are {len(values)} {name} headers")

@@ -4,8 +4,7 @@
 implement rate limiting to prevent flooding", "Progress notifications MUST stop after completion".
 
 A token bucket passes `burst` reports at once and `rate` a second on average. A report without a token waits, and a
-newer report replaces it. For example, with a burst of 10 and 20 a second, a tool that reports 1,000 times in 1 s sends
-about 30. The last report is never lost, because `flush` is called before the end.
+newer report replaces it. The last report is never lost, because `flush` is called before the end.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """One append-only log of a stream's messages, read by cursors.
 
-Replay and live tail are the same loop: a reader asks for the messages behind its cursor, whether they are an hour old
-or new, so no message falls between the two. Positions count from 1; cursor 0 is before the first message.
+Positions count from 1; cursor 0 is before the first message.
 
 The log is bounded in messages and bytes. When it is full, the oldest messages go. A reader whose next message has gone
-gets `EvictedError`, and not the rest: a loss must not pass unnoticed. For example, with positions 5 to 9 kept, cursor 4
-gives all five messages and cursor 3 raises.
+gets `EvictedError`, and not the rest: a loss must not pass unnoticed.
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ class ReplayLog:
         self.closed = False
 
     def __len__(self) -> int:
-        """The number of kept messages."""
         return len(self._messages)
 
     def append(self, message: bytes) -> int:
@@ -66,7 +63,7 @@ class ReplayLog:
         self.first += count
 
     def close(self) -> None:
-        """The stream has ended. Its messages can still be read."""
+        """The stream has ended."""
         self.closed = True
 
     def forget(self, cursor: int) -> None:

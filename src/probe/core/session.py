@@ -5,12 +5,11 @@
     OPERATING     OPERATING      CLOSED     a repeated `notifications/initialized` is harmless
     CLOSED        CLOSED         CLOSED
 
-A session exists once `initialize` has been answered. Nothing is allocated before.
+A session exists once `initialize` has been answered.
 
 2025-11-25 basic, and the same in 2025-03-26 and 2025-06-18: "The request ID MUST NOT have been previously used by the
 requestor within the same session." `UsedIds` remembers numbers in a row as one run, so the ids of a client that counts
-are known to the end of the session. Beyond `most` entries it forgets the lowest numbers and the oldest strings, and
-does not notice their second use. It never reports a use that did not happen.
+are known to the end of the session. It never reports a use that did not happen.
 """
 
 from __future__ import annotations
@@ -140,7 +139,6 @@ class UsedIds:
         # Runs in order, with gaps between them: the first number of each, and the number behind its last.
         self._firsts: list[int] = []
         self._ends: list[int] = []
-        # In the order of their first use.
         self._strings: dict[str, None] = {}
 
     def use(self, id: RequestId) -> bool:
@@ -157,7 +155,6 @@ class UsedIds:
 
     def _use_number(self, id: int) -> bool:
         if self._ends and self._ends[-1] == id:
-            # Most clients count.
             self._ends[-1] += 1
             return False
         at = bisect_right(self._firsts, id)

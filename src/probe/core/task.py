@@ -6,8 +6,6 @@
     input_required  -> working | completed | failed | cancelled   (and: input_required with other questions)
     completed, failed, cancelled are final: "MUST NOT transition to any other status"
 
-The duties of a status differ between the eras, and are in the codecs.
-
 a key          ask            update                                                        withdraw
     never used     outstanding    ignored: "keys that were never issued"                        -
     outstanding    violation      answered                                                      withdrawn
@@ -15,7 +13,7 @@ a key          ask            update                                            
     withdrawn      violation      ignored: "keys whose corresponding request has been superseded"   withdrawn
 
 Tasks extension, Task Update Requests: "Each request key in `inputRequests` MUST be unique over the lifetime of a single
-task". A second question under one key is a defect of this server.
+task".
 """
 
 from __future__ import annotations

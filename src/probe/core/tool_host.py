@@ -15,9 +15,7 @@
 
 A message marked * is too late and is dropped; an answer in CANCELLED still shows that the work has stopped. A dispatch
 takes one of `max_dispatches` places while it is RUNNING or CANCELLED, since its work may still run. A cancelled
-dispatch without an answer gives its place back after `linger_s`. A call gets its answer where its dispatch goes from
-RUNNING to ANSWERED or LOST, so exactly once. For example: `cancel` at RUNNING, `answer` 2 s later: the answer is
-dropped, and the place is free.
+dispatch without an answer gives its place back after `linger_s`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Limits of what all clients use together, and the largest share of them for one client address (`address_share`).
 
-The code that hands out something counts it in a `Limit`, and releases it afterwards. A refusal is recorded. It has HTTP
-status 503 if nothing is left, and 429 if only the share of this address is used up; both are JSON-RPC errors. For
-example, with a limit of 1,000 sessions and an `address_share` of 0.25, one address gets 429 at its 251st session.
+A refusal is recorded. It has HTTP status 503 if nothing is left, and 429 if only the share of this address is used up;
+both are JSON-RPC errors.
 
 The one thread is shared too: `Turns` cuts long work into pieces, with other tasks in between.
 """
@@ -78,7 +77,7 @@ class Limit:
     """One limit: `most` in all, of which `held` is in use.
 
     `why` is the message of a refusal, with `{name}` and `{most}` as placeholders. A holder is a client address; None
-    has the whole limit as its share. No method waits.
+    has the whole limit as its share.
     """
 
     def __init__(self, name: str, why: str, shares: AddressShares, *, retry_s: int = _RETRY_S) -> None:

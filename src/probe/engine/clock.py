@@ -2,17 +2,12 @@
 
 The `Timer` calls functions, and wakes tasks, at their times. One cancel scope serves all alarms.
 
-A sleep of trio enters a cancel scope of its own. For a tool with reports at an even pace, to make, enter, cancel and
-leave this scope is most of trio's work for a message. A server with thousands of such calls has several due in each
-pass of the scheduler, and one scope serves them all.
-
     serve     sleeps in a scope with the earliest alarm as deadline
     at        adds an alarm, and moves the deadline if the alarm is the earliest
     trio      cancels the scope at the deadline; `come` runs inside this cancellation and calls all due alarms
 
-For example, while 1,000 tasks sleep, a further sleep adds an alarm in place of a scope, and raises no `Cancelled` at
-its end. While fewer than `MANY` sleep, a further one has its own scope. A task wakes in the same pass as from a sleep
-of trio, or in the one before: the timer reads the clock again after trio may have cancelled other scopes.
+While fewer than `MANY` sleep, a further one has its own scope. A task wakes in the same pass as from a sleep of trio,
+or in the one before: the timer reads the clock again after trio may have cancelled other scopes.
 """
 
 from __future__ import annotations
@@ -157,7 +152,6 @@ class Timer:
 async def _wake_at(deadline: float, task: trio.lowlevel.Task) -> None:
     def wake(_raise_cancel: object) -> Abort:
         if trio.current_time() < deadline:
-            # A cancellation from outside.
             return Abort.SUCCEEDED
         trio.lowlevel.reschedule(task)
         return Abort.FAILED

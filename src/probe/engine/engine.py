@@ -1,4 +1,4 @@
-"""One engine: its log, its sessions, its tasks, its limits. `cli/app.py` makes it; one process may have several."""
+"""One engine: its log, its sessions, its tasks, its limits."""
 
 from __future__ import annotations
 
@@ -231,8 +231,7 @@ class Engine:
     def initialize(self, request: Request, selection: str, context: RequestContext) -> tuple[Session, Json]:
         """Open a session, bind the context to it, and return the `InitializeResult`.
 
-        Raises `McpError` for invalid parameters, `UnknownSelectionError`, and `Rejection`: 503 if the server has no
-        further session, 429 if this client address has its full share.
+        Raises `McpError`, `UnknownSelectionError` and `Rejection` (503, or 429 for this client address).
         """
         try:
             params = cast("InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
@@ -290,7 +289,7 @@ class Engine:
     async def finish_audit(self) -> None:
         """Have the audit write its rest, and wait for that; it writes no more afterwards.
 
-        For an end that does not wait for all work. `serve` does the same itself after the last work.
+        For an end that does not wait for all work.
         """
         self.audit.finish()
         await self._audited.wait()

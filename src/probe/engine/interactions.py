@@ -35,7 +35,7 @@ class _Made(NamedTuple):
 class Interactions:
     """The pages of one engine, at most as many as `limit` allows, until they are forgotten.
 
-    A page is forgotten `keep_s` seconds after its making. Until then no other page can replace it.
+    A page is forgotten `keep_s` seconds after its making.
     """
 
     def __init__(self, limit: Limit, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:

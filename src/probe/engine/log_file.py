@@ -1,7 +1,6 @@
 """The event log of a server as a file that grows with it: one file for each run of a server, in a folder.
 
 The file has the content of `GET /api/events.ndjson`. A thread writes it, at most a tenth of a second behind the log.
-The file of a killed server lacks the last line, so a reader knows that it is not complete.
 """
 
 from __future__ import annotations

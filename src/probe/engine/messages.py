@@ -1,8 +1,4 @@
-"""JSON values into messages, within the limits; the same for every transport and era.
-
-`Repeats` finds requests that come twice: the same bytes with the same id, such as from a gateway after a broken
-connection. Two workers of one program may send the same bytes too, so a repeat is not recorded as misuse.
-"""
+"""JSON values into messages, within the limits; the same for every transport and era."""
 
 from __future__ import annotations
 
@@ -130,8 +126,7 @@ def check_token(request: Request, meta: RequestMeta, limits: Limits) -> None:
 def read_id(value: Any, limits: Limits) -> RequestId | None:
     """The id in a value, even a malformed message, if it can be echoed.
 
-    The id of an answer is this server's own. If it were echoed, it would look like the answer to a request of the
-    client.
+    The id of an answer is this server's own.
     """
     id = value.get("id") if isinstance(value, dict) and "method" in value else None
     return _short(id, limits.max_id_length) if is_id(id) else None
@@ -181,6 +176,5 @@ def _are_same(before: Entry, now: Entry) -> bool:
 
 
 def _is_other(before: Entry, now: Entry) -> bool:
-    """True if the two came on different connections, soon after each other."""
     connections = {entry.context.connection for entry in (before, now)} - {None}
     return len(connections) == 2 and now.mono - before.mono <= _REPEATED_WITHIN_S

@@ -19,8 +19,7 @@ from ..views.work import Call, Calls
 class EntryFollower(Protocol):
     """Is given each entry, once the views have taken it."""
 
-    def take(self, calls: Sequence[Call], entry: Entry) -> None:
-        """An entry, and the tool calls that it belongs to."""
+    def take(self, calls: Sequence[Call], entry: Entry) -> None: ...
 
     def missed(self, first: int, last: int) -> None:
         """These entries were lost, and may belong to any call that ran."""
@@ -29,8 +28,7 @@ class EntryFollower(Protocol):
 class Observer:
     """The views and the tables of one engine's log.
 
-    `views`, `records` and `tables` first take all entries of the log. A kept one grows whenever the observer takes
-    entries; `catch_up` takes the entries up to the present end.
+    `views`, `records` and `tables` first take all entries of the log.
     """
 
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
@@ -64,7 +62,6 @@ class Observer:
         return self.views.calls
 
     def call(self, name: str) -> Call | None:
-        """The kept call with this name, and the entries about it."""
         return self.views.call(name)
 
     @property

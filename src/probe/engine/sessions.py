@@ -7,9 +7,6 @@
 An HTTP handler never starts work in its own nursery. It puts a job into the session's inbox, and the session starts it.
 So work survives the connection of its request (2025-11-25 basic/transports: "Disconnection SHOULD NOT be interpreted as
 the client cancelling its request") and has an owner that joins it.
-
-For example, a POST with `tools/call` breaks after 1 s: the exchange ends, the call runs on in the session's nursery,
-and its messages stay on its stream, where a GET with `Last-Event-ID` resumes them.
 """
 
 from __future__ import annotations
@@ -124,7 +121,6 @@ class Session:
         self._inbox.send_nowait(job)
 
     def next_stream_label(self) -> str:
-        """The label of a new stream for the answer to a request."""
         self._stream_count += 1
         return f"p{self._stream_count}"
 
@@ -236,7 +232,6 @@ class Session:
         self._reader_came.unpark_all()
 
     async def wait_reader(self) -> None:
-        """Wait until a connection begins to read a stream."""
         await self._reader_came.park()
 
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
@@ -276,7 +271,6 @@ class Session:
                 self._room.remove(stream)
 
     async def _watch_time(self) -> None:
-        """End the session after its idle time; drop streams after their time for a resume."""
         pause_s = min(self._settings.session_idle_s, self._settings.stream_retention_s)
         while not self._ended.is_set():
             now, deadline = self._clock.now(), self.machine.deadline
@@ -311,8 +305,7 @@ class SessionService:
         """A new session with an id that cannot be guessed.
 
         The recorder of `context`, which is that of its `initialize`, is bound to the session. Raises `LimitError` if
-        the server has its most sessions, or this address its share. A client's `initialize` may be large and its
-        session long, so only the parts that are read again are kept, as text.
+        the server has its most sessions, or this address its share.
         """
         limits = self._settings.limits
         self._limit.acquire(context.holder, context.recorder)
@@ -353,7 +346,6 @@ class SessionService:
         return self._ended.get(_digest(id)) if session is None else session.label
 
     def __iter__(self) -> Iterator[Session]:
-        """The sessions that have not ended."""
         return (session for session in list(self._sessions.values()) if not session.machine.closed)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

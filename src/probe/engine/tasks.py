@@ -4,11 +4,8 @@
       _live(task)         one trio task per MCP task, from its creation until its `ttl` has passed
         calls.run         the work, in its own nursery and scope
 
-A task has three ends, in this order for a normal task. Its *status* is final (`completed`, `failed` or `cancelled`).
-Its *work* has ended, and the call is settled. It is *removed*, after its `ttl`, with its session, or at shutdown. For
-example, `tasks/cancel` makes the status `cancelled` at once; the work may clean up for 2 s more; the task can be found
-until its `ttl`. And a task with a `ttl` of 60 s that still works then: the scope ends the work, the removal makes it
-`cancelled`.
+Its *status* is final (`completed`, `failed` or `cancelled`). Its *work* has ended, and the call is settled. It is
+*removed*, after its `ttl`, with its session, or at shutdown.
 
     created ──► working ◄──► input_required         `ask` and `answered` count the open questions
                    │ the outcome, by `plan.ending`
@@ -99,11 +96,9 @@ class Task:
         self._changed.unpark_all()
 
     async def wait_changed(self) -> None:
-        """Wait for a change of status, an answer, or the removal."""
         await self._changed.park()
 
     async def wait_terminal(self) -> None:
-        """Wait until the status is final or the task has been removed."""
         while not self.machine.terminal and self.removed is None:
             await self._changed.park()
 
@@ -181,7 +176,6 @@ class TaskService:
             self._move(task, TaskInput.NOTE, message)
 
     def ask(self, task: Task, message: str, questions: int = 1) -> None:
-        """Add open questions to the client: the task is `input_required`."""
         task.asking += questions
         if task.machine.allows(TaskInput.ASK):
             self._move(task, TaskInput.ASK, message)

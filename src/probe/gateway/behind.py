@@ -1,8 +1,6 @@
 """The probe's side: its event log, read through its API, and the entries of a trial in it.
 
-A gateway may change ids, tokens, headers and sessions, and may repeat a request. Arguments pass unchanged. So a call is
-found by the mark in its arguments. Its entries give its exchange, its session and its connection. A request without
-arguments, such as `initialize`, is found by a header, or else by the name of the client.
+So a call is found by the mark in its arguments. Its entries give its exchange, its session and its connection.
 """
 
 from __future__ import annotations
@@ -76,7 +74,6 @@ class Behind:
         return self._calls[mark]
 
     def all_calls(self, mark: int) -> list[ProbeCall]:
-        """The calls of the trial with this mark."""
         begun = [row for row in self._starts() if belongs(mark_of(row) or 0, mark)]
         return [ProbeCall(row, self._about(row)) for row in begun]
 
@@ -201,7 +198,6 @@ def _hand_on(row: Row, known: Mapping[Any, bool], by: str, owned: dict[Any, bool
 
 
 def _argument(row: Row) -> int | None:
-    """The mark in the arguments of a call, or of a request for one."""
     if row["kind"] == "call.started":
         return mark_of(row)
     if row["kind"] == "message.received" and row["method"] == "tools/call" and isinstance(row["message"], dict):
@@ -211,7 +207,6 @@ def _argument(row: Row) -> int | None:
 
 
 def _named(row: Row) -> int | None:
-    """The mark in a header, or in the name of a client."""
     if row["kind"] == "http.request":
         return number_in(dict(row["headers"]).get(_MARK, ""))
     if row["kind"] in ("session.opened", "client.seen"):
@@ -252,7 +247,6 @@ class Follower:
                 pass
 
     async def _read_page(self) -> bool:
-        """Read one page; True if there is another one."""
         page = await page_of(self._api, f"since={self.next}&limit={_PAGE}")
         if page["run"] != self.run:
             raise BehindError("the probe was started anew in the middle of the run")

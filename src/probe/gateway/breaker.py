@@ -1,7 +1,7 @@
 """A proxy between gateway and probe: it breaks connections at planned moments.
 
-The gateway has its address as the probe's. It passes bytes both ways. For a request with a planned mark it breaks the
-connection, once for each mark: a second request, such as the retry of a gateway, passes.
+The gateway has its address as the probe's. For a request with a planned mark it breaks the connection, once for each
+mark: a second request, such as the retry of a gateway, passes.
 
     before   the request has reached the probe; the connection ends before any byte of the answer
     after    the first event of the answer has passed; then the connection ends, as when a process dies

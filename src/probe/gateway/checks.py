@@ -38,7 +38,6 @@ class CheckResult:
 
     @property
     def name(self) -> str:
-        """The name of the check."""
         return self.fault.name
 
 

@@ -20,7 +20,6 @@ class Hint:
     lines: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The hint on one line."""
         return " ".join([*([] if self.product is None else [f"{self.product}:"]), *self.lines])
 
 

@@ -114,7 +114,6 @@ def exit_code(findings: Sequence[CheckResult], allowed: Allowed, *, strict: bool
 
 
 def _cells(finding: CheckResult, allowed: Allowed) -> tuple[str, str, str, str, str]:
-    """The cells of a finding: name, direct, through, verdict, evidence."""
     cells = (
         finding.name,
         finding.direct,
@@ -140,7 +139,6 @@ def table(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) ->
 
 
 def _hint(hint: Hint) -> list[str]:
-    """A hint over several lines, those of a configuration one below the other."""
     before = "    -> " + (f"{hint.product}: " if hint.product is not None else "")
     return [(before if at == 0 else " " * len(before)) + line for at, line in enumerate(hint.lines)]
 
@@ -318,7 +316,6 @@ def _trial(run: GatewayRun, trial: Trial) -> GatewayTrial:
 
 
 def _exchanges(run: GatewayRun, trial: Trial) -> Sequence[ClientExchange]:
-    """The first exchanges of either way, the same ones of both."""
     if len(trial.exchanges) <= _KEPT.exchanges:
         return trial.exchanges
     both = [other for other in run.trials if (other.step, other.turn) == (trial.step, trial.turn)]

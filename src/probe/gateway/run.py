@@ -75,7 +75,7 @@ class Recorded:
     partial: str = ""
 
     def stop(self, why: str) -> None:
-        """Note why not all steps are done, such as "stopped by a signal". The first reason is kept."""
+        """Note why not all steps are done, such as "stopped by a signal"."""
         done = {trial.step for trial in self._compared()}
         planned = {step.name for step in (*reach.STEPS, reach.MARKED_CALLS, *self.options.planned())}
         self.partial = self.partial or f"{why}: {len(done)} of {len(planned)} steps were done"
@@ -108,8 +108,6 @@ class Recorded:
 
 
 class _Runner:
-    """Does the steps of one run and keeps the trials."""
-
     def __init__(self, recorded: Recorded, follower: Follower, tell: Callable[[str], None]) -> None:
         options = recorded.options
         self._recorded = recorded
@@ -197,7 +195,6 @@ class _Runner:
             await self._give_up(step)
 
     async def _give_up(self, step: Step) -> None:
-        """End the run: each later step would count as one more fault."""
         if self._recorded.partial:
             return
         self._recorded.stop(f"the gateway answers nothing any more since step {step.name}")
@@ -209,7 +206,6 @@ class _Runner:
         self._rest.cancel()
 
     async def _done(self, step: Step, side: Side, turn: int, mark: int) -> Taken | None:
-        """Do a step and keep its trial. None if the gateway stops answering meanwhile."""
         await self._follower.catch_up()
         since = self._follower.next
         with trio.fail_after(_STEP_S):

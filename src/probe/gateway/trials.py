@@ -46,14 +46,12 @@ class Trial:
     skipped: str = ""
 
     def __getitem__(self, name: str) -> ClientExchange:
-        """The exchange of this name. Raises `KeyError`."""
         for item in self.exchanges:
             if item.name == name:
                 return item
         raise KeyError(name)
 
     def __contains__(self, name: str) -> bool:
-        """True if there is an exchange of this name."""
         return any(item.name == name for item in self.exchanges)
 
 

@@ -8,9 +8,6 @@ these binds it:
     request = exchange.having(MessageReceived(...))
     call = request.bind(call="c3")
     call = call.having(CallStarted(...))
-
-and passes the bound recorder on. So no reader of the log has to infer from the order of entries what belongs together.
-Bound loggers and the span contexts of OpenTelemetry have the same shape.
 """
 
 from __future__ import annotations

@@ -69,7 +69,6 @@ class LineForm:
         return tuple([_stored(value) if type(value) is Raw else value for value in values])
 
     def _refuse(self, value: Mapping[str, Any]) -> None:
-        """Raise an error that names the wrong member."""
         for name in self._names:
             if name not in value:
                 raise MemberError(f"{name} is missing")

@@ -102,16 +102,13 @@ def direction_of(event: AnyEvent) -> str | None:
 
 
 class RowText:
-    """A row in JSON to search for texts. It is put in lower case once for all of them.
-
-    Letters beyond ASCII, and characters escaped by the client, are found in its first 64 KiB.
-    """
+    """A row in JSON to search for texts. It is put in lower case once for all of them."""
 
     def __init__(self, row: bytes) -> None:
         self._row = row
 
     def has(self, text: str) -> bool:
-        """True if the row contains the text. The text is in lower case; the row may have either case."""
+        """True if the row contains the text."""
         if text.isascii():
             if text.encode() in self._lower:
                 return True
@@ -140,7 +137,6 @@ def contains(row: bytes, text: str) -> bool:
 
 
 def _without_escapes(row: bytes) -> str:
-    """JSON, or its beginning, without escapes."""
     return encode(from_json(row, allow_partial="trailing-strings")).decode()
 
 

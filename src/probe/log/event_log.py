@@ -1,7 +1,6 @@
 """The event log: append-only, in memory, bounded by count and bytes, read by cursors.
 
-Appending never waits and knows no reader. A reader asks for the entries after a sequence number, such as 40. If the log
-has evicted 41 to 60, its page begins with `Gap(41, 60)`.
+Appending never waits and knows no reader. A reader asks for the entries after a sequence number, such as 40.
 """
 
 from __future__ import annotations
@@ -207,7 +206,6 @@ class EventLog:
         return max(self.first - 1, self.last - count)
 
     def _between(self, start: int, end: int) -> list[Entry]:
-        """The kept entries from `start` to `end`, both included."""
         if start > end:
             return []
         offset = len(self._slots) - self.last - 1

@@ -57,7 +57,6 @@ class LogFollower:
         self._position = after
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the log until cancelled."""
         task_status.started()
         while True:
             await self._log.wait_beyond(self._position)

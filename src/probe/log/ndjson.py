@@ -133,7 +133,7 @@ class LogReader:
         self.end: End | None = None
 
     def __iter__(self) -> Iterator[Item]:
-        """Entries and gaps. A last line that is no JSON and has no line break was cut off; it is left out."""
+        """Entries and gaps."""
         last = 0
         for number, raw in self._lines:
             if self.end is not None:

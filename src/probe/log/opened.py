@@ -45,8 +45,7 @@ class OpenedFile:
 class ReadLog(EventLog):
     """The entries of a file, for the readers of a log. Any of the numbers may be missing.
 
-    `append` adds no entry: events of the server that shows a file are not part of the file. It still wakes the waiting
-    readers, since the event may be the end of that server.
+    `append` adds no entry: events of the server that shows a file are not part of the file.
     """
 
     def __init__(self, saved: SavedLog) -> None:
@@ -60,12 +59,10 @@ class ReadLog(EventLog):
         self._first = begins.last + 1 if isinstance(begins, Gap) else 1
 
     def __len__(self) -> int:
-        """The number of entries."""
         return len(self._entries)
 
     @property
     def first(self) -> int:
-        """The first number that is not lost; 1 if none is lost."""
         return self._first
 
     def append(

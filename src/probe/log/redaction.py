@@ -4,7 +4,7 @@ The session id is a bearer secret: a reader of a public dashboard could end the 
 stay visible, so that a reader sees if two requests carry the same id.
 
 Bytes that are no JSON have no members, so a secret is found only by a name before it, such as `token`. Everything
-behind that name is hidden. A name that is written with escapes is not found.
+behind that name is hidden.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
 
 
 def decoded_headers(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Headers in their order. The names are decoded and in lower case already."""
+    """Headers in their order."""
     return tuple(
         [(pair[0], header(*pair)) if pair[0] in _JUDGED or pair[0].startswith(_MIRROR) else pair for pair in pairs]
     )
@@ -191,7 +191,7 @@ _PLAIN: Final = frozenset(range(0x20, 0x7F)) - {ord("\\")}
 def unreadable(
     fault: UnreadableFault, problem: str, body: bytes, *, size: int | None = None, declared: int | None = None
 ) -> MessageUnreadable:
-    """The fact about a message that begins with `body`. Without a `size` it is the size of `body`."""
+    """The fact about a message that begins with `body`."""
     return MessageUnreadable(
         fault, clip(problem, 300), shown_bytes(body), len(body) if size is None else size, declared
     )

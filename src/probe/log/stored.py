@@ -13,10 +13,7 @@ MOST_CAPABILITIES: Final = 4096
 
 
 def encode_with(members: Mapping[str, Any], stored: Iterable[tuple[str, bytes]]) -> bytes:
-    """An object with at least one member, then the `stored` ones with their JSON as it is.
-
-    Parsing and encoding that JSON again would take most of the time of a page.
-    """
+    """An object with at least one member, then the `stored` ones with their JSON as it is."""
     row = encode(members)
     for name, body in stored:
         row = b'%b,"%b":%b}' % (row[:-1], name.encode(), body)

@@ -76,7 +76,6 @@ class Limits:
     api_page: int = 500
 
     def __post_init__(self) -> None:
-        """Raise `SettingError` for values outside their bounds, and for values in conflict."""
         check_bounds(self)
         whole = for_large(self.max_incoming_bytes)
         check_order("max_body_bytes", self.max_body_bytes, "seven eighths of max_incoming_bytes", whole)

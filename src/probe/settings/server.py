@@ -68,7 +68,6 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        """Raise `SettingError` for values outside their bounds, and for values in conflict."""
         check_bounds(self)
         check_url("public_url", self.public_url)
         check_hosts("allowed_hosts", self.allowed_hosts)

@@ -4,8 +4,7 @@
                                       -> spans    -> OTLP traces                 (--telemetry)
     event log -> follower -> lines    -> printer  -> standard error              (--log-level)
 
-Everything here reads the event log, so the protocol never calls or awaits it. The entry point is `service.following`. A
-part that is off is neither imported nor run.
+Everything here reads the event log, so the protocol never calls or awaits it.
 """
 
 

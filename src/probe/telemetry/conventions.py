@@ -1,8 +1,7 @@
 """Attributes of requests by OpenTelemetry's conventions, such as `mcp.method.name`.
 
 "Semantic conventions for Model Context Protocol (MCP)", status Development, of the repository
-open-telemetry/semantic-conventions-genai at commit 0393513c, before its first release; they may still change. The
-general conventions they refer to are v1.41.1.
+open-telemetry/semantic-conventions-genai at commit 0393513c, before its first release; they may still change.
 """
 
 from __future__ import annotations

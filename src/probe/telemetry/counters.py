@@ -39,7 +39,7 @@ class MetricsText:
 
 
 class _Receiver(Protocol):
-    """A receiver of the steps. `missed` gets the number of missing entries."""
+    """A receiver of the steps."""
 
     def take(self, step: RequestStep) -> None: ...
     def missed(self, entries: int) -> None: ...
@@ -123,7 +123,6 @@ class Counters:
             receiver.missed(last - first + 1)
 
     async def measure(self) -> None:
-        """Measure how late the event loop is, and publish the values, until cancelled."""
         while True:
             self._publish()
             for _ in range(_PUBLISH_EVERY):

@@ -62,8 +62,6 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The level and the words for a class of facts. `fields` maps names in the line to names in the fact."""
-
     level: str
     text: str
     fields: Mapping[str, str]
@@ -89,7 +87,6 @@ class OperatorLines:
         self.kinds: frozenset[type] = frozenset({*kinds, events.CallStarted} if events.CallSettled in kinds else kinds)
 
     def of(self, entry: Entry) -> LogLine | None:
-        """The line of an entry; None if it has no line."""
         call, fact = entry.context.call or "", entry.fact
         if isinstance(fact, events.CallStarted):
             self._calls.store(call, fact)
@@ -120,7 +117,6 @@ class OperatorLines:
 
 
 def _ids(entry: Entry) -> dict[str, Any]:
-    """The context of an entry and the id of the request, without unknown ones."""
     ids = {"request": getattr(entry.fact, "request_id", None), **structs.asdict(entry.context)}
     return {name: id for name, id in ids.items() if id is not None}
 
@@ -232,7 +228,6 @@ class LogHandler(logging.Handler):
         self._traces = logging.Formatter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; called by `logging`."""
         try:
             trace = self._traces.formatException(record.exc_info) if record.exc_info else ""
             # The message is not cut: it helps to find a defect.

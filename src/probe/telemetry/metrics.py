@@ -4,8 +4,7 @@ Each metric has a name, a unit, and labels with a bounded set of values: a word 
 from a list made by the server, or `unknown`.
 
 The families and the text are those of `prometheus_client`, the counters are not. Its own are process-wide without a
-registry for each, take a lock for every count, and become files if `PROMETHEUS_MULTIPROC_DIR` is set. Here one task
-counts.
+registry for each, take a lock for every count, and become files if `PROMETHEUS_MULTIPROC_DIR` is set.
 """
 
 from __future__ import annotations
@@ -70,13 +69,11 @@ class Names:
         self._other = other
 
     def admit(self, names: Collection[str]) -> None:
-        """Add names to the known ones, as far as there is room."""
         for name in names:
             if len(self._known) < self._most:
                 self._known.add(name)
 
     def label(self, name: str | None) -> str:
-        """The name if it is known, else `other`."""
         return name if name is not None and name in self._known else self._other
 
 
@@ -89,11 +86,9 @@ class Counter:
         self._values: dict[Labels, float] = {} if labels else {(): 0}
 
     def add(self, *labels: str, by: float = 1) -> None:
-        """Count."""
         self._values[labels] = self._values.get(labels, 0) + by
 
     def family(self) -> Metric:
-        """Its values at this moment."""
         return counter(self._name, self._help, self._values, self._labels, self._unit)
 
 
@@ -109,7 +104,6 @@ class Histogram:
             self._of(())
 
     def observe(self, value: float, *labels: str) -> None:
-        """Add one value."""
         self._of(labels)[bisect_left(self._bounds, value)] += 1
         self._sums[labels] += value
 
@@ -118,7 +112,6 @@ class Histogram:
         return self._counts.setdefault(labels, [0] * (len(self._bounds) + 1))
 
     def family(self) -> Metric:
-        """Its values at this moment."""
         metric = HistogramMetricFamily(f"{PREFIX}{self._name}", self._help, labels=self._labels, unit="seconds")
         bounds = [*map(str, map(float, self._bounds)), "+Inf"]
         for labels, counts in self._counts.items():
@@ -127,7 +120,7 @@ class Histogram:
 
 
 class OpenOnes:
-    """A gauge of the open things of each kind, such as streams. Each of the `kinds` has a number, also 0."""
+    """A gauge of the open things of each kind, such as streams."""
 
     def __init__(self, name: str, help: str, label: str, kinds: Collection[str]) -> None:
         self._name, self._help, self._label, self._kinds = name, help, label, kinds
@@ -152,7 +145,7 @@ class OpenOnes:
 
 
 def read_gauges(engine: Engine) -> Iterator[Metric]:
-    """Read all of them. Call it in the engine's thread."""
+    """Read all of them."""
     log, usage, audit = engine.log, engine.usage(), engine.audit.status
     yield gauge("sessions", "Sessions of the legacy era.", usage.sessions)
     calls: Values = {("legacy",): usage.legacy_calls, ("modern",): usage.modern_calls + usage.subscriptions}
@@ -231,7 +224,6 @@ class Tally:
         }
 
     def take(self, step: RequestStep) -> None:
-        """One more step."""
         taker = self._takers.get(type(step.entry.fact))
         if taker is not None:
             taker(step, step.entry.fact)
@@ -239,13 +231,11 @@ class Tally:
             self._requests.add(request.era, self._methods.label(request.method), request.outcome or UNKNOWN)
 
     def missed(self, entries: int) -> None:
-        """Count missing entries."""
         self._missed.add(by=entries)
         self._streams.missed()
         self._connections.missed()
 
     def families(self) -> Iterator[Metric]:
-        """All metrics at this moment."""
         return (metric.family() for metric in self._all)
 
     def _message(self, direction: str, message: bytes) -> None:

@@ -191,8 +191,7 @@ class OtlpMetrics:
                 about = {"mcp.protocol.version": peer.revision} if peer.revision else {}
                 self._sessions.record(step.entry.mono - peer.opened, about)
 
-    def missed(self, entries: int) -> None:
-        """No effect: there is no state between steps."""
+    def missed(self, entries: int) -> None: ...
 
     def _over(self, request: ObservedRequest, step: RequestStep) -> None:
         why = conventions.failure(request, step.entry.fact)

@@ -6,8 +6,7 @@
              HTTP refused the batch that it is a part of            HttpResponse with a problem
 
 The cause of an answer is the entry of its request. The answer is emitted after the end of its call. The call's outcome
-has more detail than the answer, such as `timed_out` for an `isError`, and is kept until then. Calls of tasks outlive
-their requests and are no part of them.
+has more detail than the answer, such as `timed_out` for an `isError`, and is kept until then.
 """
 
 from __future__ import annotations
@@ -123,7 +122,6 @@ class Requests:
         }
 
     def take(self, entry: Entry) -> RequestStep:
-        """Take one entry."""
         step = RequestStep(entry, call=self._calls.get(entry.context.call or ""))
         taker = self._takers.get(type(entry.fact))
         if taker is not None:
@@ -201,7 +199,6 @@ class Requests:
                 self._end(step, request, fact.outcome)
 
     def _end(self, step: RequestStep, request: ObservedRequest, outcome: str) -> None:
-        """End a request, with the outcome of its call if it had one."""
         request.outcome = request.outcome or outcome
         self.in_flight.pop(request.seq, None)
         step.over.append(request)

@@ -345,7 +345,6 @@ def _shown(closed: ConnectionClosed) -> str:
 
 
 def _detail(body: bytes | None) -> str:
-    """The text of problem details (RFC 9457), if the body is some."""
     try:
         problem: Any = parse(body or b"", max_depth=8)
     except MalformedError:

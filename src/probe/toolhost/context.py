@@ -124,7 +124,6 @@ class ToolContext:
 
 
 def _number(value: object) -> float | None:
-    """A finite number; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:

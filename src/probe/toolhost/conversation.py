@@ -41,8 +41,6 @@ _MESSAGE_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass
 class _Unanswered:
-    """A request of the host without an answer."""
-
     accept: Callable[[Mapping[str, Any]], None]
     answered: trio.Event
     answer: Response | None = None

@@ -78,7 +78,6 @@ class SendQueue:
         return self._entries.popleft()
 
     def close(self) -> None:
-        """The connection is gone: drop all entries, and take no more."""
         self._closed = True
         for entry in self._entries:
             entry.written.set()

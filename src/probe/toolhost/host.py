@@ -184,7 +184,6 @@ class ServedHost:
         return True
 
     def registered(self, result: RegisterResult) -> None:
-        """The server has taken the registration."""
         self.registered_in = self._conversation
         self._registered_at = trio.current_time()
         self._said = ""

@@ -239,11 +239,9 @@ class Tool(Generic[_P, _R]):
         return self.definition.name
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Call the handler."""
         return self.handler(*args, **kwargs)
 
     def __repr__(self) -> str:
-        """The name, for error messages."""
         return f"<Tool {self.name}>"
 
     def bind(self, sent: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:

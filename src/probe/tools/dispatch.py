@@ -14,7 +14,6 @@ from .shared import MARK, READ_ONLY, output
 
 
 async def _silent_call(context: ToolContext) -> ToolResult:
-    """Be silent for `silentMs`."""
     if not context.arguments["keepAlive"]:
         context.stop_comments()
     silent_ms = context.arguments["silentMs"]
@@ -47,7 +46,6 @@ SILENT_CALL = Tool(
 
 
 async def _progress_beyond_ceiling(context: ToolContext) -> ToolResult:
-    """Work for `durationMs`, reporting every `intervalMs` and at the end."""
     interval_ms, duration_ms = context.arguments["intervalMs"], context.arguments["durationMs"]
     for before_ms in range(0, duration_ms, interval_ms):
         now_ms = min(before_ms + interval_ms, duration_ms)
@@ -81,7 +79,6 @@ PROGRESS_BEYOND_CEILING = Tool(
 
 
 async def _progress_gap(context: ToolContext) -> ToolResult:
-    """Take `reports` steps, one that is as long as the gap, and then the same number again."""
     reports, interval_ms = context.arguments["reports"], context.arguments["intervalMs"]
     total = 2 * reports + 1
     for step in range(1, total + 1):
@@ -124,7 +121,6 @@ def _check_page(arguments: Mapping[str, Any]) -> None:
 
 
 def _message(number: int) -> Json:
-    """Message `number`, the same in every export: one a minute, from midnight on."""
     day, minute = divmod(number - 1, 24 * 60)
     return {
         "text": f"Message {number}",
@@ -134,7 +130,6 @@ def _message(number: int) -> Json:
 
 
 async def _bulk_export(context: ToolContext) -> ToolResult:
-    """Fetch the pages one after the other, reporting each one once it is there."""
     pages, per_page, page_ms, fail_at = (
         context.arguments[name] for name in ("pages", "perPage", "pageMs", "failAtPage")
     )

@@ -65,7 +65,6 @@ def _content_problems(schema: Json, content: Mapping[str, Any]) -> list[str]:
 
 
 def _options(field: Json) -> list[str]:
-    """The values of a choice, plain or with titles; empty for a field that is none."""
     titled = [*field.get("oneOf", ()), *field.get("anyOf", ())]
     return [*field.get("enum", ()), *(option["const"] for option in titled)]
 
@@ -113,13 +112,11 @@ def _is_email(value: str) -> bool:
 
 
 def _is_uri(value: str) -> bool:
-    """RFC 3986: a scheme, then only the characters that a URI may have."""
     characters = r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
     return re.fullmatch(rf"[A-Za-z][A-Za-z0-9+.-]*:{characters}", value) is not None
 
 
 def _is_date(value: str) -> bool:
-    """RFC 3339 full-date."""
     return re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) is not None and _reads(date.fromisoformat, value)
 
 

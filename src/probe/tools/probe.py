@@ -14,7 +14,6 @@ from .shared import MARK, READ_ONLY, item_message, output, sampled_text, samplin
 
 
 async def _simple_tool(context: ToolContext) -> ToolResult:
-    """Wait `delayMs`, then say so."""
     delay_ms = context.arguments["delayMs"]
     await context.sleep(delay_ms / 1000)
     return structured({"message": f"Completed after {delay_ms}ms"})
@@ -37,7 +36,6 @@ SIMPLE_TOOL = Tool(
 
 
 async def _sync_with_progress(context: ToolContext) -> ToolResult:
-    """Process the items one after the other, each reported once it is done."""
     count, delay_ms = context.arguments["itemCount"], context.arguments["delayPerItemMs"]
     determinate = context.arguments["mode"] == "determinate"
     for item in range(1, count + 1):
@@ -77,7 +75,6 @@ _FORMS: Mapping[str, str] = {
 
 
 async def _sampling_demo(context: ToolContext) -> ToolResult:
-    """Ask for a short text and return it as it came."""
     form, theme = _FORMS[context.arguments["style"]], context.arguments["theme"]
     prompt = f"Write {form} about {theme}. Answer with nothing else."
     request = sampling_request(prompt, context.arguments["maxTokens"])
@@ -110,7 +107,6 @@ SAMPLING_DEMO = Tool(
 
 
 async def _pure_task(context: ToolContext) -> ToolResult:
-    """Wait `durationMs`. No progress and no status message: only the task's own transitions are on the wire."""
     duration_ms = context.arguments["durationMs"]
     await context.sleep(duration_ms / 1000)
     return structured({"message": f"Completed after {duration_ms}ms"})
@@ -134,7 +130,6 @@ PURE_TASK = Tool(
 
 
 async def _task_with_progress(context: ToolContext) -> ToolResult:
-    """Process the items: the status names the item at work, progress follows once it is done."""
     count, delay_ms = context.arguments["itemCount"], context.arguments["delayPerItemMs"]
     for item in range(1, count + 1):
         context.set_status(f"Starting item {item} of {count}")
@@ -170,7 +165,6 @@ def _seconds(milliseconds: int) -> float:
 
 
 async def _cancellable_task(context: ToolContext) -> ToolResult:
-    """Work for `durationMs`, reporting each second of work and the part of a second that may be left at the end."""
     duration_ms = context.arguments["durationMs"]
     total = _seconds(duration_ms)
     context.set_status(f"Running for {total:g}s unless cancelled")
@@ -217,7 +211,6 @@ def stages(count: int) -> list[str]:
 
 
 async def _multi_stage_task(context: ToolContext) -> ToolResult:
-    """Go through the stages: the status changes when one starts, progress follows when it is done."""
     names = stages(context.arguments["stageCount"])
     for number, name in enumerate(names, 1):
         message = f"Stage {number}: {name}"
@@ -255,7 +248,6 @@ _CODES: Mapping[str, Code] = {
 
 
 async def _failing_task(context: ToolContext) -> NoReturn:
-    """Work for `failAfterMs`, then raise `McpError` with the chosen code and its name in `data`."""
     kind = context.arguments["errorCode"]
     await context.sleep(context.arguments["failAfterMs"] / 1000)
     raise McpError(_CODES[kind], f"Simulated {kind} error", {"code": kind})

@@ -165,7 +165,6 @@ def _faulty(name: str, description: str) -> Skill:
 
 
 def _with_claim(skill: Skill, claim: Json) -> Skill:
-    """The skill with other members in the entry of its `SKILL.md`."""
     first, *others = skill.entry["resources"]
     return replace(skill, entry={**skill.entry, "resources": [{**first, **claim}, *others]})
 

@@ -12,7 +12,6 @@ from .shared import MARK, READ_ONLY, output
 
 
 async def _progress(context: ToolContext) -> ToolResult:
-    """Take `steps` steps of `step_ms` each, reporting each one once it is done."""
     steps = context.arguments["steps"]
     for step in range(1, steps + 1):
         await context.sleep(context.arguments["step_ms"] / 1000)
@@ -85,7 +84,6 @@ _BLOCKS = (
 
 
 def _chatty(_: Mapping[str, Any]) -> ToolResult:
-    """The four blocks."""
     return content([text(block) for block in _BLOCKS])
 
 

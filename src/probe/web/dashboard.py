@@ -2,8 +2,7 @@
 
 A gateway may mount the server below a path such as `/probe`, and remove it before it forwards a request. So the pages
 have no absolute addresses. `index.html` serves every view and refers to its assets relative to the view, such as
-`../assets/NAME.js`; this is the same with and without the gateway's path. The path need not be configured, as a
-`<base>` would require.
+`../assets/NAME.js`; this is the same with and without the gateway's path.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _Site: TypeAlias = Mapping[str, _File]
 
 
 class Dashboard:
-    """The ASGI application of the pages. It reads the files of `site` once, at the first request."""
+    """The ASGI application of the pages."""
 
     def __init__(self, site: Path = SITE) -> None:
         self._path = site
@@ -67,7 +66,6 @@ class Dashboard:
         self._reading = trio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request for `/`, `/dashboard` or a path below it."""
         if scope["method"] not in ("GET", "HEAD"):
             await _answer(scope, send, 405, [_PLAIN, (b"allow", b"GET, HEAD")], b"this page takes GET and HEAD\n")
         elif scope["path"] == "/":
@@ -109,7 +107,6 @@ def _view(site: _Site, raw_path: bytes) -> _File | None:
 
 
 def _read(site: Path) -> _Site:
-    """Every file of the site by its name in URLs; empty without a build."""
     names = [path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()]
     return {name: _file(name, (site / name).read_bytes()) for name in names}
 
@@ -126,7 +123,6 @@ def _file(name: str, body: bytes) -> _File:
 
 
 def _has(scope: Scope, etag: bytes) -> bool:
-    """Whether the client has this version already (RFC 9110, section 13.1.2; ours are never weak)."""
     given = b",".join(value for name, value in scope["headers"] if name.lower() == b"if-none-match")
     tags = [tag.strip().removeprefix(b"W/") for tag in given.split(b",")]
     return etag in tags or tags == [b"*"]

@@ -109,7 +109,6 @@ class OpenedFiles:
             await self._left.park()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request for `PATH` or below it. Host and Origin have been judged."""
         head = http_head(scope)
         try:
             if scope["path"] == PATH:
@@ -243,7 +242,6 @@ def _too_large(name: str) -> RefusedError:
 
 
 def _name(scope: Scope) -> str:
-    """The file's name from its sender: only shown."""
     given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("name", "")
     return given.rpartition("/")[2][:_LONGEST_NAME] or "the file"
 

@@ -190,7 +190,6 @@ class Paths:
         self._pages = SharedPages() if pages is None else pages
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request of any kind."""
         return self._admit(self._serve, scope, receive, send)
 
     def beyond(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -235,7 +234,6 @@ class Paths:
             exchange.close(by)
 
     def _is_beside(self, scope: Scope) -> bool:
-        """Whether it is beside the endpoints, and not an observer's."""
         path = scope["path"]
         recorded = ("/ws", *_WITH_SECRET) if scope["type"] == "websocket" else ("/mcp",)
         return path not in recorded or (self._pages_only and path in _PROTOCOL)

@@ -2,8 +2,7 @@
 
 The legacy revisions have one set of models. `v2025/registry.py` leaves out what the revision of a session does not
 define; what 2026-07-28 adds stands in `v2026/registry.py`. The tests compare each model with the one of the official
-`mcp-types`. That package in its place takes a fifth of the server's start, because it makes a model of every message of
-every revision, in both directions.
+`mcp-types`.
 """
 
 from __future__ import annotations

@@ -119,12 +119,10 @@ class Refusal(Enum):
 
     @property
     def code(self) -> Code:
-        """The JSON-RPC error code in the body."""
         return self.value[1]
 
     @property
     def when(self) -> str:
-        """The mistake or the situation that it answers, in words for the documentation."""
         return self.value[2]
 
 

@@ -1,7 +1,4 @@
-"""JSON-RPC 2.0 as MCP narrows it: ids are strings or integers, never null; params are objects.
-
-Bytes become values in `parse` and `classify`, values become bytes in `encode`: the one way in and the one way out.
-"""
+"""JSON-RPC 2.0 as MCP narrows it: ids are strings or integers, never null; params are objects."""
 
 from __future__ import annotations
 

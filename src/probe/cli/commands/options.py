@@ -150,7 +150,6 @@ def warn_of_misspelt(context: click.Context, log_format: str) -> None:
 
 
 def _ours(variables: Iterable[str]) -> list[str]:
-    """The variables with the prefix, named without it."""
     return [variable.removeprefix(ENV_PREFIX) for variable in variables if variable.startswith(ENV_PREFIX)]
 
 

@@ -1,7 +1,6 @@
 """Queries of the audit: pages of tool calls, and single calls with their evidence, from memory or from the file.
 
-With a file, unwritten calls are merged into its rows, so that each call is there once, in its present state. For
-example, c7 is in the file as running and has settled since: the row from memory replaces the row of the file.
+With a file, unwritten calls are merged into its rows, so that each call is there once, in its present state.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from .reading import Found, KeptRow
 from .unwritten import Unwritten
 
 _T = TypeVar("_T")
-# The number of simultaneous queries to the file. Each has a thread and a connection, and a bound on its time. Reading
-# rows takes the interpreter's lock from the protocol, so more threads would only take more of that.
+# The number of simultaneous queries to the file. Each query has a thread and a connection. Reading rows takes the
+# interpreter's lock from the protocol, so more threads would only take more of that.
 _READERS: Final = 1
 # The digits of the largest number of a call.
 _LONGEST_NUMBER: Final = 19
@@ -182,7 +181,6 @@ class FileCalls:
         return await self._together(known, kept, call, max_bytes)
 
     async def _known(self, call: str, max_bytes: int) -> CallWithEvidence | None:
-        """A call of this run in memory. An unwritten call may have left the records."""
         self._observer.catch_up()
         pending = {record.call: record for record in self._unwritten.pending()}
         if call in pending:

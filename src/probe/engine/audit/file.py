@@ -1,8 +1,7 @@
 """The audit's file: its lock, its owner, its transactions, and its life while a server runs.
 
 A lock beside the file ensures that one server writes it; any process may read it. Each write is one transaction in WAL
-mode. So after a crash of the server the file is whole, and lacks only the calls of about the last second
-(`audit_flush_s`). All but `in_thread` blocks, and must run in a thread.
+mode. All but `in_thread` blocks, and must run in a thread.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ _BUSY_S: Final = 0.5
 _MOST_REMOVED: Final = 5000
 # Pages that one write returns to the file system: 8 MB.
 _MOST_FREED: Final = 2000
-# Above it the WAL is cut back once it has been copied into the file; a reader may prevent that.
 _WAL_BYTES: Final = 16 * 1024 * 1024
 FIELDS: Final = (
     *("run", "tool", "toolset", "outcome", "session", "client_name", "label", "era", "revision", "transport", "task"),
@@ -197,7 +195,6 @@ class AuditDb:
             rows = self._rows + sum(self._write(cursor, item) for item in batch)
             left = rows - _remove_oldest(cursor, min(rows - most_rows, _MOST_REMOVED))
             while most_bytes is not None and rows - left < _MOST_REMOVED:
-                # The number of rows with these bytes on average; the next round corrects for a few large ones.
                 used = _used_bytes(cursor)
                 count = -(-left * max(0, used - most_bytes) // used)
                 removed = _remove_oldest(cursor, min(count, _MOST_REMOVED))
@@ -250,12 +247,10 @@ def _pragma(on: sqlite3.Connection | sqlite3.Cursor, name: str) -> int:
 
 
 def _used_bytes(cursor: sqlite3.Cursor) -> int:
-    """The bytes of the file without its free pages."""
     return (_pragma(cursor, "page_count") - _pragma(cursor, "freelist_count")) * _pragma(cursor, "page_size")
 
 
 def _migrate(connection: sqlite3.Connection, version: int, migrations: Sequence[str]) -> None:
-    """Do all steps in one transaction: the file has either the old version or the new one."""
     cursor = connection.cursor()
     with _transaction(cursor):
         for statements in migrations[version:]:
@@ -279,7 +274,6 @@ def _transaction(cursor: sqlite3.Cursor) -> Iterator[None]:
 
 
 def _begin_run(connection: sqlite3.Connection, run: str, started_at: float, least: int) -> tuple[int, int]:
-    """The number of the run, at least `least` for a new run, and the number of rows."""
     cursor = connection.cursor()
     with _transaction(cursor):
         _settle_lost(cursor, run)

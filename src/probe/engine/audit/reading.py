@@ -67,7 +67,7 @@ def page(
 
 
 def _first_of_now(connection: sqlite3.Connection) -> int:
-    """The first number of the present format. Runs follow each other, so calls below it have an earlier one."""
+    """The first number of the present format."""
     (run,) = connection.execute("SELECT min(number) FROM runs WHERE format >= ?", (FORMAT,)).fetchone()
     return _BEYOND if run is None else int(run) << RUN_SHIFT
 
@@ -92,8 +92,6 @@ def _collect(
 
 
 class _PageBounds:
-    """The rows that were read for one page."""
-
     def __init__(self) -> None:
         self._until = time.monotonic() + _LOOKING_S
         self._rows = 0
@@ -102,7 +100,7 @@ class _PageBounds:
 
     @property
     def enough(self) -> bool:
-        """True if the next page should go on. Each page reads at least one row."""
+        """True if the next page should go on."""
         much = self._rows >= MOST_READ or self._bytes > _MOST_READ_BYTES or time.monotonic() > self._until
         return self._rows > 0 and much
 
@@ -134,10 +132,7 @@ def _query(conditions: tuple[Condition, ...], before: int | None) -> tuple[str, 
 
 
 def _compared(condition: Condition) -> tuple[str, list[str | float]]:
-    """A condition, with a range of numbers for it: numbers have nearly the same order, so other rows are not read.
-
-    The plus excludes the index of the times, since its rows would have to be sorted by number.
-    """
+    """A condition, with a range of numbers for it: numbers have nearly the same order, so other rows are not read."""
     field, operator, value = condition.field, condition.operator, condition.values[0]
     assert value is not None, "nothing is compared with null"
     bound = ("calls.number >=", "min") if operator == ">=" else ("calls.number <=", "max")
@@ -184,7 +179,6 @@ def _first_bytes(evidence: sqlite3.Cursor, max_bytes: int) -> tuple[list[tuple[i
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read-only connection with one snapshot of the file and a bound on its time."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1, isolation_level=None)
     try:
         until = time.monotonic() + _SECONDS

@@ -7,8 +7,7 @@ Filters use columns of `calls`. The rows themselves are in another table, so tha
     rows        the rows, in JSON
     evidence    the log's entries of a call, in JSON
 
-`number` orders the calls of all runs: the number of the run times 2^40, plus the place in the log. For example, a call
-that begins with entry 17 of run 3 has the number 3 * 2^40 + 17.
+`number` orders the calls of all runs: the number of the run times 2^40, plus the place in the log.
 
 Rows of an earlier version are not rewritten, because a file may have gigabytes of them. They keep their bytes, and
 `audit.reading` returns them in the present form (`row_as_now`, `entry_as_now`).

@@ -7,9 +7,6 @@ A call moves between these tables, by its id:
     _written    how much of it the file has
     _running    its end is not written
     _dropped    had to leave `_waiting` at its bound
-
-For example, c7 begins: it waits. A batch takes it and `commit` moves it to `_written`. It settles, `note` makes it wait
-again, and the next `commit` removes it from `_running`. If the batch fails, `put_back` makes it wait again instead.
 """
 
 from __future__ import annotations
@@ -34,9 +31,8 @@ class Unwritten:
     """The calls with unwritten changes. At most `most` wait; a further one drops the one that waits longest.
 
     A running call is kept until its end is written, even if the records have dropped it: `sweep` finds the end in its
-    record without a note. A dropped call comes back with its next change, or once there is room, if the records still
-    have it. `lost` counts dropped calls with an unwritten outcome. At most 2 * `most` running calls are kept, since a
-    call with a missed end would stay for ever.
+    record without a note. At most 2 * `most` running calls are kept, since a call with a missed end would stay for
+    ever.
     """
 
     def __init__(self, records: Records, most: int) -> None:
@@ -51,7 +47,6 @@ class Unwritten:
         self.lost = 0
 
     def __len__(self) -> int:
-        """The number of calls that wait."""
         return len(self._waiting)
 
     def note(self, call: str) -> None:
@@ -114,7 +109,6 @@ class Unwritten:
         return record, written.entries
 
     def taken_as(self, record: CallRecord, entries: int) -> None:
-        """The record was taken as it is now, with this number of entries in all."""
         self._taken[record.call] = record, _Progress(entries, record.outcome is not None)
 
     def commit(self) -> None:

@@ -3,7 +3,6 @@
     log -> observer: records, evidence -> unwritten calls -> a batch (encoded here, in pieces) -> a thread -> SQLite
 
 Calls never wait for it. While the file cannot be written, the unwritten calls are bounded and the writer tries again.
-The event log has the time and the reason of each failure (`AuditState`).
 """
 
 from __future__ import annotations
@@ -183,7 +182,6 @@ class Audit:
                 await trio.sleep(_FINAL_PAUSE_S)
 
     async def _flush(self, file: AuditFile) -> bool:
-        """Write the unwritten calls; returns False if that failed."""
         try:
             anew = await in_thread(file.ensure, self._one)
             if anew:
@@ -225,7 +223,6 @@ class Audit:
         return batch
 
     async def _written(self, record: CallRecord, before: int, turns: Turns) -> Written:
-        """The record as it is now, with its evidence after the first `before` entries."""
         call = self._observer.call(record.call)
         places = [] if call is None else call.found(before)
         complete = call is not None and not call.cut

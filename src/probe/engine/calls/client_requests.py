@@ -1,7 +1,6 @@
 """Requests from the server to one client: sampling, elicitation, roots, ping. Each has its own time-out.
 
-The ids count from 1 in each session. So the same id may be in use in both directions, and in two sessions. The protocol
-allows this, and a client that confuses the directions shows it here.
+The ids count from 1 in each session, so one id may be in use in both directions, and in two sessions.
 """
 
 from __future__ import annotations

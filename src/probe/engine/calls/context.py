@@ -21,7 +21,7 @@ LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "
 
 
 class Channel(ABC):
-    """The way from one call, or one task, to its client. It hides the era and the transport.
+    """The way from one call, or one task, to its client.
 
     `resumed`: the client sent back the state of an earlier round. The methods with a body have no effect where the
     message has no place: a call has no status, and a task has no response.
@@ -89,7 +89,7 @@ class ToolContext:
 
     `arguments` are the checked ones, with defaults filled in; `answers` are the client's results for the tool's
     `inputs`, by key. The call's own trio task uses it, with one exception: the connection of a tool host reports
-    progress in its own task. Progress passes through `gate`.
+    progress in its own task.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """The outcome of a call. Exceptions of handlers become outcomes here, and only here.
 
-A tool's `ValueError` becomes the JSON-RPC error "Internal error", a `ToolFailureError` becomes a tool error, and so on
-(`_failed`). `trio.Cancelled` always passes through.
+`trio.Cancelled` always passes through.
 
 A tool error has a sentence for the model, and facts as JSON for programs. The facts stand in a second text block, which
 models see, and under `_meta`, for clients. They are not in `structuredContent`: some clients check that against the
@@ -90,10 +89,9 @@ def _sendable(outcome: Outcome) -> Outcome:
 
 
 class _Boundary:
-    """A context manager that turns the failure of a handler into an outcome.
+    """A context manager that turns the failure of a handler into an outcome: one error in a group counts as that error.
 
-    A handler may have nurseries, and their failures come in groups. A group of one error counts as that error. From a
-    group with failures and `Cancelled`, only `Cancelled` goes on.
+    From a group with failures and `Cancelled`, only `Cancelled` goes on.
     """
 
     outcome: Outcome
@@ -112,7 +110,6 @@ class _Boundary:
 
 
 def _split(error: BaseException | None) -> tuple[BaseException | None, BaseException | None]:
-    """The cancellation in an error, and the rest of the error."""
     if isinstance(error, trio.Cancelled):
         return error, None
     if not isinstance(error, BaseExceptionGroup):
@@ -124,7 +121,6 @@ def _split(error: BaseException | None) -> tuple[BaseException | None, BaseExcep
 
 
 def _failed_at_once(error: Exception) -> Outcome:
-    """The outcome of work that never waits: its failure contains no cancellation."""
     _, failure = _split(error)
     return _failed(failure if isinstance(failure, Exception) else error)
 
@@ -141,7 +137,7 @@ def handled(
 
 
 def attempt_tool(work: Callable[[Mapping[str, Any]], ToolResult], arguments: Mapping[str, Any]) -> Outcome:
-    """Run a tool that never waits. Its result is checked, since a tool may be any function."""
+    """Run a tool that never waits."""
     try:
         outcome = _completed(work(arguments))
     except Exception as error:
@@ -162,7 +158,7 @@ async def attempt_async(work: Callable[[], Awaitable[ToolResult]], beside: Calla
 
 
 async def contain(job: Callable[[], Awaitable[None]]) -> None:
-    """Run a job of a service. A failure is logged and ends only this job."""
+    """Run a job of a service."""
     with _Boundary():
         await job()
 

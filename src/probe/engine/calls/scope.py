@@ -10,13 +10,11 @@ time.
 
 **A deadline is a deadline of the scope**, so trio ends the work by one mechanism for both. But trio reports it only
 when the scope exits, and work that cleans up under a shield delays that. So each method that depends on the state of
-the call calls `expire` first. For example, a client cancels a call 1 s after its deadline, while the work still cleans
-up: `cancel` calls `expire`, the machine goes to EXPIRING, and the cancellation is recorded without effect.
+the call calls `expire` first.
 
 **The idle deadline moves with each report.** To change the deadline of a scope costs trio an update of its table. So
-the scope gets the ceiling, and an alarm at the old idle deadline compares it with the present one. For example, with an
-idle deadline of 30 s, a ceiling of 300 s and a report each second, the alarm runs about every 30 s. It either waits for
-the moved deadline or gives it to the scope, which then expires at once.
+the scope gets the ceiling, and an alarm compares the idle deadline with the clock: about every 30 s for a deadline of
+30 s.
 
 **After the end** of a call, `emit` drops its messages and records each drop. A call that is still in cleanup when the
 server stops is given up: `give_up` settles it, with an answer unless the client cancelled it. A later result is
@@ -139,7 +137,6 @@ class CallScope:
                 self.recorder.append(DispatchExtended(moved.progress_count, moved.which, moved.at_ms))
 
     def _await_deadline(self, deadlines: Deadlines) -> None:
-        """Wait for the idle deadline with an alarm, and give the scope the latest deadline (see the module)."""
         self._idle_alarm = self._clock.timer.at(deadlines.at, self._look_at_deadline)
         self.scope.deadline = deadlines.at if self._idle_alarm is None else deadlines.latest
 
@@ -148,10 +145,7 @@ class CallScope:
             self._await_deadline(self.deadlines)
 
     def _note_passed(self) -> bool:
-        """Return whether the deadline has passed, and then give it to the scope.
-
-        A tool that computes without a checkpoint goes on after it, before trio compares deadlines.
-        """
+        """Return whether the deadline has passed, and then give it to the scope."""
         deadlines = self.deadlines
         if deadlines is None or self._clock.now() < deadlines.at:
             return False
@@ -251,10 +245,7 @@ class CallScope:
         return outcome
 
     def give_up(self) -> None:
-        """The server stops while cancelled work still runs: settle the call and answer it.
-
-        A later result of the work is dropped.
-        """
+        """The server stops while cancelled work still runs: settle the call and answer it."""
         if self.machine.cause is not None and not self.machine.settled:
             answer = self.answer
             answer(self.settle(None))

@@ -216,7 +216,6 @@ class ToolRuns:
             idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
         deadlines = Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
         call.dispatch(deadlines, context.gate)
-        # The message to a tool host is recorded where it is sent.
         if tool.host is None:
             call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 

@@ -21,8 +21,7 @@ class Resource:
     """One readable resource.
 
     `read` returns its contents without uri, for a time in seconds since the epoch. A resource with `ticks_s` changes at
-    every multiple of that many seconds. One with `inputs` sends the client questions first, so only revisions with
-    multi-round-trip requests offer it.
+    every multiple of that many seconds.
     """
 
     uri: str

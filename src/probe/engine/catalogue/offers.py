@@ -1,7 +1,7 @@
 """The offer of one selection to clients of one revision: all answers without a session and without waiting.
 
-Both eras use it. Results have the form of 2025-11-25, and the codec of each era adapts them. A method raises
-`McpError`: -32601 if the selection has nothing of the kind, such as no prompts, and -32602 for an unknown name or uri.
+Results have the form of 2025-11-25, and the codec of each era adapts them. A method raises `McpError`: -32601 if the
+selection has nothing of the kind, such as no prompts, and -32602 for an unknown name or uri.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Offer:
         return self._page("prompts", "prompts", [prompt.describe() for prompt in self._prompts()], after)
 
     def resource(self, uri: str) -> Resource | None:
-        """The listed resource with this uri, or None. A template may match such a uri."""
+        """The listed resource with this uri, or None."""
         return next((item for item in self._resources() if item.uri == uri), None)
 
     def read(self, uri: str, now: float, answers: Answers) -> Json:
@@ -233,7 +233,6 @@ class Offer:
         return [tool for tool in tools if tool.offered_since <= self.revision and tool.is_defined(self.revision)]
 
     def _hosted(self) -> Mapping[str, Tool]:
-        """The tools of the selection from tool hosts at this moment."""
         tools, catalogue = self.hosted.tools, self.catalogue
         if catalogue.hosts:
             return tools
@@ -249,7 +248,6 @@ class Offer:
         return [item for item in self.catalogue.prompts.values() if self._asks(item.inputs)]
 
     def _page(self, kind: str, member: str, items: Sequence[Json], after: str | None, most: int | None = None) -> Json:
-        """A page of `page_size` items, or of `most` if that is less."""
         start, size = position(kind, after), min(self.page_size, most or self.page_size)
         if start >= len(items) and start:
             raise McpError(Code.INVALID_PARAMS, f"Invalid params: params.cursor is beyond the end of this {kind} list")

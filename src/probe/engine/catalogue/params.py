@@ -1,7 +1,7 @@
 """Tool parameters: bounded numbers and closed choices. Each has its schema and checks its values.
 
 An input outside its bounds gets one sentence with the parameter, the bounds and the input; it is never changed
-silently. For example, a parameter `steps` from 1 to 100 refuses 500. `Text` exists for the official suite's fixtures.
+silently.
 
 Clients of 2026-07-28 repeat a parameter with a `header` in `Mcp-Param-{header}` (streamable-http, Custom Headers).
 """

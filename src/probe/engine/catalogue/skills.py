@@ -1,7 +1,6 @@
 """The skills of the skills extension (`io.modelcontextprotocol/skills`, SEP-2640): directories of files.
 
-A file is a resource, and `resources/read` returns its bytes. The URI of a skill is that of its `SKILL.md`. The entry of
-a skill, in `skills/list` and `skills/get`, lists every file with digest and size, so that a host can verify them.
+A file is a resource, and `resources/read` returns its bytes.
 """
 
 from __future__ import annotations
@@ -79,7 +78,6 @@ class SkillSet:
         self._directories = _directories(self._files.values(), empty)
 
     def __bool__(self) -> bool:
-        """True if there is any skill."""
         return bool(self._skills)
 
     def entry(self, uri: str) -> Json | None:

@@ -1,4 +1,4 @@
-"""The definition of a tool. Its work uses a `ToolContext` only, and no session, stream or transport."""
+"""The definition of a tool."""
 
 from __future__ import annotations
 
@@ -112,7 +112,6 @@ class Tool:
     header_params: tuple[HeaderParam, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute the values that each call needs."""
         object.__setattr__(self, "waits", inspect.iscoroutinefunction(self.run))
         object.__setattr__(self, "schema", self.input_schema or input_schema(self.params))
         object.__setattr__(self, "header_params", tuple(header_params(self.schema).values()))

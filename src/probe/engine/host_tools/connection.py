@@ -7,9 +7,7 @@
       _stop       waits for the drain of the server
       _read       takes one message after the other
 
-The calls wait in scopes of their own (`dispatcher`); the connection passes the host's messages to them. For example, a
-host answers `tool.dispatch` d7 with a result: `_read` takes the message, `Dispatcher.answer` sets the result of d7, and
-the task of the call wakes and returns it.
+The calls wait in scopes of their own (`dispatcher`); the connection passes the host's messages to them.
 """
 
 from __future__ import annotations
@@ -287,7 +285,6 @@ class HostConnection:
             self._message.append(HostMessage("sent", *essentials(message), stored(message, body)))
 
     def _record(self, value: Any, body: bytes) -> Recorder:
-        """Record a message; returns the recorder with it as cause."""
         shown = _without_instance(value)
         rpc, method, id = essentials(value)
         dispatch = self._dispatcher.find(id) if rpc in ("response", "error") else None
@@ -304,10 +301,7 @@ class HostConnection:
 
 
 def _without_instance(value: Any) -> Any:
-    """A message for the log without the `instance`: a reader of the log could take over the host's name with it.
-
-    A malformed message may have one in any place.
-    """
+    """A message for the log without the `instance`: a reader of the log could take over the host's name with it."""
     if isinstance(value, list):
         return [_without_instance(item) for item in value]
     params = value.get("params") if isinstance(value, dict) else None

@@ -1,9 +1,7 @@
 """The calls that one tool host works on: its messages about them, and the server's messages to it.
 
 A call waits in `run`, in its own scope. So it has the deadlines and the cancellation of every other call; here they
-become a `tool.cancel`. For example, the client cancels a call of tool `db__query`: the scope cancels `run`, which takes
-the `tool.dispatch` back if it is unsent, and sends `tool.cancel` otherwise. The place of the dispatch is free again
-once the host answers, at the latest after `linger_s`.
+become a `tool.cancel`.
 """
 
 from __future__ import annotations
@@ -113,7 +111,7 @@ class Dispatcher:
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self, tool: HostedTool, context: ToolContext) -> ToolResult:
-        """Have the host run a tool. Any behaviour of the host gives a result; a cancellation sends `tool.cancel`."""
+        """Have the host run a tool."""
         try:
             pending = self._begin(tool, context)
         except (HostViolationError, TooManyDispatchesError, QueueFullError) as error:
@@ -168,8 +166,6 @@ class Dispatcher:
         self._note_sent(message, body, dispatch)
         self._changed.unpark_all()
 
-    # -- messages of the host
-
     def find(self, id: object) -> HostDispatch | None:
         """The dispatch with this id; None if it is unknown or forgotten."""
         return self._machine.find(id)
@@ -214,7 +210,6 @@ class Dispatcher:
         return dispatch is not None
 
     def _awaited(self, dispatch: HostDispatch, what: str, *, stopped: bool) -> bool:
-        """Note an answer; `stopped` if it confirms a cancellation. Returns True if a call waits for it."""
         self._stop_ended(dispatch)
         runs = dispatch.in_flight
         if self._machine.answer(dispatch):
@@ -276,8 +271,6 @@ class Dispatcher:
             return self._failure(message, pending, code="host_error", retryable=False), str(invalid)
         return self._failure(message, pending, **data.dump()), None
 
-    # -- time and the end
-
     async def give_back(self) -> None:
         """Free the places of cancelled dispatches that the host never answers, until cancelled."""
         while True:
@@ -300,8 +293,6 @@ class Dispatcher:
                 self.failed += 1
             elif dispatch.state is DispatchState.STOPPED:
                 self._note_stopped(dispatch, "host_gone")
-
-    # -- results and records
 
     def _failure(
         self, message: str, pending: _PendingDispatch, *, code: str, retryable: bool, **data: Any

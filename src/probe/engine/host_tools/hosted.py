@@ -74,7 +74,7 @@ class HostedTools:
         self._changed.set()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Announce changes until cancelled. A host that comes back in time with the same tools changes nothing."""
+        """Announce changes until cancelled."""
         task_status.started()
         shown_last: list[object] = []
         while True:

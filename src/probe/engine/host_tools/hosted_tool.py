@@ -1,7 +1,6 @@
 """A tool of a tool host in the engine: an ordinary `Tool`, with its work at the host.
 
-jsonschema-rs checks its JSON Schemas, and values against them. It is used because its patterns cannot backtrack: a
-host's pattern together with a client's argument must not block the server.
+jsonschema-rs checks its JSON Schemas, and values against them.
 """
 
 from __future__ import annotations
@@ -66,7 +65,6 @@ class Schema:
 
 
 def _in_our_words(kind: Any) -> str | None:
-    """The message of this server's own tools for the same fault; None for other faults."""
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
         return f"{clip(kind.property)} is required"
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):

@@ -27,7 +27,7 @@ class Outgoing:
     """The queue of one connection and its one writer.
 
     Dispatches have room for `most_bytes`. A `tool.cancel` always has room: there is at most one for each dispatch in
-    flight. Replies are bounded by `wait_room`, since the connection's reader awaits it.
+    flight.
     """
 
     def __init__(self, most_bytes: int) -> None:

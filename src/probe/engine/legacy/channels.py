@@ -44,8 +44,6 @@ def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
 
 
 class _LegacyChannel(Channel):
-    """The common part of both: capability checks, time-outs, the log level."""
-
     def __init__(self, session: Session, call: CallScope, settings: Settings) -> None:
         self._session = session
         self._call = call
@@ -151,7 +149,7 @@ class LegacyCallChannel(_LegacyChannel):
         self._stream.comments = False
 
     def hang_up(self) -> None:
-        """Close the connection of the response. Without effect on a pipe, since that carries other messages too."""
+        """Close the connection of the response."""
         if not self._session.piped:
             self._stream.hang_up()
 

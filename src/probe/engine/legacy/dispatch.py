@@ -6,19 +6,13 @@
     a request with a handler that waits              a stream: such requests run in the session's nursery
     a call, of a client with draft streams           a stream of its own: it runs in the nursery of `DraftStreams`
 
-So the answer to a method always has the same form: JSON exactly where its handler never waits.
-
 An exchange is taken in one step, without a checkpoint, in this order. First each request id is marked as in flight, or
 the whole exchange is refused before any of it has begun. Then each message is handled in its order. A handler returns a
 result, an error, or the way to begin its work. In the last case the response becomes a stream, and the answers of the
 other requests go on it too. Then the session gets the work and starts it in its own nursery.
 
-For example, a batch of `ping` (id 1) and a `tools/call` that waits (id 2) is answered with a stream: the answer to 1 is
-on it at once, the answer to 2 ends it.
-
 A request stops being in flight in the same step in which its answer is put on its stream, or in which it is settled
-without an answer. So an id is free exactly when its answer can be read. A cancellation finds a request that will be
-answered, or none (`RunningRequest`).
+without an answer. A cancellation finds a request that will be answered, or none (`RunningRequest`).
 
 Over HTTP, one stream answers a whole exchange and ends with the last of its requests. On a pipe, each request has its
 own stream: the messages of one request that wait for a slow reader can then be dropped alone.
@@ -166,7 +160,7 @@ class LegacyRouter:
         return session.client_requests.question(id) or self._streams.question(session, id)
 
     def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
-        """Take the messages of one exchange; `reading` reads their answers. Never waits.
+        """Take the messages of one exchange; `reading` reads their answers.
 
         Raises `Rejection` for an id in flight and beyond the in-flight limit, before any message has had an effect.
         """
@@ -220,7 +214,7 @@ class LegacyRouter:
         return Answered(self._emitted(session, answers)) if answers else Accepted()
 
     def _emitted(self, session: Session, answers: Sequence[_Answer]) -> list[Emitted]:
-        """The answers in one piece. Those to a batch on a pipe are limited to half of `max_pipe_bytes`."""
+        """The answers in one piece."""
         most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf
         emitted: list[Emitted] = []
         size = 0

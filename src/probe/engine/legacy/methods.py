@@ -1,7 +1,6 @@
 """The requests that are answered at once: lists, reading, prompts, completion, logging, subscriptions, ping.
 
-Each handler takes the session and the checked parameters. It returns the result in its 2025-11-25 form, or raises
-`McpError`. No handler waits, so none can be cancelled.
+Each handler takes the session and the checked parameters.
 """
 
 from __future__ import annotations

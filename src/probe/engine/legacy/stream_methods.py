@@ -1,8 +1,7 @@
 """`stream/resume`, `stream/poll` and `stream/poll/all` of the draft "Streams", for clients that declare it.
 
 `stream/resume` is a request that waits. Its connection reads the stream from the client's position. When the reading
-ends, the result of the request has the state of the stream, so the result is always the last message. A client that
-cancels the request stops reading; the call of the stream goes on.
+ends, the result of the request has the state of the stream, so the result is always the last message.
 """
 
 from __future__ import annotations

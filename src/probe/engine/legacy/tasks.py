@@ -88,10 +88,7 @@ class LegacyTaskMethods:
         return self._describe(task)
 
     async def result(self, session: Session, task_id: str, stream: Stream) -> Json:
-        """`tasks/result`: wait for the terminal status, then return exactly what the call would have returned.
-
-        During the wait, the task's messages go on this request's stream.
-        """
+        """`tasks/result`: wait for the terminal status, then return exactly what the call would have returned."""
         task = self._find(session, task_id)
         self._routes.open(task.id, stream)
         # The connection reads the stream already, but the task's questions may go there only from now on.

@@ -1,8 +1,6 @@
 """The channels from a running call and a running task to a modern client.
 
-A call sends notifications, and only these, on the stream of its own response. A task sends no messages: its state
-changes, and the client polls it or subscribes to it (tasks extension: progress and log notifications "are not supported
-on tasks in general").
+A call sends notifications, and only these, on the stream of its own response.
 """
 
 from __future__ import annotations
@@ -25,8 +23,6 @@ from .rounds import Incoming, Rounds, check_declared
 
 
 class _ModernChannel(Channel):
-    """The common part of both: the declarations of the request, announcements, and the pages of this server."""
-
     def __init__(
         self, call: CallScope, incoming: Incoming, rounds: Rounds, listeners: Listeners, services: Services
     ) -> None:
@@ -47,7 +43,7 @@ class _ModernChannel(Channel):
         return self._interactions.page(self._rounds.keep(key, open_page), context.origin)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        """Wait until a person confirms a page. The revision has no notification for the client about this."""
+        """Wait until a person confirms a page."""
         return await self._interactions.wait_confirmed(page.id, self._settings.client_request_s)
 
     def announce(self, changed: ListKind) -> None:

@@ -1,6 +1,6 @@
 """Labels of modern clients. Without sessions, the address, name and version in each request make the label.
 
-A label is not an identity. It is used in the event log only.
+A label is not an identity.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ _MOST_DECLARED = 8
 
 @dataclass(slots=True)
 class _LabelledClient:
-    """One label, the capabilities in its latest request, and digests of earlier capabilities."""
-
     label: str
     declared: bytes | None = None
     earlier: Newest[bytes, None] = field(default_factory=lambda: Newest(_MOST_DECLARED))

@@ -6,10 +6,7 @@
 The exchange of the request owns the work. It awaits `RunningRequest.run`, and cancels the call when its client has
 disconnected, since no other connection can get the answer (2026-07-28 basic/patterns/cancellation).
 
-Only tasks outlive the exchange, and no state is kept between two requests of a client. So this router has no table of
-sessions. It counts places for calls and for subscriptions, and has the set of running calls for the drain. A place is
-taken when the work begins and released at the end of the exchange. For example, a client that does not read its answer
-still holds a stream, and so its place, long after the work has ended.
+So this router has no table of sessions. A place is taken when the work begins and released at the end of the exchange.
 
 The outcome decides the HTTP status. The status is used only if the answer is the only message: otherwise the head of
 the event stream was sent before.
@@ -106,19 +103,14 @@ def _torn_down(request: Request) -> Json:
     """basic/patterns/cancellation: "A server MUST send `notifications/cancelled`" when it ends a subscription.
 
     It is sent only where one connection carries everything ("On stdio", in the schema), and after the result of
-    subscriptions.md. Official clients take it for a lost subscription if it comes first; after the result they ignore
-    it.
+    subscriptions.md.
     """
     params = {"requestId": request.id, "reason": "the server has ended the subscription"}
     return notification("notifications/cancelled", params)
 
 
 def discovered(offer: Offer, instructions: str) -> Json:
-    """`server/discover`.
-
-    It names only revisions without sessions: a client chooses "one of these for subsequent requests", and revisions
-    with sessions begin with `initialize`.
-    """
+    """`server/discover`."""
     capabilities = {**offer.capabilities(), "extensions": {TASKS_EXTENSION: {}, **offer.extensions()}}
     found = {"supportedVersions": list(MODERN), "capabilities": capabilities, "instructions": instructions}
     return {**found, "cacheScope": "private"} if offer.skills_by_declaration else found
@@ -209,7 +201,7 @@ class ModernRouter:
         asked.stop(call)
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
-        """Raise `Rejection` if there is no room for a request that may last. Other requests are answered at once."""
+        """Raise `Rejection` if there is no room for a request that may last."""
         limit = self._places.get(request.method)
         if limit is not None:
             try:

@@ -1,8 +1,7 @@
 """`subscriptions/listen`: the open subscriptions, and the notifications for each.
 
 A subscription is a request that runs until one side ends it: the client by closing the stream, as a cancellation, or
-the server with a final result. The request's own trio task owns it, with one ticker for each ticking resource. This
-module only has the table of open subscriptions.
+the server with a final result. The request's own trio task owns it, with one ticker for each ticking resource.
 """
 
 from __future__ import annotations
@@ -105,10 +104,7 @@ class Listeners:
             self._forget(listener)
 
     def publish(self, change: Change, params: Callable[[], Json], recorder: Recorder) -> None:
-        """Notify each subscription to this task; `params` is called if there is one.
-
-        `recorder` is that of the change.
-        """
+        """Notify each subscription to this task; `params` is called if there is one."""
         shared = None
         for listener in self._interested(change):
             shared = params() if shared is None else shared
@@ -160,11 +156,7 @@ class Listeners:
         listener.call.emit(listener.stream, message, recorder=recorder)
 
     async def _wait_ended(self, listener: Listener) -> Json:
-        """Wait until the server ends the subscription, and return its final result.
-
-        basic/patterns/cancellation demands `notifications/cancelled` as well, the schema's text of that notification
-        only "On stdio". Both official clients take it for a lost subscription if it comes before the result.
-        """
+        """Wait until the server ends the subscription, and return its final result."""
         await listener.ended.wait()
         return {"_meta": {SUBSCRIPTION_ID: listener.id}}
 
@@ -181,7 +173,6 @@ class Listeners:
 
 
 def _shown(accepted: Filter) -> Json:
-    """A filter in the acknowledgement: it has only what the server accepted."""
     shown = {
         "toolsListChanged": accepted.tools,
         "promptsListChanged": accepted.prompts,

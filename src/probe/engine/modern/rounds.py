@@ -18,8 +18,7 @@ A token is URL-safe Base64 of
     12 bytes  nonce
     the rest  AES-256-GCM     of payload and expiry; the binding to the request is associated data and is not sent
 
-For example, a client moves the state of one call into another call: the binding differs, and the state does not open. A
-sealed state can be used again until it expires: single use is not promised.
+A sealed state can be used again until it expires: single use is not promised.
 """
 
 from __future__ import annotations
@@ -195,7 +194,6 @@ class RoundTrips:
 
 
 def _binding(incoming: Incoming) -> Json:
-    """The members of a request that are the same in all its rounds."""
     params = incoming.request.params or {}
     own = {key: value for key, value in params.items() if key not in _OF_THE_ROUND}
     return {"method": incoming.request.method, "selection": incoming.offer.selection, "params": own}

@@ -1,7 +1,7 @@
 """Tasks of the tasks extension: `tasks/get`, `tasks/update`, `tasks/cancel`, `notifications/tasks`.
 
 There is no session, so any client that knows the id of a task may use it ("A server MAY use task IDs as bearer
-tokens"). The ids cannot be guessed. Tasks of legacy sessions are not found here.
+tokens"). The ids cannot be guessed.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ class ModernTaskMethods:
         return self.tasks.find(id, OWNER) is not None
 
     def detailed(self, task: Task) -> Json:
-        """The task with the members that its status adds, such as `result`."""
         return detailed_task(self._describe(task), _detail(task))
 
     def publish(self, id: str, listener: Listener) -> None:

@@ -9,15 +9,11 @@
 The legacy session and the modern requests of a connection end with it. Draft streams do not: a client can read them
 from another connection (product contract, section 3).
 
-**Backpressure.** One task reads and one writes. They do not wait for each other, with one exception. A peer that sends
-requests and does not read the answers would fill the memory of this server. So a message that needs an answer is held
-back while more bytes wait for the writer than a socket takes at once, and the reader stops when the held messages have
-the size of one largest message (`max_body_bytes`). A message without an answer is taken at once: a cancellation, or the
-answer to a question, may be what lets the peer read on. A cancellation also brings forward the request that it names.
-
-For example, a peer sends `tools/list` 1,000 times without reading. After about 64 KiB of answers, further requests are
-held. `notifications/cancelled` for a held `tools/call` first starts this call, ahead of the others, and then cancels
-it.
+**Backpressure.** One task reads and one writes. They do not wait for each other, with one exception. So a message that
+needs an answer is held back while more bytes wait for the writer than a socket takes at once, and the reader stops when
+the held messages have the size of one largest message (`max_body_bytes`). A message without an answer is taken at once:
+a cancellation, or the answer to a question, may be what lets the peer read on. A cancellation also brings forward the
+request that it names.
 
 **Both eras** may mix. `era_of_piped` decides for each message alone, with two additions. Without a session, only
 `initialize` and `notifications/initialized` are legacy. A cancellation belongs to the era of the request that it names.
@@ -91,8 +87,6 @@ async def serve_pipe(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WaitingMessage:
-    """A message that may wait until the peer has read more answers. `value` is its JSON, or the `MalformedError`."""
-
     value: Any
     message: bytes
 
@@ -142,7 +136,6 @@ class _Pipe:
         return ending
 
     async def _serve(self) -> None:
-        """Read and run calls until the connection has ended and its modern calls are over."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read)
             async for job in self._jobs:
@@ -166,7 +159,6 @@ class _Pipe:
             self._end(NORMAL, "client")
 
     def _end(self, code: int, why: str) -> None:
-        """End the connection; the first call has the reason."""
         if self._ending is None:
             self._ending = ConnectionEnd(code, why)
             self._listening.cancel()
@@ -222,7 +214,7 @@ class _Pipe:
             self._end(broken.code, broken.why)
 
     async def _next(self) -> bytes | None:
-        """The next message. A peer without a message for too long, and without a running request, is disconnected."""
+        """The next message."""
         settings = self._settings
         patience_s = settings.session_idle_s if self._received_any else settings.idle_connection_s
         while True:
@@ -239,10 +231,7 @@ class _Pipe:
         return self._session.label if self._session else None
 
     def _accept(self, message: bytes) -> None:
-        """Take a message at once if it needs no answer, else when the peer has read enough of the answers.
-
-        So a cancellation, or the answer to a question, also arrives from a peer that does not read.
-        """
+        """Take a message at once if it needs no answer, else when the peer has read enough of the answers."""
         self._received_any = True
         try:
             value = parse(message, max_depth=self._settings.limits.max_json_depth)
@@ -258,7 +247,6 @@ class _Pipe:
             self._admit()
 
     def _admit(self) -> bool:
-        """Take held messages while there is room for answers; returns whether there was one."""
         admitted = False
         while self._held and self._writer.has_room:
             self._release(self._held[0])
@@ -266,7 +254,6 @@ class _Pipe:
         return admitted
 
     def _admit_named(self, id: RequestId | None) -> None:
-        """Take the held request that a cancellation names, so that it is found."""
         for held in [held for held in self._held if id is not None and _id_of(held.value) == id]:
             self._release(held)
 
@@ -389,7 +376,6 @@ class _Pipe:
 
 
 def _is_silent(value: Any) -> bool:
-    """True if the message needs no answer, whatever its content."""
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         return False
     method = value.get("method")

@@ -40,11 +40,9 @@ class PipeModern:
         self._calls = self._in_flight.running
 
     def __len__(self) -> int:
-        """The number of requests in flight."""
         return len(self._calls)
 
     def __contains__(self, id: RequestId) -> bool:
-        """True if a request with this id is in flight."""
         return id in self._calls
 
     def client(self, value: Any, recorder: Recorder) -> str | None:

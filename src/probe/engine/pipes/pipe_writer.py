@@ -72,12 +72,10 @@ class PipeWriter:
 
     @property
     def has_room(self) -> bool:
-        """True if the peer has read enough for more answers."""
         return self._unread <= _UNREAD_BYTES
 
     @property
     def finished(self) -> bool:
-        """True if everything is written, or the wire is broken."""
         return self.broken or not (self._answers or self._writing or not self.reading.caught_up)
 
     def send_answers(self, messages: Sequence[Emitted]) -> None:
@@ -93,7 +91,6 @@ class PipeWriter:
         await self._taken.park()
 
     def note_progress(self) -> None:
-        """Wake the tasks in `wait_progress`."""
         self._taken.unpark_all()
 
     def close(self) -> None:

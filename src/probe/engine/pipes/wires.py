@@ -56,7 +56,7 @@ class Peer:
 
     @property
     def timed(self) -> bool:
-        """True if a silent peer is disconnected. A client that started this process keeps it as long as it likes."""
+        """True if a silent peer is disconnected."""
         return self.transport != "stdio"
 
 

@@ -7,19 +7,12 @@
 A stream has an owner. Over HTTP this is the session in the request. On a pipe it is the client with the secret that the
 server sent with the stream, because a new connection has a new session.
 
-For other calls, connection, session and work end together. Here they end separately, so each stream has three links,
-with one rule each.
-
 * `owner` never changes. It decides which client may resume, poll, or get the reason of a loss.
 * `holder` is the session of the client's present connection. The call's request id is in flight in this session only,
   so the client can cancel it there, and answer its questions there. `hand_over` moves it, and `release` removes it with
   the connection.
 * `call` is None once the call is over. It runs in the nursery of this service, so the end of the other two does not
   end it.
-
-For example, a client on a WebSocket calls a tool (`owner` is its secret, `holder` its session) and its connection
-breaks: `release` sets `holder` to None, and the call runs on. A new connection sends `stream/resume` with the secret:
-`hand_over` makes its session the holder, and the stream goes on with the first message that the client lacks.
 
 A stream leaves the table in one of two ways. It is *forgotten* when its client has all of it and the time for another
 resume has passed. It is *lost* when its client did not come back in time, when more messages wait than may be kept,
@@ -96,7 +89,6 @@ class DraftStreams:
         self._inbox, self._jobs = trio.open_memory_channel[Job](limits.max_draft_streams)
 
     def __iter__(self) -> Iterator[ToolStream]:
-        """All streams in the table."""
         return iter(list(self._streams.values()))
 
     @property
@@ -223,7 +215,6 @@ class DraftStreams:
         return any(stream.questions.resolve(answer, recorder) for stream in held)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
-        """The recorder of the open question with this id on a stream of the session."""
         found = (stream.questions.question(id) for stream in self._of(session) if stream.holder is session)
         return next((question for question in found if question is not None), None)
 
@@ -304,7 +295,6 @@ class DraftStreams:
             stream.call.cancel(Cause.DISCONNECT, WHY[lost])
 
     def _by_client(self) -> dict[str | bytes, list[ToolStream]]:
-        """All streams by their client address, or on loopback by their owner."""
         clients: dict[str | bytes, list[ToolStream]] = {}
         for stream in self:
             clients.setdefault(stream.address or stream.owner.key, []).append(stream)

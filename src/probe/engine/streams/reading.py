@@ -1,8 +1,7 @@
 """The streams that one connection, or one response, reads. Its one writer takes messages from them in turn.
 
 Replay and live messages are one loop: a track takes the messages after its cursor, old or new. So none is lost between
-replay and live, and no stream waits for another. For example, a client that resumes after event 3 of 5 has cursor 3:
-the writer takes 4 and 5, then waits, and takes 6 when the work appends it.
+replay and live, and no stream waits for another.
 """
 
 from __future__ import annotations
@@ -28,11 +27,9 @@ class Track:
         self.cursor = cursor
         self.reader = reader
         self.ended: str | None = None
-        # Made by the first task that waits for the end. Most tracks need none.
         self._over: trio.lowlevel.ParkingLot | None = None
 
     async def wait_ended(self) -> str:
-        """Wait until the track has ended; returns the reason."""
         while self.ended is None:
             self._over = self._over or trio.lowlevel.ParkingLot()
             await self._over.park()
@@ -81,12 +78,11 @@ class Reading:
         self._on_end = on_end
 
     def __len__(self) -> int:
-        """The number of streams."""
         return len(self._tracks)
 
     @property
     def first(self) -> Track | None:
-        """The track that was added first. Valid before the first `take`."""
+        """The track that was added first."""
         return self._tracks[0] if self._tracks else None
 
     @property
@@ -117,7 +113,6 @@ class Reading:
         return track
 
     def drop(self, track: Track, why: str) -> None:
-        """End the reading of a stream. Harmless when repeated."""
         if track in self._tracks:
             self._tracks.remove(track)
             self.latest = self._tracks[-1] if self._tracks else track
@@ -182,13 +177,12 @@ class Reading:
         recorder.append(StreamControl(what, event_id, retry_ms))
 
     def wake(self) -> None:
-        """Wake the writer."""
         self._waker.wake()
         if self._on_change is not None:
             self._on_change()
 
     def wait_changed(self) -> Awaitable[None]:
-        """Wait for a change in one of the streams, or for `wake`. The one writer awaits the result at once."""
+        """Wait for a change in one of the streams, or for `wake`."""
         return self._waker.wait()
 
 

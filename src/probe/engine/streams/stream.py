@@ -5,9 +5,7 @@ newer reader displaces an older one, since the older connection may be dead with
 
 `ReplayBudget` bounds the memory of all resumable streams of all sessions. At the bound, the holder with the most bytes
 loses messages: first those of ended streams, oldest first, then those of its largest stream. So a holder never takes
-memory from one with less. For example, with a bound of 100 MB, a holder of 80 MB and one of 20 MB: if the second grows
-by 1 MB, the first loses a stream's messages. A reader then finds its next message evicted, as it does at the bound of
-the stream itself.
+memory from one with less.
 """
 
 from __future__ import annotations
@@ -27,11 +25,7 @@ from ...wire.jsonrpc import Json, Rpc
 
 
 class Waker:
-    """Wakes the one task that waits. Without a waiting task, `wake` has no effect.
-
-    A parking lot is for many tasks, and costs more here. An empty one has a dictionary of 0.4 kB for each open stream,
-    and to wake a task takes five calls for each message.
-    """
+    """Wakes the one task that waits. Without a waiting task, `wake` has no effect."""
 
     __slots__ = ("_task",)
 
@@ -39,14 +33,12 @@ class Waker:
         self._task: trio.lowlevel.Task | None = None
 
     def wake(self) -> None:
-        """Wake the task that waits."""
         task = self._task
         if task is not None:
             self._task = None
             trio.lowlevel.reschedule(task)
 
     async def wait(self) -> None:
-        """Wait for the next `wake`."""
         assert self._task is None, "another task waits for this waker"
         self._task = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(self._leave)
@@ -143,7 +135,6 @@ class Stream:
 
     @property
     def retry_ms(self) -> int:
-        """The shortest time before a client that lost the stream should come back, in milliseconds."""
         return 0
 
     @property
@@ -202,7 +193,6 @@ class Stream:
             self.reader, self._wake_reader = None, nothing
 
     def dismissed(self, reader: Reader) -> str | None:
-        """The reason for which a reader must leave, or None."""
         if self.reader is not reader:
             return "displaced by a newer connection"
         return "hang-up" if self._hang_ups > reader.hung_up else None

@@ -78,7 +78,6 @@ class ToolStream(Stream):
         self._changed = changed
 
     def sends_answer(self) -> None:
-        """The next message is the answer to the call."""
         self._answer_at = self.replay.last + 1
 
     @property
@@ -98,7 +97,6 @@ class ToolStream(Stream):
 
     @property
     def finished(self) -> bool:
-        """True if sockets took all messages of an ended stream."""
         return self.replay.closed and not self.machine.untaken
 
     def marked(self, value: Json) -> Json:
@@ -111,32 +109,28 @@ class ToolStream(Stream):
         return super().attach(recorder, wake)
 
     def detach(self, reader: Reader) -> None:
-        """Detach a reader, and start the resume timeout."""
         if self.reader is reader:
             self.machine.disconnect(self._clock.now())
         super().detach(reader)
         self._changed(self)
 
     def dismissed(self, reader: Reader) -> str | None:
-        """The reason for which a reader must leave, which may be the loss of the stream."""
         lost = self.machine.lost
         own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
         return super().dismissed(reader) or own
 
     def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
-        """Record a delivery, and count these messages as taken."""
         super().delivered(first, last, reader, event_ids=event_ids)
         self.answer_taken = self.answer_taken or (self._answer_at is not None and last >= self._answer_at)
         self.machine.taken(last, self._clock.now())
         self._changed(self)
 
     def acknowledge(self, position: int) -> None:
-        """Count messages as taken on the client's own account."""
         self.machine.taken(position, self._clock.now())
         self._changed(self)
 
     def end(self, now: float) -> None:
-        """End the stream. It is kept for the draft's resume timeout."""
+        """End the stream."""
         super().end(now)
         self.machine.end(now)
         self._changed(self)
@@ -149,7 +143,7 @@ class ToolStream(Stream):
             self._changed(self)
 
     def poll(self, received: int | None) -> Poll:
-        """The state for a poll, from the machine. A client that has `received` everything stops the resume timeout."""
+        """The state for a poll, from the machine."""
         try:
             return self.machine.poll(received, self._clock.now())
         finally:
@@ -184,7 +178,6 @@ class Owner:
 
     @property
     def key(self) -> str | bytes:
-        """The key of all streams of this owner."""
         return self.secret or self.session
 
 

@@ -6,6 +6,5 @@
     live.py         one exchange while it runs, and many at once on one HTTP/2 connection
     websocket.py    one WebSocket
 
-Each request is sent once, on a connection of its own, and redirects are not followed. A library for clients would hide
-what the check looks for: retries, headers, framing and resets.
+Each request is sent once, on a connection of its own, and redirects are not followed.
 """

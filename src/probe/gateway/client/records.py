@@ -78,7 +78,6 @@ class ClientExchange:
         return code if isinstance(code, int) else None
 
     def of(self, method: str) -> list[Arrived]:
-        """The messages of one method."""
         return [item for item in self.messages if item.message is not None and item.message.get("method") == method]
 
 

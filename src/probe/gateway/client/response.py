@@ -87,7 +87,6 @@ class ResponseReader:
 
     @property
     def over(self) -> bool:
-        """True once reading has ended."""
         return self._read is None
 
     def receive(self, data: bytes) -> Iterator[ResponsePart]:
@@ -250,7 +249,6 @@ class Response2:
 
     @property
     def over(self) -> bool:
-        """True once reading has ended."""
         return self._over
 
     def request(self, pseudo: Headers, headers: Headers, body: bytes) -> None:
@@ -273,7 +271,6 @@ class Response2:
             self._connection.reset_stream(self._stream, h2.errors.ErrorCodes.CANCEL)
 
     def receive(self, data: bytes) -> Iterator[ResponsePart]:
-        """Take bytes; gives the parts of the response, in order."""
         try:
             events = self._connection.receive_data(data)
         except h2.exceptions.ProtocolError as error:
@@ -285,7 +282,6 @@ class Response2:
         self._send_body()
 
     def receive_eof(self) -> Iterator[ResponsePart]:
-        """Take the end of the connection."""
         if not self._over:
             self._over = True
             yield Ended("cut")

@@ -22,7 +22,7 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True)
 class Target:
-    """An endpoint. `path` includes the query, such as `/mcp?client=a`. No report has the values of `headers`.
+    """An endpoint. `path` includes the query, such as `/mcp?client=a`.
 
     `tls` is None for plain text. With `h2` "auto" the protocol is HTTP/2 if ALPN selects it, with "always" also without
     TLS.

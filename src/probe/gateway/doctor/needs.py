@@ -136,7 +136,6 @@ def check_call(target: ProbeAddress) -> None:
 
 
 def _answered(target: ProbeAddress, headers: dict[str, str], message: dict[str, Any]) -> None:
-    """Raise `WrongError` if a call of `simple_tool` gets another answer than its result."""
     with target.response("POST", "/mcp", headers, message) as response:
         expect(response, 200)
         result = json.loads(response.read()).get("result", {})

@@ -379,7 +379,6 @@ def check_headers(case: Case) -> Comparison:
 
 
 def _cases(missing: Sequence[str], *, merged: bool) -> tuple[str, ...]:
-    """The cases with hints of their own; none if another header is lost, too."""
     own = {"authorization": "authorization", "x_under_score": "underscore"}
     if any(name not in own for name in missing):
         return ()

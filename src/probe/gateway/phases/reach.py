@@ -251,7 +251,6 @@ def check_initialized(case: Case) -> Comparison:
 
 
 def _opened(case: Case, client: int) -> Row:
-    """The `session.opened` of a client's call at the probe."""
     session = _session_of_call(case, client)
     opened = case.of("reach.call", "through")[0].behind.of("session.opened", session=session)
     if not opened:
@@ -260,7 +259,6 @@ def _opened(case: Case, client: int) -> Row:
 
 
 def _session_of_call(case: Case, client: int) -> str:
-    """The session of a client's call at the probe; only its call identifies it."""
     trial = case.one("reach.call", "through")
     if trial is None or not case.offers("legacy", "through"):
         raise not_applicable(_NO_LEGACY)

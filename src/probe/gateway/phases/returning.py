@@ -87,7 +87,6 @@ async def ask_client(side: Side, mark: int) -> Taken:
 
 
 async def _question(*streams: Live) -> int | str | None:
-    """The id of the first question on these streams; None if none comes."""
     found: list[Json] = []
     async with trio.open_nursery() as waiting:
 

@@ -1,8 +1,7 @@
 """A step: a few requests on one way, and their record. The step `answers` is also used between the others.
 
-After a gateway has stopped answering, each step fails, and these failures are no faults of their own. Two exchanges in
-a row without an answer are a reason for `answers`, and so is a step with an exchange that was cut or not answered. The
-gateway is silent only if `answers` then gets no answer for `PATIENCE_S`.
+Two exchanges in a row without an answer are a reason for `answers`, and so is a step with an exchange that was cut or
+not answered. The gateway is silent only if `answers` then gets no answer for `PATIENCE_S`.
 """
 
 from __future__ import annotations
@@ -99,7 +98,6 @@ class Silence:
                 return
 
     async def _confirmed(self) -> bool:
-        """True if the way is silent. Steps in doubt at the same time share one request."""
         async with self._one_asks:
             if self.unanswered is None:
                 taken = await answers(self._side, next(self._marks))

@@ -236,7 +236,6 @@ def check_cancel_stream(case: Case) -> Comparison:
 
 
 def _cut(case: Case, step: str) -> float | None:
-    """The seconds until the gateway ended a call; None if it did not, or if the direct way did, too."""
     both = case.both(step)
     if both is None or both[0]["call"].answer is None:
         return None

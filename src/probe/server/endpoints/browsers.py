@@ -99,10 +99,7 @@ class Browsers:
         return bool(name) and (name == self._secure_name or (tls and name != "localhost"))
 
     def _sharing(self, scope: Scope) -> Headers:
-        """The headers of CORS; none for a page that may not call, so its browser hides the refusal from it.
-
-        `Vary` is sent only here, since no cache keeps the answer to a POST or an event stream.
-        """
+        """The headers of CORS; none for a page that may not call, so its browser hides the refusal from it."""
         origin = _trusted_origin(self._policy, scope)
         if origin is None:
             return ()
@@ -137,7 +134,7 @@ def check_purpose(head: HttpHead) -> None:
     """Refuse what a page of another site wants to embed; browsers send no Origin then. Raises `Rejection`.
 
     W3C Fetch Metadata: otherwise images, scripts and frames of any site could use up the feed's readers or have whole
-    tables made. Links to a page pass, and so do trusted sites that send their Origin.
+    tables made.
     """
     foreign = head.all("sec-fetch-site") == "cross-site" and head.get("origin") is None
     followed = head.all("sec-fetch-mode") == "navigate" and head.all("sec-fetch-dest") == "document"

@@ -7,7 +7,7 @@ revisions parse the empty data as a message and fail, and some dispatch an event
 only messages. A stream that cannot be resumed has neither ids nor a priming event.
 
 The response ends when each stream is written to its end, is closed for a reconnect, or was taken over by another
-connection; or when the client goes. The work behind the streams goes on in any case.
+connection; or when the client goes.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ def _nobody(_by: str) -> None:
 class EventStream:
     """One response that carries the streams of its exchange.
 
-    `ended_by` is the reason of its end, `written` the number of messages sent. With `primes` it begins with a priming
-    event. After `keep_alive_s` seconds without output it sends a comment, unless a stream forbids comments. `on_gone`
-    is called when the client has gone, with `client` or the reason why the server cut it off. With
-    `outlasts_half_close` a client that ended only its own direction still counts as present.
+    With `primes` it begins with a priming event. After `keep_alive_s` seconds without output it sends a comment, unless
+    a stream forbids comments. `on_gone` is called when the client has gone, with `client` or the reason why the server
+    cut it off. With `outlasts_half_close` a client that ended only its own direction still counts as present.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class EventStream:
         self.ended_by = "server"
 
     async def run(self, send: Send, receive: Receive) -> None:
-        """Write until the end, or until the client has gone. The head of the response must have been sent."""
+        """Write until the end, or until the client has gone."""
         reading = self._reading
         async with trio.open_nursery() as nursery:
             self._writing = nursery.cancel_scope
@@ -105,10 +104,7 @@ class EventStream:
             self._on_gone(by)
 
     def _keep_alive(self) -> float:
-        """Send a comment if there was no output for `keep_alive_s`; returns when to call this again.
-
-        Each open stream is checked like this, since a timer would have to be set for each message.
-        """
+        """Send a comment if there was no output for `keep_alive_s`; returns when to call this again."""
         now = trio.current_time()
         due = self._sent_at + self._keep_alive_s
         if due > now:
@@ -147,7 +143,6 @@ class EventStream:
         await self._part(send, b"", more=False)
 
     async def _part(self, send: Send, body: bytes, *, more: bool = True) -> None:
-        """Send a part; returns when the socket has taken it."""
         try:
             await send({"type": "http.response.body", "body": body, "more_body": more})
         except OSError:

@@ -129,7 +129,6 @@ class LegacyHttp:
         await exchange.answer(200, [answer(context.recorder, value)], headers)
 
     def _find(self, exchange: HttpExchange) -> Session | None:
-        """The session that the request names, if it exists. The exchange is recorded for this session from now on."""
         given = exchange.head.get(SESSION_HEADER)
         session = None if given is None else self._engine.sessions.find(given)
         if session is not None:

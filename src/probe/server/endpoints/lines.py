@@ -51,7 +51,7 @@ class StdioFacts:
         self._recorder = recorder
 
     def note(self, what: StdioChange, status: int | None = None) -> None:
-        """Record a change. `status` is the exit status, for `exit`."""
+        """Record a change."""
         if self._recorder is not None:
             self._noted.add(what)
             if what == "end_of_input":
@@ -82,7 +82,7 @@ class StreamsClosedError(Exception):
 
 
 class LineWire:
-    """A `Wire` over any two byte streams: one message per line, with LF or CRLF at its end. Empty lines are skipped.
+    """A `Wire` over any two byte streams: one message per line, with LF or CRLF at its end.
 
     Does not close the streams. A message has at most `max_bytes` bytes without its line end. `facts` records the ends
     of the streams and malformed lines.
@@ -149,10 +149,7 @@ class LineWire:
 
 
 class _LineCutter:
-    """Cuts bytes into lines. Holds one line up to the size limit, and the bytes received with its end.
-
-    `note` records line ends and malformed lines.
-    """
+    """Cuts bytes into lines."""
 
     def __init__(self, most: int, note: Callable[[StdioChange], None]) -> None:
         self._most = most
@@ -223,7 +220,6 @@ def standard_streams() -> Iterator[tuple[ReceiveStream, SendStream]]:
     if sys.__stdin__ is None or sys.__stdout__ is None:
         raise StreamsClosedError("standard input and standard output must be open")
     with ExitStack() as opened:
-        # The last one is closed first: if both are one socket, the first one has seen its original mode.
         source = _stream(opened, _own(_STDIN, os.O_RDONLY))
         sink = _stream(opened, _own(_STDOUT, os.O_WRONLY))
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -234,7 +230,6 @@ def standard_streams() -> Iterator[tuple[ReceiveStream, SendStream]]:
 
 
 def _own(fd: int, flags: int) -> int:
-    """Make a private descriptor of a standard stream."""
     if os.isatty(fd):
         # A terminal is opened again: otherwise the shell and standard error would become non-blocking too.
         with suppress(OSError):

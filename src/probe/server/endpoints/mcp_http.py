@@ -55,7 +55,6 @@ class McpHttp:
         self._closed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request."""
         exchange = HttpExchange(self._exchanges, scope, receive, send)
         self._open += 1
         by = "the server gave it up"
@@ -109,7 +108,6 @@ class McpHttp:
         return None
 
     def _judge(self, exchange: HttpExchange) -> None:
-        """Check the rungs that need only the head. Raises `Rejection`."""
         read = exchange.read
         self._policy.check(read.head)
         exchange.check_label()
@@ -130,7 +128,6 @@ class McpHttp:
         return await self._legacy.post(exchange, value, body)
 
     async def _body(self, exchange: HttpExchange) -> bytes:
-        """Read the body. Raises `Rejection` and `ClientGoneError`."""
         most, declared = self._settings.limits.max_body_bytes, exchange.read.length
         if exchange.has_body and declared is not None and declared <= most:
             whole: bytes = (await exchange.receive())["body"]
@@ -164,6 +161,5 @@ class McpHttp:
 
 
 def _length(head: HttpHead) -> int | None:
-    """The Content-Length; None if it is missing or not a number."""
     declared = head.get("content-length") or ""
     return int(declared) if declared.isascii() and declared.isdecimal() and len(declared) < 20 else None

@@ -129,7 +129,6 @@ class _RunningResponse:
             self._started.release()
 
     async def _wait_first(self) -> bool:
-        """Wait for the first message or the disconnect; returns True if the answer is sent alone, as JSON."""
         lone = False
         async with trio.open_nursery() as nursery:
             waiting = nursery.cancel_scope

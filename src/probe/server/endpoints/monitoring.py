@@ -20,7 +20,6 @@ class Health:
         self._ready = ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["method"] not in ("GET", "HEAD"):
             await respond(send, 405, [(b"allow", b"GET, HEAD")])
         elif scope["path"] == "/health":
@@ -39,7 +38,6 @@ class Metrics:
         self._text = text
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["method"] not in ("GET", "HEAD"):
             await respond(send, 405, [(b"allow", b"GET, HEAD")])
             return

@@ -1,7 +1,4 @@
-"""The address of each client and its rate limit: the first step of every request.
-
-Behind a trusted proxy the client's address is the one that the proxy passes on; all later steps use it.
-"""
+"""The address of each client and its rate limit: the first step of every request."""
 
 from __future__ import annotations
 
@@ -44,8 +41,7 @@ class RateLimiter:
     def _with_client_address(self, scope: Scope) -> Scope:
         """The scope with the client's address, as a trusted proxy passes it on.
 
-        Beyond ASGI: behind a proxy the client's port is None, and `peer` is the proxy's address and port. Scheme and
-        path prefix from a trusted proxy are added too (`read_head.forwarded`).
+        Beyond ASGI: behind a proxy the client's port is None, and `peer` is the proxy's address and port.
         """
         peer = scope.get("client") or ("", None)
         client = client_of(peer[0], scope["headers"], self._trusted)
@@ -101,8 +97,6 @@ async def refuse_unread(scope: Scope, receive: Receive, send: Send, rejection: R
 
 
 class _PacedBody:
-    """A request body; one piece of it (`_PIECE_BYTES`) is already paid for."""
-
     def __init__(self, rate_limiter: RateLimiter, key: str, receive: Receive) -> None:
         self._rate_limiter = rate_limiter
         self._key = key

@@ -37,9 +37,9 @@ _OF_PROXIES = re.compile(rb"via|forwarded|x-forwarded-.*|x-real-ip|.*-connecting
 class ReadHead:
     """The values derived from the head of a request.
 
-    `headers` and `hidden` are for an `http.request` without a query. `label` is the raw `?client=` of the query.
-    `sessions` are the values of `Mcp-Session-Id`. `judged`: the head has passed the rungs before the body. Then
-    `length` is the Content-Length of a POST, None if it is not a number, and `era` is the era of the head.
+    `label` is the raw `?client=` of the query. `sessions` are the values of `Mcp-Session-Id`. `judged`: the head has
+    passed the rungs before the body. Then `length` is the Content-Length of a POST, None if it is not a number, and
+    `era` is the era of the head.
     """
 
     __slots__ = ("era", "head", "headers", "hidden", "judged", "label", "length", "query", "sessions")
@@ -87,10 +87,7 @@ def base_of(public_url: str, scope: Scope | Any, host: str) -> str:
 
 
 def is_private(settings: Settings, scope: Scope | Any) -> bool:
-    """Whether, as far as this server can know, only this machine reaches it, and the request comes from this machine.
-
-    A server on loopback may stand behind a proxy, so no setting and no header of the request may show a proxy.
-    """
+    """True if, as far as this server can know, only this machine reaches it, and the request is of this machine."""
     on_loopback = is_loopback(settings.host) or is_local_name(settings.host)
     if not on_loopback or settings.public_url or settings.allowed_hosts or settings.trusted_proxies:
         return False

@@ -35,10 +35,7 @@ _NORMAL, _GOING_AWAY = 1000, 1001
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The required credentials: the secret of a setting, and the subprotocol. `who` is the name of the program.
-
-    An empty secret refuses all programs; `what` names the connections in that refusal.
-    """
+    """The required credentials: the secret of a setting, and the subprotocol. `who` is the name of the program."""
 
     secret: str = field(repr=False)
     setting: str
@@ -92,7 +89,6 @@ class SecretEndpoint:
         self._changed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection from its handshake to its end, or refuse an HTTP request that is no handshake."""
         required = self._required
         if scope["type"] == "http":
             await refuse(

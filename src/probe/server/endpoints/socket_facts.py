@@ -21,8 +21,8 @@ MOST_CLIENTS = 10_000
 class SocketFacts:
     """Records the connections of one listener, which calls these methods; none of them waits.
 
-    A connection is recorded at its first request, or at its end if it has none. A connection with only observers'
-    requests, such as those of the dashboard, is not recorded: otherwise each look at the log would add to it.
+    A connection with only observers' requests, such as those of the dashboard, is not recorded: otherwise each look at
+    the log would add to it.
 
     Opening a connection is cheaper for a client than a request. So connections of one address are recorded only at the
     rate of its requests (`requests_per_second`, `request_burst`); requests on the others are still recorded. `now` is a

@@ -4,9 +4,8 @@ This module handles the handshake, frames and close codes; `serve` handles the m
 the upgrade, so that a client gets an HTTP status such as 403 for its mistake.
 
 Control frames and refused frames are recorded, if the listener has the ASGI extension `probe.frames`:
-`scope["extensions"]["probe.frames"]` is a function that takes a `NoteFrame`. The endpoint calls it once, when the
-connection is recorded. From then on the listener calls the `NoteFrame` for each ping, pong and close, in both
-directions, and for each frame of the peer that it refuses. The `NoteFrame` neither waits nor raises.
+`scope["extensions"]["probe.frames"]` is a function that takes a `NoteFrame`. From then on the listener calls the
+`NoteFrame` for each ping, pong and close, in both directions, and for each frame of the peer that it refuses.
 """
 
 from __future__ import annotations
@@ -58,7 +57,6 @@ class FrameFacts:
         self._recorder = recorder
 
     def note(self, direction: Direction, opcode: Opcode, size: int, refused: str | None = None) -> None:
-        """Record a frame within the limit of recorded frames."""
         rare = opcode == "close" or refused is not None
         if self._recorder is not None and (rare or not self._rates.take("", self._now()).wait_s):
             self._recorder.append(WebSocketFrame(direction, opcode, size, refused))
@@ -176,7 +174,6 @@ class WebSocketEndpoint:
         return self._places.held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection from its handshake to its end, or refuse an HTTP request that is no handshake."""
         if scope["type"] == "http":
             await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL))
             return

@@ -3,8 +3,7 @@
 One connection is one process. A process can only add entries about itself to the log: they become entries of this log,
 with ids and times of this server. A gateway starts a server on standard streams for each of its sessions, each with a
 log of its own: a connection `i1` and a first session `s1`. Here each process is one connection, such as `r17`. Its
-exchanges, sessions, clients and calls get unused numbers, and its tasks and streams get ids such as `r17.ID`. So
-readers of this log see them as clients of this server; only the judge leaves them out.
+exchanges, sessions, clients and calls get unused numbers, and its tasks and streams get ids such as `r17.ID`.
 """
 
 from __future__ import annotations
@@ -132,10 +131,7 @@ class ForwardingProcess:
         self._begun: int | None = None
 
     def begin(self, recorder: Recorder, hello: ForwarderHello, address: str) -> None:
-        """Record a new connection of the process, the first or a later one.
-
-        Its MCP connection and session are recorded as open again.
-        """
+        """Record a new connection of the process, the first or a later one."""
         fact = events.ForwardingBegun(hello.run, hello.program, hello.pid, address, self.taken)
         self._begun = recorder.bind(connection=self._connection, label=self._label).append(fact)
         for opened in self._open.values():
@@ -186,7 +182,6 @@ class ForwardingProcess:
         self._note(_Opened(entry.fact, context, seq))
 
     def _note(self, told: _Opened) -> None:
-        """Track the open connection and sessions, and count the messages delivered to the client."""
         match told.fact:
             case events.ConnectionOpened():
                 self._open.store(None, told)
@@ -228,7 +223,6 @@ def _shorten(names: OrderedDict[Any, Any]) -> None:
 
 
 def _named(known: Newest[_Theirs, _Ours], theirs: _Theirs | None, new: Callable[[], _Ours]) -> _Ours | None:
-    """The name here of a name of the process; the same one each time."""
     if theirs is None:
         return None
     ours = known.get(theirs)

@@ -2,7 +2,7 @@
 
 One task owns the connection. It reads the log with a cursor, as every reader does, so the bounded log is the only
 buffer: the protocol never waits for a slow, lost or restarted collector. Entries that the log has evicted meanwhile are
-recorded there as missing. At the start of each connection the collector sends the number of its last entry.
+recorded there as missing.
 """
 
 from __future__ import annotations
@@ -277,8 +277,6 @@ class _Forwarder:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The reason why a connection is over or failed, and whether to connect again."""
-
     why: str = "the connection is lost"
     again: bool = True
 

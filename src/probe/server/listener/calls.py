@@ -45,8 +45,7 @@ class Contained:
     def __init__(self, what: str) -> None:
         self._what = what
 
-    def __enter__(self) -> None:
-        """Begin the block."""
+    def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
         """Suppress errors; the part of a group with cancellations or interrupts is raised again."""
@@ -106,10 +105,7 @@ class Inbox:
         self._arrived.unpark_all()
 
     async def receive(self) -> Message:
-        """The next message. A disconnect is the last one, and each later call returns it again.
-
-        Beyond ASGI, `http.disconnect` has a `reason` if this server ended the connection.
-        """
+        """The next message. A disconnect is the last one, and each later call returns it again."""
         if self._messages and _is_last_part(self._messages[0]):
             # Only the last part is returned. Other tasks run in between if more parts follow, since a window has room
             # for 65,535 parts of one byte.
@@ -144,12 +140,10 @@ class Inbox:
         self._keep([message for message in self._messages if message["type"] != "websocket.receive"])
 
     def close(self) -> None:
-        """The call has ended: unread and later events count as taken."""
         self._closed = True
         self._keep([])
 
     def _keep(self, messages: Sequence[Message]) -> None:
-        """Keep only these messages; the others count as taken."""
         left = self.size - MESSAGE_COST * len(self._messages)
         kept = sum(map(_payload, messages))
         self._messages = deque(messages)

@@ -24,8 +24,7 @@ CHECKS_PER_LIMIT = 4
 async def converse(service: Service, accepted: trio.SocketStream) -> None:
     """Serve one accepted connection until it is over. The caller closes `accepted` and contains the errors.
 
-    If cancelled, the connection ends within `CALLS_END_S` and `FLUSH_S` seconds, whatever its peer does. The limits of
-    the peer's idleness need a running `watch`.
+    If cancelled, the connection ends within `CALLS_END_S` and `FLUSH_S` seconds, whatever its peer does.
     """
     try:
         # Before all else: if the peer has gone, this raises an error of the system.

@@ -2,13 +2,11 @@
 
 trio runs every task that is ready before it looks at sockets and clocks again, and a request needs several such passes.
 If hundreds of connections went on in each pass, every pass would be long, and a new request would wait for several of
-them. So each request waits for a turn before its call is made, and passes stay short. Waiting requests are in the
-buffers of connections and of the kernel, which are bounded.
+them. So each request waits for a turn before its call is made, and passes stay short.
 
 Clients get their turns by deficit round robin (`core/budgets.py`). A client with a thousand connections delays others
 no more than a client with one, and a client with expensive requests waits for its own. Every second turn is for a
-request, every other one for a message that goes on with what has begun, such as a cancellation. So clients with many
-messages on open connections do not keep out new requests, nor the other way round.
+request, every other one for a message that goes on with what has begun, such as a cancellation.
 """
 
 from __future__ import annotations
@@ -59,15 +57,13 @@ class FairQueue:
     def worked(self, turn: int) -> None:
         """The work of this turn is done: charge its client for the time.
 
-        Only the last turn is charged, since other tasks ran after an earlier one. While no client waits, none is
-        charged.
+        Only the last turn is charged, since other tasks ran after an earlier one.
         """
         if self._busy and turn == self._turns:
             order, client = self._last
             order.charge(client, trio.current_time() - self._since)
 
     def _next(self) -> None:
-        """Wake one waiter: it runs in the next pass."""
         self._request_next = not self._request_next
         first, second = self._requests, self._messages
         if not self._request_next:
@@ -77,8 +73,6 @@ class FairQueue:
 
 
 class _Waiting:
-    """The tasks that wait for a turn, by client."""
-
     def __init__(self) -> None:
         self.order = DeficitRoundRobin()
         self._lots: dict[Hashable, ParkingLot] = {}
@@ -91,7 +85,7 @@ class _Waiting:
         await lot.park()
 
     def wake(self) -> bool:
-        """Wake the next task; False if none waits. A client whose tasks were all cancelled is dropped at its turn."""
+        """Wake the next task; False if none waits."""
         while self.order:
             client = self.order.take()
             lot = self._lots[client]

@@ -78,7 +78,6 @@ class Outbox:
         """The number of times that the writer woke up. While it is unchanged, a sender has not let other tasks run."""
 
     def __len__(self) -> int:
-        """The bytes that the writer has yet to take."""
         return len(self._bytes)
 
     def write(self, data: bytes) -> None:

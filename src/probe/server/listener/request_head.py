@@ -104,8 +104,7 @@ class KnownHeads:
 
     The same bytes mean the same head, so it is parsed and checked once. At most `_MOST_KNOWN` heads of at most
     `_LONGEST_KNOWN` bytes are kept; the least recently used one makes room. They outlast their connections, so heads
-    with a field of `_SECRET` are not kept, nor those of HTTP/2 with a never-indexed field. MCP session ids are kept:
-    they come with each request of a session, and are no credentials.
+    with a field of `_SECRET` are not kept, nor those of HTTP/2 with a never-indexed field.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,4 @@
-"""`serve`: accepts connections until it is cancelled.
-
-`PatientListener` accepts several at a time, also after a shortage of descriptors or memory. `ConnectionLimit` bounds
-them: a total, a share for each address, and reserved ones for pages and health.
-"""
+"""`serve`: accepts connections until it is cancelled."""
 
 from __future__ import annotations
 
@@ -65,8 +61,7 @@ class Shortage:
 class Places:
     """The connections that may be accepted together: those waiting in `sock`, at most `free()` of them.
 
-    `expect` is called for each accepted connection. It counts from then on, though its task starts a pass later. With
-    no free place the next connection is accepted a pass later, so that a connection that makes room has ended.
+    `expect` is called for each accepted connection. It counts from then on, though its task starts a pass later.
     """
 
     sock: socket.socket
@@ -75,10 +70,7 @@ class Places:
 
 
 class PatientListener(trio.abc.Listener[trio.SocketStream]):
-    """A listening socket; its `accept` goes on after a shortage. Owns `listener` and closes it.
-
-    `places` belongs to the same socket; without it each `accept` takes one connection.
-    """
+    """A listening socket; its `accept` goes on after a shortage. Owns `listener` and closes it."""
 
     def __init__(
         self, listener: trio.abc.Listener[trio.SocketStream], shortage: Shortage, places: Places | None = None
@@ -157,7 +149,6 @@ class ConnectionLimit:
         self._expected += 1
 
     async def serve(self, transport: trio.SocketStream) -> None:
-        """Serve one expected connection, or close it at once if there are too many."""
         self._expected -= 1
         try:
             holder = self._holder(transport)
@@ -199,7 +190,6 @@ class ConnectionLimit:
         return None if is_within(address, self._service.trusted) else client_key(address)
 
     def _answer(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request on a reserved connection."""
         app = self._app if self._inside <= self._most else self._reserve
         return app(scope, receive, send)
 

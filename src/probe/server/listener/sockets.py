@@ -131,9 +131,8 @@ def _load(context: ssl.SSLContext, certfile: str, keyfile: str) -> None:
 def fit(settings: Settings) -> Settings:
     """The settings, with only as many connections and WebSockets as this process may open files for.
 
-    Raises the soft limit of open files as far as the settings need it and the hard limit allows. It goes no further,
-    since some hard limits are 1e9, and a leak of descriptors should show earlier. One warning names the limits that do
-    not fit.
+    Raises the soft limit of open files as far as the settings need it and the hard limit allows. One warning names the
+    limits that do not fit.
     """
     limits = settings.limits
     others = _open_now() + _reserved(limits)
@@ -165,7 +164,6 @@ def _open_now() -> int:
 
 
 def _raise_to(needed: int) -> int:
-    """Raise the soft limit as far as possible, and return it."""
     soft, hard = (_number(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
     most = raised(soft, hard, needed)
     if most > soft:

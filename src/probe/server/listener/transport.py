@@ -83,7 +83,6 @@ class DateField:
         self._value = b""
 
     def __call__(self) -> bytes:
-        """The value for the current second."""
         now = int(time.time())
         if now != self._second:
             self._second, self._value = now, formatdate(now, usegmt=True).encode()
@@ -104,7 +103,6 @@ class Incomplete:
         self._shares.take("max_incoming_bytes", holder, size)
 
     def give_back(self, holder: str | None, size: int) -> None:
-        """Subtract bytes that are no longer kept."""
         self.bytes -= size
         self._shares.give_back("max_incoming_bytes", holder, size)
 
@@ -172,12 +170,10 @@ class Transport:
     """True if the stream is a plain socket, so that the system can read and write it by its descriptor."""
 
     def __post_init__(self) -> None:
-        """Determine once how the stream is read and written."""
         plain = isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
         object.__setattr__(self, "plain", plain)
 
     def extensions(self, stream_id: int | None = None) -> dict[str, Any]:
-        """The ASGI extension with the number of the connection and the HTTP/2 stream of a request."""
         return {"probe.connection": {"number": self.number, "stream_id": stream_id}}
 
     @property
@@ -213,10 +209,7 @@ class Transport:
             return None
 
     def write_now(self, data: bytes | memoryview) -> int:
-        """Write without waiting; returns the number of bytes taken, 0 if the stream is not plain. Raises `OSError`.
-
-        trio would first let every other task run, which costs as much as the system call.
-        """
+        """Write without waiting; returns the number of bytes taken, 0 if the stream is not plain. Raises `OSError`."""
         if not self.plain:
             return 0
         try:

@@ -1,7 +1,7 @@
 """One WebSocket (RFC 6455) from its handshake to its end; wsproto parses and makes the frames.
 
 It has three tasks: the caller of `run` runs the application call. The reader handles frames, answers pings and notices
-that the peer has left. The writer sends the bytes that both append to the write buffer, so that no frame is torn.
+that the peer has left.
 """
 
 from __future__ import annotations
@@ -180,10 +180,7 @@ class WebSocket:
         }
 
     def _set_note(self, note: NoteFrame) -> None:
-        """The ASGI extension by which the application gets control frames and refused frames."""
         self._note_frame = note
-
-    # -- what the peer causes
 
     async def _read(self) -> None:
         try:
@@ -261,7 +258,6 @@ class WebSocket:
         elif isinstance(event, CloseConnection):
             self._close_received(event)
         elif self._state is not WebSocketState.OPEN:
-            # After our close, frames of the peer are ignored.
             return
         elif isinstance(event, TextMessage | BytesMessage):
             await self._collect(event)
@@ -294,7 +290,6 @@ class WebSocket:
             self._taken.unpark_all()
 
     def _answer_ping(self) -> None:
-        """Answer the newest open ping, if there is room."""
         # RFC 6455 section 5.5.3: an endpoint that "has not yet sent Pong frame(s) in response to previous Ping
         # frame(s)" may "send a Pong frame for only the most recently processed Ping frame". To stop reading instead
         # would cut off a peer that reads only after it has sent all its pings.
@@ -327,7 +322,6 @@ class WebSocket:
         self._end()
 
     def _end(self, *, peer_left: bool = False) -> None:
-        """Send no more, and pass the end to the application; the writer closes the stream."""
         if peer_left:
             self._writer.peer_left.set()
             self._writer.limit_rest()
@@ -345,8 +339,6 @@ class WebSocket:
     async def _write(self) -> None:
         await self._writer.run()
         self._end(peer_left=True)
-
-    # -- what the application causes
 
     async def send(self, message: Message) -> None:
         """ASGI's `send`.
@@ -421,7 +413,6 @@ class WebSocket:
             self._end()
 
     def _refuse(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Answer with a whole response without a body, and end."""
         self._begin_refusal(status, headers)
         self._linger_for_eager_peer()
         self._end()
@@ -440,7 +431,6 @@ class WebSocket:
         self._writer.limit_rest()
 
     async def _end_call(self) -> None:
-        """The call has returned or failed; end a handshake or connection that it left open."""
         if self._state is WebSocketState.ASKED:
             self._refuse(500, _NOTHING)
         elif self._state is WebSocketState.OPEN:

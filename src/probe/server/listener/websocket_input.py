@@ -54,7 +54,6 @@ def accepting(head: RequestHead, subprotocol: str | None) -> Headers:
 
 
 def _items(headers: Headers, name: bytes) -> list[bytes]:
-    """The items of a list header, from all its lines."""
     return [item.strip() for key, value in headers if key == name for item in value.split(b",")]
 
 
@@ -160,11 +159,9 @@ class PartialMessage:
         return {"text": None, "bytes": b"".join(binary)} if binary else {"text": "".join(texts), "bytes": None}
 
     def wait_from(self, now: float) -> None:
-        """Restart its time: until `now` this server did not read."""
         self.began_at = now if self._size else inf
 
     def forget(self) -> None:
-        """Drop the message."""
         self._parts = []
         self._incomplete.give_back(self._holder, self._size)
         self._size, self.began_at = 0, inf

@@ -117,7 +117,6 @@ class Exchanges:
                 yield line
 
     def _passes(self, entry: Entry, conditions: Conditions) -> bool:
-        """True if the exchange of an entry passes the filter line, as far as it has come."""
         key = self._exchanges.key(entry)
         found = self._found.get(key)
         if found is None:
@@ -131,7 +130,6 @@ class Exchanges:
         return None if message is None else message.entry
 
     def _name(self, session: str | None) -> str:
-        """The name in the client's `clientInfo`; empty without one."""
         known = self._views().sessions.get(session or "")
         return "" if known is None else known.client_name
 
@@ -144,10 +142,7 @@ class Exchanges:
         who = f"{session} {label or self._name(session)}".strip()
         return Line(entry.at, shown(cut(who)), shown(cut(what)), shown(cut(how)), tone, finding)
 
-    # -- HTTP
-
     def _http(self, entry: Entry) -> Exchange | None:
-        """The HTTP exchange of an entry, while it lasts."""
         exchange = self._views().exchanges.get(entry.context.exchange or 0)
         if exchange is None or exchange.head is None or exchange.head.seq > entry.seq:
             return None
@@ -174,8 +169,6 @@ class Exchanges:
         if http is None or _has_lines(http, entry) or not _streams(http):
             return waiting
         return self._line(entry, _asked(http), f"event stream ended by {fact.by}, {fact.messages} messages", "quiet")
-
-    # -- messages
 
     def _received(self, entry: Entry, fact: events.MessageReceived) -> Line | None:
         if fact.rpc == "request":
@@ -205,8 +198,6 @@ class Exchanges:
             return line
         self._waiting.store(http.number, [*self._waiting.get(http.number, ()), line])
         return None
-
-    # -- clients and calls
 
     def _came(self, entry: Entry, fact: events.SessionOpened | events.ClientSeen) -> Line:
         named = f"{fact.client_name} {fact.client_version}".strip() or "without a name"
@@ -281,7 +272,6 @@ def _first_text(content: Any) -> str:
 
 
 def _answer(message: bytes) -> tuple[str, Tone]:
-    """A client's answer in words, of any JSON."""
     whole = members(from_json(message))
     if error := members(whole.get("error")):
         return f"error {error.get('code')}: {error.get('message')}", "warn"

@@ -112,7 +112,6 @@ class _ScreenLines:
         lines, self._waiting = self._waiting, []
         # "can't start new thread": an exhausted system loses lines, not its server.
         with suppress(RuntimeError):
-            # A reader that has stopped would block the thread for ever, so it is not joined.
             await trio.to_thread.run_sync(self._show, lines, abandon_on_cancel=True)
 
     def _show(self, lines: list[Line]) -> None:

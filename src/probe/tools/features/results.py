@@ -40,7 +40,6 @@ _READING: Final = output(
 
 
 def _structured_output(_: Mapping[str, Any]) -> ToolResult:
-    """Return the same value every time."""
     return structured(_VALUE)
 
 
@@ -106,7 +105,6 @@ _BLOCKS: Final[Mapping[str, Json]] = {
 
 
 def _content_types(arguments: Mapping[str, Any]) -> ToolResult:
-    """One block, or all of them."""
     kind = arguments["kind"]
     return content(list(_BLOCKS.values()) if kind == "all" else [_BLOCKS[kind]])
 
@@ -130,7 +128,6 @@ CONTENT_TYPES = Tool(
 
 
 def _fail(arguments: Mapping[str, Any]) -> ToolResult:
-    """A result that says it failed, or no result: raises `McpError` -32603."""
     if arguments["how"] == "protocol_error":
         raise McpError(Code.INTERNAL_ERROR, "Simulated protocol error: there is no result", {"simulated": True})
     return failure("Simulated tool error: the tool ran, failed, and says so in its result")

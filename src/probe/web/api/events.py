@@ -76,7 +76,6 @@ class Scan:
         return views.encoded(entry, row)
 
     async def pause(self) -> None:
-        """Let others run after an entry."""
         # To encode one entry takes as long as to look at many.
         if self._encoded or self.looked % _PIECE == 0:
             await trio.lowlevel.checkpoint()

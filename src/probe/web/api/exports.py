@@ -45,10 +45,7 @@ class NothingToExportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The numbers of the entries to export, the losses among them, the end of the export, and its client or call.
-
-    Its work is done in `turns`: others run between its pieces, and one export at a time makes a piece.
-    """
+    """The numbers of the entries to export, the losses among them, the end of the export, and its client or call."""
 
     extract: Extract
     numbers: list[int]
@@ -143,7 +140,6 @@ def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
 
 
 async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
-    """The entries of the log up to one of them; others run meanwhile."""
     after = 0
     while after < last:
         page = engine.log.since(after, min(_PIECE, last - after))
@@ -154,7 +150,6 @@ async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
 
 
 def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
-    """The chosen entries still in the log, and the losses, in order."""
     lost = [*found.lost]
     for number in found.numbers:
         while lost and lost[0].first < number:
@@ -254,6 +249,6 @@ def _is_part_of_file(engine: Engine) -> bool:
 
 
 def _stem(engine: Engine, found: Chosen) -> str:
-    """The name of the file, without its suffix. `client` may be any text, so it is made safe."""
+    """The name of the file, without its suffix."""
     part = found.extract.client or found.extract.call
     return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

@@ -110,7 +110,6 @@ async def _answer(engine: Engine, reading: trio.Lock, name: str | None, query: Q
 
 
 async def _in_form(engine: Engine, name: str, form: Callable[[Judgement], Response]) -> Response:
-    """The report on a client in a form other than JSON."""
     if engine.judging is None:
         return not_found(_OFF)
     if _stored_report(engine) is not None:
@@ -128,7 +127,6 @@ def _stored_report(engine: Engine) -> Mapping[str, Any] | None:
 
 
 def _stored_rows(report: Mapping[str, Any], name: str | None, verdicts: Collection[str]) -> Iterator[Mapping[str, Any]]:
-    """The subjects of a name, or all, with the rules of these verdicts."""
     for subject in report["subjects"]:
         if name in (None, subject["label"]):
             yield {**subject, "verdicts": [rule for rule in subject["verdicts"] if rule["verdict"] in verdicts]}

@@ -27,10 +27,7 @@ from .responses import CSV, EVENT_STREAM, HTML, JSON, NDJSON, XML, ZIP
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a page, as the description of the API shows it.
-
-    With a `pattern` it stands for all names of this form.
-    """
+    """A parameter of a page, as the description of the API shows it."""
 
     name: str
     description: str
@@ -39,7 +36,6 @@ class Parameter:
 
     @property
     def shown(self) -> str:
-        """Its name in the list of known parameters."""
         return self.name if self.pattern is None else f"{self.name}.PATH"
 
 

@@ -45,7 +45,6 @@ class Schemas:
         self._made: dict[str, Json] = {}
 
     def collected(self) -> Json:
-        """Every added or referenced schema, by name."""
         return dict(sorted(self._made.items()))
 
     def add(self, name: str, schema: Json) -> Json:
@@ -100,7 +99,6 @@ class Schemas:
 
 
 def _names(owner: Any) -> Iterable[str] | None:
-    """The names of a type's fields; None for a type without fields."""
     if is_dataclass(owner):
         return [spec.name for spec in fields(owner)]
     names: Iterable[str] | None = getattr(owner, "_fields", None) or getattr(owner, "__struct_fields__", None)
@@ -307,7 +305,7 @@ def encoded(value: Any) -> str:
 
 @cache
 def published() -> bytes:
-    """The body of the description's page. It depends on no engine, so it is made once per process."""
+    """The body of the description's page."""
     return encoded(document()).encode()
 
 

@@ -63,10 +63,7 @@ def _by(query: Query) -> By:
 
 
 async def _fitting(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[list[Entry], int | None, int]:
-    """The entries with room in the answer, the beginning of the rest, and the first exchange's entries without room.
-
-    Entries encoded for their size are encoded again when sent, so a slow reader keeps no bytes in memory.
-    """
+    """The entries with room in the answer, the beginning of the rest, and the first exchange's entries without room."""
     entries: list[Entry] = []
     size = 0
     for place, part in enumerate(found.parts):

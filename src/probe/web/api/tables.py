@@ -52,7 +52,6 @@ def register(app: QuartTrio, engine: Engine, making: trio.Lock) -> None:
 
 
 def _before(ids: list[str], cursor: str | None) -> list[str]:
-    """The ids before a cursor, or all. Raises `QueryError`."""
     if cursor is None:
         return ids
     if cursor not in ids:

@@ -110,7 +110,6 @@ class Archive:
         return self._tally.calls
 
     def take(self) -> bytes:
-        """The bytes packed since the last `take`; empty until a block is full."""
         return self._out.take()
 
     def add(self, item: Entry | Gap, line: bytes | None = None) -> None:
@@ -290,7 +289,6 @@ def _object(members: zipfile.ZipFile, name: str, most: int) -> dict[str, Any]:
 
 
 def _report(value: dict[str, Any]) -> dict[str, Any]:
-    """Check the members of a report that its readers use."""
     subjects = value.get("subjects")
     known = value.get("format") == as_json.FORMAT and value.get("version") == as_json.VERSION
     if not known or not isinstance(subjects, list) or not all(map(_is_subject, subjects)):

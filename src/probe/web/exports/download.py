@@ -75,7 +75,6 @@ def _answer(url: str, path: str, extract: Extract) -> Iterator[HTTPResponse]:
     connection = kind(str(server.hostname), server.port, timeout=_SILENCE_S)
     try:
         connection.request("GET", f"{path}?{urlencode(asked)}")
-        # If the connection ends with the response, the response owns the socket: so both are closed.
         with connection.getresponse() as answer:
             if answer.status != 200:
                 raise DownloadError(_refusal(url, answer))

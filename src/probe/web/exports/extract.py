@@ -84,7 +84,6 @@ class ClientEntries:
         return context.connection in self._connections
 
     def __bool__(self) -> bool:
-        """Whether the client was seen."""
         return bool(self._exchanges or self._connections)
 
     def _names(self, context: Context) -> bool:
@@ -131,7 +130,6 @@ class OverviewTally:
         self.calls: set[str] = set()
 
     def take(self, entry: Entry) -> None:
-        """Take the next entry."""
         self._first = self._first or entry
         self._last = entry
         fact, context = entry.fact, entry.context
@@ -147,7 +145,6 @@ class OverviewTally:
             self._count_hidden(path.rpartition("/")[2] for path, _ in fact.hidden)
 
     def miss(self, gap: Gap) -> None:
-        """Take a gap of lost entries."""
         if self._gaps and self._gaps[-1].last + 1 == gap.first:
             gap = Gap(self._gaps.pop().first, gap.last)
         self._gaps.append(gap)

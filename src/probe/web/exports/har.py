@@ -101,7 +101,6 @@ class HarExchanges:
             yield encode(_archived(head, head.fact, found, _room(self._piped(head, found, lookup)), taken))
 
     def _piped(self, head: Entry, entries: Sequence[Entry], lookup: Lookup) -> Iterator[_Sent]:
-        """The messages of the WebSocket that a request became."""
         label = next((entry.context.pipe for entry in (head, *entries) if entry.context.pipe is not None), None)
         connection = None if label is None else self._views.connections.get(label)
         for entry in map(lookup, () if connection is None else connection.messages):
@@ -110,7 +109,6 @@ class HarExchanges:
 
 
 def _delivered(entries: Sequence[Entry], emitted: Mapping[_Lane, _Numbers], lookup: Lookup) -> Iterator[_Sent]:
-    """The messages delivered in an exchange, in order, each with the id of its event."""
     for entry in entries:
         if isinstance(entry.fact, MessagesDelivered):
             # A file may claim any range of delivered positions; only emitted ones count.
@@ -125,8 +123,6 @@ def _delivered(entries: Sequence[Entry], emitted: Mapping[_Lane, _Numbers], look
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The messages with room in an archive, and whether there were more."""
-
     messages: list[_Sent]
     cut: bool
 

@@ -74,7 +74,6 @@ class WireLog:
         self._room = _MOST_CHARACTERS
 
     def take(self, entry: Entry) -> None:
-        """Take the next entry."""
         number = entry.context.exchange
         lines = list(self._lines.take(entry))
         if number is None:

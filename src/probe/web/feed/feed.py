@@ -47,7 +47,6 @@ async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
 
 
 async def _write(send: Send, text: bytes, *, more: bool = True) -> None:
-    """Send a part of a reader's response; returns when the connection has taken it."""
     try:
         await send({"type": "http.response.body", "body": text, "more_body": more})
     except OSError:
@@ -81,7 +80,6 @@ class Feed:
 
     @property
     def readers(self) -> list[FeedReader]:
-        """The present readers, the earliest first."""
         return sorted((reader.state for reader in self.open), key=lambda state: state.since)
 
     async def wait_idle(self) -> None:
@@ -90,7 +88,6 @@ class Feed:
             await self._left.park()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, until its client disconnects or the server has stopped."""
         head = http_head(scope)
         try:
             holder = client_key((scope.get("client") or ("", 0))[0])
@@ -156,7 +153,6 @@ class _Ticks:
 
     @property
     def end(self) -> int:
-        """The last entry to send at this tick; the tables have taken it."""
         number = trio.current_time() // self._every_s
         if number != self._number:
             self._number, self._end = number, self._log.last
@@ -175,15 +171,11 @@ class _Ticks:
 
 @dataclass(slots=True)
 class _SentTable:
-    """The entry up to which a reader has the rows of one table; below 0 without rows yet."""
-
     name: TableName
     version: int = -1
 
 
 class _Reader:
-    """One reader: its place in the log and in its tables, and the writer of its response."""
-
     def __init__(
         self,
         engine: Engine,
@@ -221,7 +213,6 @@ class _Reader:
 
     @property
     def state(self) -> FeedReader:
-        """The reader as `/api/server` shows it."""
         return FeedReader(self._since, self._cursor.position, self._log.last - self._cursor.position)
 
     async def run(self) -> None:
@@ -268,7 +259,6 @@ class _Reader:
         return FeedCursor(position, trio.current_time(), per_second=rate, burst=burst)
 
     async def _tail(self) -> int:
-        """Find the place with `tail` passing entries after it; stops with fewer if the search costs too much."""
         query, at = self._query, self._log.last
         if self._wanted.passes_all:
             return self._log.tail(query.tail)
@@ -281,7 +271,6 @@ class _Reader:
         return max(at, self._log.first - 1)
 
     async def _send_new(self) -> None:
-        """Send all new and allowed entries and rows, in few chunks."""
         while await self._take_entries():
             await self._flush()
         for table in self._tables:
@@ -289,7 +278,6 @@ class _Reader:
         await self._flush()
 
     async def _take_entries(self) -> bool:
-        """Fill the chunk. Returns True if it is full before all entries are in it."""
         await self._wanted.reach(self._ticks.end)
         if self._marks is not None:
             await self._marks.exchanges.reach(self._ticks.end)
@@ -310,7 +298,6 @@ class _Reader:
         self._append(self._pieces.gap(missed, self._cursor.position))
 
     def _add_text(self, text: bytes) -> None:
-        """Put a text for this reader alone into the chunk."""
         self._append(FeedFrame(text))
 
     async def _take_rows(self, table: _SentTable) -> None:
@@ -347,7 +334,6 @@ class _Reader:
         return any(table.version < last for table in self._tables)
 
     async def _flush(self) -> None:
-        """Send the chunk; returns when the connection has taken it."""
         if self._chunk:
             await _write(self._send, await self._body())
             self._sent_at = trio.current_time()

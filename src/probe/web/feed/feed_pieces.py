@@ -75,8 +75,6 @@ class FeedFrame:
 
 
 class _Latest:
-    """The latest frames by their inputs."""
-
     def __init__(self) -> None:
         self.kept: OrderedDict[Hashable, FeedFrame] = OrderedDict()
         self.bytes = 0
@@ -104,7 +102,7 @@ class Pieces:
         self._made = False
 
     async def let_others_run(self) -> None:
-        """To be awaited after each piece. It is a checkpoint only after a newly made one: a kept one is cheap."""
+        """To be awaited after each piece."""
         if self._made:
             self._made = False
             await trio.lowlevel.checkpoint()
@@ -179,7 +177,6 @@ class Pieces:
         return FeedFrame(text + (_rows_event(table, same) if same else b""), reached)
 
     def named(self, table: TableName, ids: Sequence[str]) -> tuple[bytes, int]:
-        """The rows of some ids, or of the first of them, and the number of these ids; empty if none is kept."""
         self._made = True
         rows, size, count = list[bytes](), 0, 0
         for id in ids[:_ROWS]:

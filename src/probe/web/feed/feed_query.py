@@ -86,7 +86,6 @@ def _tail(value: str | None) -> int:
 
 
 def _takes_gzip(accept: str) -> bool:
-    """Whether gzip is named with a weight above zero (RFC 9110, section 12.5.3)."""
     for part in accept.lower().replace(" ", "").split(","):
         name, _, weight = part.partition(";q=")
         if name == "gzip":

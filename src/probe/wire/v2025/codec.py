@@ -1,7 +1,4 @@
-"""Members that older revisions must not see, each with the first revision that defines it.
-
-Handlers speak the newest legacy shape, 2025-11-25; `shape_result` takes out what the session's revision does not know.
-"""
+"""Members that older revisions must not see, each with the first revision that defines it."""
 
 from __future__ import annotations
 

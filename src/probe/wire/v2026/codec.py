@@ -1,8 +1,4 @@
-"""Results as 2026-07-28 and the tasks extension spell them, made from the 2025-11-25 shape that handlers speak.
-
-Each result that leaves the server goes through one of `complete`, `input_required` and `create_task`, which set its
-`resultType` and name the server in its `_meta`.
-"""
+"""Results as 2026-07-28 and the tasks extension spell them, made from the 2025-11-25 shape that handlers speak."""
 
 from __future__ import annotations
 

@@ -165,7 +165,6 @@ def _nulls(params: Mapping[str, Any], model: type[BaseModel], where: str = "para
 
 @cache
 def _members(model: type[BaseModel]) -> Mapping[str, type[BaseModel] | None]:
-    """The members of a model, each with the model of its value, if that has one."""
     return {spec.alias or name: _model(spec.annotation) for name, spec in model.model_fields.items()}
 
 

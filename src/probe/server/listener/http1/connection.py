@@ -307,7 +307,6 @@ class Http1Connection:
         return going_on
 
     async def _finish(self, call: HttpCall) -> bool:
-        """Complete the work of a call after its end; returns True if another request may follow."""
         refused = call.refused
         if refused is not None:
             self._note_refused(None if call.begun else refused.status, refused.why)
@@ -325,7 +324,6 @@ class Http1Connection:
         return True
 
     async def _answer(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
-        """Send a whole response without a body; the connection ends behind it."""
         data = ResponseWriter(RequestHead()).head(status, headers, self.service.date(), close=True)
         with suppress(PeerGoneError):
             await self.write(data)
@@ -353,8 +351,6 @@ class Http1Connection:
                 await self._stream.send_eof()
             while await self.read():
                 pass
-
-    # -- for the call
 
     def note_worked(self) -> None:
         """Charge the turn when the response begins, since most of the work is done then."""
@@ -407,8 +403,7 @@ class Http1Connection:
         """Return when the socket has taken all bytes. Raises `PeerGoneError` if it cannot.
 
         If cancelled, it may have sent a part; then no more can be sent. If the socket takes all bytes at once, other
-        tasks run only after each `WRITES_PER_TURN` writes. With `last` this is no checkpoint at all: the connection
-        reads before it sends again.
+        tasks run only after each `WRITES_PER_TURN` writes.
         """
         if self.broken or self._torn:
             await trio.lowlevel.checkpoint()

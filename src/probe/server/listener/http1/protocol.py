@@ -2,8 +2,7 @@
 
 httptools (llhttp, the parser of Node.js) parses heads, bodies and chunk lines, and refuses ambiguous ones: a bare LF,
 obs-fold, a space before a colon, two lengths. It gets one head, one body or one chunk line at a time, so it never
-parses a byte of the next request. `_check_start` and `RequestHead.check` make the checks that llhttp leaves to its
-user.
+parses a byte of the next request.
 """
 
 from __future__ import annotations
@@ -79,10 +78,7 @@ class RequestParser:
         return len(self._data) if self.complete else 0
 
     def close(self) -> None:
-        """Drop the parser below, which refers to this one: a cycle, which the garbage collector would find much later.
-
-        The last call; parsing afterwards makes a new parser.
-        """
+        """Drop the parser below: it refers to this one, and the garbage collector would find the cycle much later."""
         self._llhttp = None
 
     @property
@@ -101,8 +97,6 @@ class RequestParser:
         self._data = self._data + data if self._data else data
         if not self.complete:
             self._parse_body()
-
-    # -- heads
 
     def next_head(self) -> RequestHead | None:
         """The head of the next request, or None while it is incomplete. Raises `InvalidRequestError`."""
@@ -186,8 +180,6 @@ class RequestParser:
         self._llhttp = None
         self._parse_head(_UPGRADE_LINE.sub(b"", head))
 
-    # -- bodies
-
     def next_part(self) -> bytes | None:
         """Take the part of the body that has come since the last call; None if there is none and more will come."""
         if not self._parts:
@@ -205,7 +197,6 @@ class RequestParser:
         self._parts = []
 
     def _start_body(self) -> int | None:
-        """Parse the bytes of the body so far; returns its announced size, None for a chunked one."""
         if self.complete:
             return 0
         lengths = [value for name, value in self._head.headers if name == b"content-length"]
@@ -268,8 +259,6 @@ class RequestParser:
             self._in_trailer = size == 0
             # The CRLF behind the data belongs to the chunk.
             self._chunk_left = size + 2 if size else 0
-
-    # -- what llhttp calls
 
     def on_message_begin(self) -> None:
         """Begin a request."""

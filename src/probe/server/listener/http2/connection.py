@@ -25,10 +25,7 @@ UNLIMITED = 10**9
 
 @cache
 def _config() -> Config:
-    """The settings that hypercorn's protocol classes read.
-
-    The listener itself handles sockets, workers and timeouts.
-    """
+    """The settings that hypercorn's protocol classes read."""
     config = Config()
     config.accesslog = config.errorlog = None
     config.include_server_header = False
@@ -125,10 +122,7 @@ class Http2Connection:
             nursery.cancel_scope.cancel()
 
     async def _send(self, event: Event) -> None:
-        """hypercorn's events for the peer.
-
-        `Updated` is ignored: a connection is idle while no application call runs on it.
-        """
+        """hypercorn's events for the peer."""
         if isinstance(event, RawData):
             await self._outbox.put(event.data)
         elif isinstance(event, Closed):

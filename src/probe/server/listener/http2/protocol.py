@@ -115,17 +115,16 @@ class ContainedH2(H2Protocol):
         return len(self._outbox) > HIGH_WATER + CONTROL_ROOM
 
     async def readable(self) -> None:
-        """Wait for this room."""
         await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
 
     def send_goaway(self) -> None:
-        """Send a GOAWAY with the last stream that was begun, unless one was sent. Clients may repeat later requests."""
+        """Send a GOAWAY with the last stream that was begun, unless one was sent."""
         with suppress(ProtocolError):
             self.connection.close_connection(last_stream_id=self._begun)
         self._flush_now()
 
     def check(self, now: float) -> None:
-        """Find the streams without a window for too long. They are reset; the connection goes on."""
+        """Find the streams without a window for too long."""
         for buffer in self.stream_buffers.values():
             if isinstance(buffer, BoundedBuffer):
                 buffer.check(now)
@@ -177,8 +176,6 @@ class ContainedH2(H2Protocol):
     def _flush_now(self) -> None:
         self._outbox.write(self.connection.data_to_send())
 
-    # -- what the peer's frames cause
-
     async def _requested(self, event: events.RequestReceived) -> None:
         head = self._head_of(event)
         if self._tasks.running >= self._limits.max_streams_per_connection:
@@ -198,7 +195,6 @@ class ContainedH2(H2Protocol):
         self._reset(stream_id, ErrorCodes.PROTOCOL_ERROR)
 
     def _head_of(self, event: events.RequestReceived) -> RequestHead | int:
-        """The head of a request, or the status of its refusal."""
         fields = tuple(event.headers)
         known = self._known.find(fields)
         if known is not None:
@@ -298,8 +294,6 @@ class ContainedH2(H2Protocol):
         events.ConnectionTerminated: _terminated,
     }
 
-    # -- what the application causes
-
     async def stream_send(self, event: StreamEvent) -> None:
         """hypercorn's stream calls this with each part of a response.
 
@@ -335,10 +329,7 @@ class ContainedH2(H2Protocol):
         await self._outbox.delivered()
 
     def _send_at_once(self, body: Body, buffer: BoundedBuffer) -> bool:
-        """Send a part at once if it fits into outbox and window and no other part waits; returns True if so.
-
-        So a complete response leaves in one write with its head and its end, without another task.
-        """
+        """Send a part at once if it fits into outbox and window and no other part waits; returns True if so."""
         window = self.connection.local_flow_control_window(body.stream_id)
         room = min(window, self.connection.max_outbound_frame_size)
         if self._pushing or buffer.buffer or len(self._outbox) > HIGH_WATER or len(body.data) > room:
@@ -445,7 +436,6 @@ class ContainedH2(H2Protocol):
 
 
 def _connection_error(error: ProtocolError) -> ErrorCodes:
-    """The code of the GOAWAY for an error of h2."""
     # RFC 9113 section 4.3: "A decoding error in a field block MUST be treated as a connection error (Section 5.4.1) of
     # type COMPRESSION_ERROR." h2 has another code for it. A block that is well encoded but too large keeps its own
     # code.
@@ -470,7 +460,6 @@ def _content_length(head: RequestHead) -> int:
 
 
 def _refusal(pseudo: Mapping[bytes, bytes], too_large: bool) -> int:
-    """The status for a request that does not reach the application, or 0."""
     if too_large:
         return 431
     if pseudo[b":method"] == b"CONNECT":

@@ -43,7 +43,7 @@ _UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
 class FrameSizes:
     """Checks the length of each frame when its header arrives.
 
-    h2 checks it when the frame is complete. A length has three bytes, so that may be 16 MiB later.
+    h2 checks it when the frame is complete.
     """
 
     def __init__(self, limit: int) -> None:
@@ -147,7 +147,6 @@ class WaitingRequests:
             await self._went.park()
 
     def clear(self) -> None:
-        """Drop all requests."""
         self._streams.clear()
         self._events = 0
         self._went.unpark_all()
@@ -273,7 +272,6 @@ class AppTasks(TaskGroup):
         scope: HypercornScope,
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Inbox:
-        """Start one application call. hypercorn puts the events of the peer into the result."""
         about = cast("Any", scope)
         # hypercorn passes a method of the stream, but not the stream.
         stream: RequestStream = cast("Any", send).__self__
