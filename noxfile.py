@@ -265,6 +265,17 @@ def serve(session: nox.Session) -> None:
 
 
 @nox.session
+def cluster(session: nox.Session) -> None:
+    """Three replicas with rooms behind HAProxy, on this machine: `nox -s cluster -- --port 9000`; docs/scaling.md."""
+    programs = environment(session, "run")
+    site(session)
+    os.environ["PROBE_HAPROXY"] = front(session, "PROBE_HAPROXY")
+    python = str(programs / "python")
+    # as in `serve`
+    os.execv(python, [python, "-m", "load.cluster", *session.posargs])  # noqa: S606 - no shell is what is wanted
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style and likely mistakes (ruff)."""
     session.run(environment(session, "dev") / "ruff", "check", *(session.posargs or ["."]))
@@ -455,11 +466,23 @@ def infra(session: nox.Session) -> None:
     pytest(session, "infra", "tests/infra", *(f"--ignore={file}" for file in FRONTED), *options)
 
 
+# Real clients that talk to a server of the test's choice, which may be a room behind a balancer.
+IN_ROOMS = tuple(
+    f"tests/clients/test_{name}.py" for name in ("python_sdk", "python_sdk_modern", "typescript_sdk", "websocket")
+)
+
+
 @nox.session
 def proxy(session: nox.Session) -> None:
-    """The proxy of compose.yaml before a real server, and the balancers before three; the programs are real."""
+    """Caddy, HAProxy and nginx before real servers; clients and the conformance suite in a room behind the last two."""
     site(session)
-    pytest(session, "infra", *FRONTED, **{variable: front(session, variable) for variable in FRONTS})
+    fronts = {variable: front(session, variable) for variable in FRONTS}
+    pytest(session, "infra", *FRONTED, **fronts)
+    python = environment(session, "dev") / "python"
+    for balancer in ("haproxy", "nginx"):
+        variables = {**fronts, **node_environment(session), "PROBE_BALANCER": balancer}
+        pytest(session, "dev", *IN_ROOMS, "-k", "not memory", *EVERYWHERE, **variables)
+        session.run(python, "tests/conformance/run.py", env=variables)
 
 
 @nox.session

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from ..support.evidence import check_emitted, events_of, misuses
-from ..support.process import served
+from ..support.process import served_to_clients
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """The `/mcp` URL of a running server. Whatever it sends must fit the schema of the revision."""
-    with served("--event-log-events", "200000", "--client-request-s", "20") as url:
+    with served_to_clients("--event-log-events", "200000", "--client-request-s", "20") as url:
         yield url
         events = events_of(url)
         assert check_emitted(events), "the clients talked to this server"

@@ -15,7 +15,7 @@ import trio_websocket
 
 from ..support.evidence import call_records, check_emitted, events_of, last_event, misuses
 from ..support.lines import MODERN
-from ..support.process import served
+from ..support.process import served, served_to_clients
 from ..support.until import until
 from ..support.websocket import connected, refused
 
@@ -35,7 +35,7 @@ def server() -> Iterator[str]:
 
     A worker may have run nothing but refused handshakes, so that its server has sent no message.
     """
-    with served("--event-log-events", "100000", "--max-body-bytes", "65536") as url:
+    with served_to_clients("--event-log-events", "100000", "--max-body-bytes", "65536") as url:
         yield url
         events = events_of(url)
         check_emitted(events)
@@ -96,13 +96,19 @@ class Socket:
             return ended.reason.code, str(ended.reason.reason)
 
 
+def address(url: str) -> tuple[int, str]:
+    """The port of a server, and the path of MCP over WebSocket beside this `/mcp` URL."""
+    parts = urlsplit(url)
+    assert parts.port is not None
+    return parts.port, parts.path.removesuffix("/mcp") + "/ws"
+
+
 @asynccontextmanager
 async def speaking(url: str, era: str, query: str = "") -> AsyncIterator[Socket]:
     """A connection, with a session in the legacy era."""
-    port = urlsplit(url).port
-    assert port is not None
+    port, path = address(url)
     with trio.fail_after(BOUND_S):
-        async with connected(port, f"/ws{query}", subprotocols=["something", "mcp"]) as connection:
+        async with connected(port, path + query, subprotocols=["something", "mcp"]) as connection:
             assert connection.subprotocol == "mcp"
             socket = Socket(connection, era)
             if era == "legacy":
@@ -213,10 +219,9 @@ async def test_a_question_is_asked_and_answered(server: str) -> None:
 async def test_a_handshake_that_is_refused_says_why(
     server: str, subprotocols: Any, query: str, headers: dict[str, str], status: int, said: str
 ) -> None:
-    port = urlsplit(server).port
-    assert port is not None
+    port, path = address(server)
     with trio.fail_after(BOUND_S):
-        rejected = await refused(port, f"/ws{query}", subprotocols=subprotocols, headers=headers)
+        rejected = await refused(port, path + query, subprotocols=subprotocols, headers=headers)
     assert rejected.status_code == status
     assert rejected.body is not None
     assert said in rejected.body.decode()

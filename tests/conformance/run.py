@@ -3,11 +3,12 @@
     python tests/conformance/run.py [--junitxml FILE] [LEG ...]
 
 Runs the legs of the table below on `/mcp?tools=conformance`, all of them on one server, with an empty list of expected
-failures: the legs of each change, all of them with `--all`, or the named ones. A leg fails for any failure or warning,
-for an exit code, for a skipped check that allowed-skips.txt does not name (or names although it is not skipped), and
-when it did not come to exactly as many scenarios and checks as the table says: a suite that quietly runs fewer proves
-less. Needs `npm ci` in tests/node and Node.js 22 or newer, which `PROBE_NODE` names if `node` is older. The last line
-counts checks, `N passed, N failed`; any failure makes the exit code 1.
+failures: the legs of each change, all of them with `--all`, or the named ones. With `PROBE_BALANCER` the server is a
+room behind HAProxy or nginx. A leg fails for any failure or warning, for an exit code, for a skipped check that
+allowed-skips.txt does not name (or names although it is not skipped), and when it did not come to exactly as many
+scenarios and checks as the table says: a suite that quietly runs fewer proves less. Needs `npm ci` in tests/node and
+Node.js 22 or newer, which `PROBE_NODE` names if `node` is older. The last line counts checks, `N passed, N failed`; any
+failure makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from xml.etree import ElementTree as ET
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))
 
-from tests.support.process import served  # noqa: E402 - a script finds its neighbours only by the line above
+from tests.support.process import served_to_clients  # noqa: E402 - a script finds its neighbours only by the line above
 
 MODULES = HERE.parent / "node" / "node_modules" / "@modelcontextprotocol"
 BASELINE = HERE / "expected-failures.yml"
@@ -201,7 +202,7 @@ def main() -> int:
         parser.error(f"no leg {', '.join(unknown)}")
     chosen = [name for name, leg in known.items() if arguments.all or not leg.nightly]
     # 0.2.0 drops the query of the URL in its two scenarios about headers, so the toolset is the default as well.
-    with served("--tools", "conformance") as url:
+    with served_to_clients("--tools", "conformance") as url:
         outcomes = {name: run(known[name], f"{url}?tools=conformance") for name in arguments.legs or chosen}
     if arguments.junitxml is not None:
         write_junit(arguments.junitxml, outcomes)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import trio
+from load.cluster import new_room, running
 
 # a start takes a second or two; a machine with many other programs needs many times that
 _START_S = 90.0
@@ -38,6 +39,21 @@ def served(*arguments: str) -> Iterator[str]:
         finally:
             process.kill()
     assert (process.returncode, "Traceback" in said) == (0, False), said
+
+
+@contextmanager
+def served_to_clients(*arguments: str) -> Iterator[str]:
+    """As `served`, for clients that may be anywhere. `PROBE_BALANCER` (haproxy or nginx) puts them in a room.
+
+    The room is on one of three replicas behind that balancer, and may use all that its replica has.
+    """
+    balancer = os.environ.get("PROBE_BALANCER")
+    if balancer is None:
+        with served(*arguments) as url:
+            yield url
+    else:
+        with running(balancer, "--grace-s", "1", "--room-share", "1", *arguments) as cluster:
+            yield new_room(cluster.url)["mcp"]
 
 
 def _announced_url(process: subprocess.Popen[str]) -> str:

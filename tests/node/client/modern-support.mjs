@@ -41,7 +41,7 @@ export async function connected(use, { url = SERVER, person = new Person(), mode
   const { capabilities = CAPABILITIES } = options;
   const client = new Client(INFO, { ...options, capabilities, versionNegotiation: { mode } });
   if (capabilities.elicitation) person.sit(client);
-  const channel = new StreamableHTTPClientTransport(new URL(`/mcp?tools=${tools}`, url), transport);
+  const channel = new StreamableHTTPClientTransport(new URL(`?tools=${tools}`, url), transport);
   await client.connect(channel, connect);
   try {
     return await use(client, channel);
@@ -67,7 +67,7 @@ export async function watch() {
   };
 }
 
-const page = async (query) => (await fetch(new URL(`/api/events?${query}`, SERVER))).json();
+const page = async (query) => (await fetch(new URL(`api/events?${query}`, SERVER))).json();
 
 // The requests and notifications of one method that the server received.
 export async function received(events, method) {
@@ -87,7 +87,7 @@ export async function until(probe) {
 export async function rawCall(name, args = {}) {
   const said = { [`${PREFIX}protocolVersion`]: MODERN, [`${PREFIX}clientInfo`]: INFO, [`${PREFIX}clientCapabilities`]: WITH_TASKS };
   const params = { name, arguments: args, _meta: said };
-  const response = await fetch(new URL("/mcp?tools=all", SERVER), {
+  const response = await fetch(new URL("?tools=all", SERVER), {
     method: "POST",
     headers: {
       "content-type": "application/json",

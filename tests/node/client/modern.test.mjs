@@ -98,7 +98,9 @@ test("lists are walked to their end and kept as long as the server allows", () =
     }
     const cursors = (await received(events, "resources/list")).map(({ params }) => typeof params.cursor);
     assert.deepEqual(cursors, ["undefined", "string"]);
-    assert.equal((await received(events, "tools/list")).filter(({ params }) => params.cursor === undefined).length, 1);
+    // a tool host may connect to a room at any time, so there its tools are not kept
+    const walks = process.env.PROBE_BALANCER ? 2 : 1;
+    assert.equal((await received(events, "tools/list")).filter(({ params }) => params.cursor === undefined).length, walks);
   }));
 
 test("every tool that answers by itself gives what its output schema promises", () =>

@@ -19,7 +19,7 @@ const command = { command: process.env.PROBE_PYTHON, args: ["-m", "probe", "stdi
 
 const legacyTransports = {
   stdio: () => new StdioClientTransport(command),
-  WebSocket: () => new WebSocketClientTransport(new URL("/ws?tools=all", process.env.PROBE_URL.replace("http", "ws"))),
+  WebSocket: () => new WebSocketClientTransport(new URL("ws?tools=all", process.env.PROBE_URL.replace("http", "ws"))),
 };
 
 // Runs `use(client)` with a legacy client; whatever becomes of it, it is closed.

@@ -232,7 +232,7 @@ test("the list holds this session's tasks, in order", () =>
 // --- connections that drop: 2025-11-25 basic/transports, "Disconnection [...] SHOULD NOT be interpreted as [...] cancelling"
 
 test("a call whose connection is cut is resumed: every message once, in order, and the result", () =>
-  throughProxy((origin, cut) =>
+  throughProxy((url, cut) =>
     connected(
       async (client) => {
         const seen = [];
@@ -246,12 +246,12 @@ test("a call whose connection is cut is resumed: every message once, in order, a
         const [record] = await settledRecords(({ arguments: given }) => given.steps === 17);
         assert.deepEqual([record.outcome, record.emitted, record.delivered], ["completed", 17, 17]);
       },
-      { origin },
+      { url },
     ),
   ));
 
 test("a call whose connection is cut again and again still loses nothing", () =>
-  throughProxy((origin, cut) =>
+  throughProxy((url, cut) =>
     connected(
       async (client) => {
         const seen = [];
@@ -262,12 +262,12 @@ test("a call whose connection is cut again and again still loses nothing", () =>
         await callTool(client, "progress", { steps: 37, step_ms: 30 }, { onprogress });
         assert.deepEqual(seen, range(37));
       },
-      { origin },
+      { url },
     ),
   ));
 
 test("a task outlives its connection, and the wait for its result is resumed", () =>
-  throughProxy((origin, cut) =>
+  throughProxy((url, cut) =>
     connected(
       async (client) => {
         const { taskId } = await beginTask(client, "multi_stage_task", { stageCount: 3, msPerStage: 500 });
@@ -275,7 +275,7 @@ test("a task outlives its connection, and the wait for its result is resumed", (
         setTimeout(cut, 300);
         assert.deepEqual((await result).structuredContent, { stagesCompleted: ["Initializing", "Processing", "Finalizing"] });
       },
-      { origin },
+      { url },
     ),
   ));
 

@@ -32,10 +32,10 @@ export class Person {
 }
 
 // Runs `use(client)` in a session of its own, whatever becomes of it ends the session.
-export async function connected(use, { person = new Person(), origin = SERVER } = {}) {
+export async function connected(use, { person = new Person(), url = SERVER } = {}) {
   const client = new Client({ name: "typescript-sdk", version: "1.32.2" }, { capabilities: person.capabilities });
   person.sit(client);
-  const transport = new StreamableHTTPClientTransport(new URL("/mcp?tools=all", origin));
+  const transport = new StreamableHTTPClientTransport(new URL("?tools=all", url));
   await client.connect(transport);
   await client.listTools();
   try {
@@ -71,14 +71,14 @@ export async function beginTask(client, name, args = {}) {
 // The records of the server that fit, newest first, once none of them is running.
 export async function settledRecords(fits) {
   for (;;) {
-    const { calls } = await (await fetch(new URL("/api/calls?limit=100", SERVER))).json();
+    const { calls } = await (await fetch(new URL("api/calls?limit=100", SERVER))).json();
     const records = calls.filter(fits);
     if (records.length && records.every((record) => record.outcome !== null)) return records;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-// Runs `use(origin, cut)` behind a TCP proxy; `cut()` resets every connection that it carries at that moment.
+// Runs `use(url, cut)` behind a TCP proxy; `cut()` resets every connection that it carries at that moment.
 export async function throughProxy(use) {
   const sockets = new Set();
   const proxy = net.createServer((near) => {
@@ -93,7 +93,7 @@ export async function throughProxy(use) {
   await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   const cut = () => sockets.forEach((socket) => socket.resetAndDestroy());
   try {
-    return await use(new URL(`http://127.0.0.1:${proxy.address().port}`), cut);
+    return await use(new URL(SERVER.pathname, `http://127.0.0.1:${proxy.address().port}`), cut);
   } finally {
     cut();
     proxy.close();
