@@ -19,6 +19,7 @@ from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS
 from probe.web.paths import Paths
 
+from ..support.hosts import scope
 from ..support.http import http_scope
 from ..support.legacy import Legacy
 from ..support.modern import Modern
@@ -124,6 +125,57 @@ class Room:
     async def show(self, path: str, method: str = "GET", headers: Mapping[str, str] = LOCAL) -> Reply:
         """A request for a path of its read-only address."""
         return await self.house.ask(method, f"/r/{self.reading}{path}", headers)
+
+
+class Hosted:
+    """The application as a tool host with the secret of a room reaches it."""
+
+    def __init__(self, room: Room, secret: str) -> None:
+        self._app = room.app
+        self._secret = secret
+
+    async def __call__(self, given: Any, receive: Any, send: Any) -> None:
+        """Serve the connection."""
+        headers = [(k, f"Bearer {self._secret}".encode() if k == b"authorization" else v) for k, v in given["headers"]]
+        await self._app({**given, "headers": headers}, receive, send)
+
+
+class Socket:
+    """A session over a WebSocket."""
+
+    def __init__(self) -> None:
+        self.to_server, self.for_server = trio.open_memory_channel[dict[str, Any]](100)
+        self.from_server, self.for_client = trio.open_memory_channel[dict[str, Any]](100)
+
+    async def say(self, message: Mapping[str, Any]) -> None:
+        """Send one message."""
+        await self.to_server.send({"type": "websocket.receive", "text": json.dumps(message), "bytes": None})
+
+    async def ask(self, method: str, params: Mapping[str, Any], id: int = 1) -> dict[str, Any]:
+        """The response to a request."""
+        await self.say({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        async for event in self.for_client:
+            text = event.get("text") or (event.get("bytes") or b"{}").decode()
+            message: dict[str, Any] = json.loads(text)
+            if message.get("id") == id and "method" not in message:
+                return message
+        raise EOFError
+
+
+@asynccontextmanager
+async def socket(room: Room) -> AsyncIterator[Socket]:
+    """A WebSocket with a legacy session."""
+    talk = Socket()
+    await talk.to_server.send({"type": "websocket.connect"})
+    asked = {**scope(None, ["mcp"]), "path": "/ws"}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(room.app, asked, talk.for_server.receive, talk.from_server.send)
+        assert (await talk.for_client.receive())["type"] == "websocket.accept"
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "ws", "version": "1"}}
+        assert "result" in await talk.ask("initialize", about, 0)
+        await talk.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        yield talk
+        await talk.to_server.send({"type": "websocket.disconnect", "code": 1000})
 
 
 async def ask(

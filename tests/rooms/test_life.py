@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Awaitable, Callable
+
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from ..support.hosts import connected
 from ..support.http import exchange
-from .house import LOCAL, House, house
+from ..support.legacy import Legacy
+from ..support.modern import Modern
+from .house import LOCAL, Hosted, House, Room, house, socket
 
 IDLE_S = 600.0
 
@@ -123,6 +129,51 @@ async def test_its_owner_ends_it_with_all_that_runs(autojump_clock: MockClock) -
         assert (await room.ask("GET", "/api/room")).status == 404
         assert (await other.ask("GET", "/api/room")).status == 200
         assert len(here.rooms) == 1
+
+
+async def endings(room: Room, end: Callable[[], Awaitable[object]]) -> list[str]:
+    """The words that each kind of client gets when `end` ends a room: three calls, a WebSocket and a tool host."""
+    legacy, modern, words = await room.legacy(), room.modern(), list[str]()
+
+    async def call(client: Legacy | Modern) -> None:
+        async with client.post(client.request("tools/call", {"name": "silent_call", "arguments": {}})) as answer:
+            body = (await answer.body()).decode()
+            words.append(json.loads(body[body.rindex('{"jsonrpc"') :])["error"]["message"])
+
+    secret = room.id.partition("/")[2]
+    async with trio.open_nursery() as nursery, connected(Hosted(room, secret)) as host, socket(room) as talk:
+        await host.register()
+        nursery.start_soon(call, legacy)
+        nursery.start_soon(call, modern)
+        await talk.say(legacy.request("tools/call", {"name": "silent_call", "arguments": {}}, id="it"))
+        await wait_all_tasks_blocked()
+        nursery.start_soon(end)
+        async for event in talk.for_client:
+            if event["type"] == "websocket.close":
+                words.append(event["reason"])
+                assert event["code"] == 1001
+                break
+            if (message := json.loads(event.get("text") or event["bytes"])).get("id") == "it":
+                words.append(message["error"]["message"])
+        words.append((await host.hear_close())[1])
+    return sorted(words)
+
+
+def worded(why: str) -> list[str]:
+    """What `endings` gives for a reason."""
+    return sorted([why, why, *[f"{why[0].upper()}{why[1:]}; the request was cancelled"] * 3])
+
+
+async def test_clients_of_a_room_that_its_owner_ends_get_that_reason(autojump_clock: MockClock) -> None:
+    async with house() as here:
+        room = await here.open()
+        assert await endings(room, lambda: room.ask("DELETE", "/api/room")) == worded("this room has ended")
+
+
+async def test_clients_of_a_process_that_ends_get_that_reason(autojump_clock: MockClock) -> None:
+    async with house(grace_s=1) as here:
+        room = await here.open()
+        assert await endings(room, here.rooms.drain) == worded("the server is shutting down")
 
 
 async def test_what_waits_for_an_answer_when_it_ends_gets_404() -> None:

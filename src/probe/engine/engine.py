@@ -24,7 +24,7 @@ from ..log.opened import OpenedFile, ReadLog
 from ..settings import Settings
 from ..views.work import Calls
 from ..wire.client_messages import InitializeRequestParams
-from ..wire.errors import McpError, shutting_down
+from ..wire.errors import SHUTTING_DOWN, McpError, shutting_down
 from ..wire.jsonrpc import Json, Message, Request, RequestId
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
@@ -118,7 +118,8 @@ class Engine:
     guessed, of visible ASCII characters; `random_bytes` returns that many fresh bytes. `run` is the id of this life of
     the server. With an `opened` file, the log, the run and the start are those of the file, and no entry is recorded.
     `new_judge` makes the judge of the clients; without it they are not judged. Raises `SettingError` for unusable
-    request state keys. `stopped` is the last entry of the engine's work, None before.
+    request state keys. `stopped` is the last entry of the engine's work, None before. `ending` is the reason of
+    its end, for clients.
     """
 
     def __init__(
@@ -157,6 +158,7 @@ class Engine:
         self.streams = DraftStreams(services)
         self.sessions = SessionService(services, self._end_owner)
         self.draining = False
+        self.ending = SHUTTING_DOWN
         self.drained = trio.Event()
         self.stopped: int | None = None
         self._patience = trio.CancelScope()
@@ -260,7 +262,7 @@ class Engine:
         Notifications and answers still reach running work. `id` is that of the message, if it can be echoed.
         """
         if self.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
-            raise shutting_down(id)
+            raise shutting_down(id, self.ending)
 
     def read_modern(self, head: HttpHead | None, request: Request, selection: str) -> tuple[Inbound, Offer]:
         """Judge a modern request, and find the offer of its selection; `head` is None on a pipe.
@@ -313,13 +315,13 @@ class Engine:
             self.log.append(ServerState("ready"))
             task_status.started()
 
-    async def drain(self) -> None:
+    async def drain(self, why: str = SHUTTING_DOWN) -> None:
         """Refuse new work, let running work finish for the grace period, then cancel it and end every stream.
 
         Returns when the work is over, or its time to clean up has passed, and each stream has its last message; `serve`
-        joins the sessions. Cancelled work is answered with the error that the server shuts down.
+        joins the sessions. Cancelled work is answered with an error that has the reason `why`.
         """
-        self.draining = True
+        self.draining, self.ending = True, why
         self.log.append(ServerState("draining"))
         with self._patience:
             try:
@@ -349,10 +351,10 @@ class Engine:
 
     def _stop_work(self) -> None:
         for call in [*self._running(), *self.modern.running]:
-            call.cancel(Cause.SHUTDOWN, "the server is shutting down")
+            call.cancel(Cause.SHUTDOWN, self.ending)
         for task in self.tasks.everyone():
             if not task.machine.terminal:
-                self.tasks.cancel(task, Cause.SHUTDOWN, "The task was cancelled: the server is shutting down.")
+                self.tasks.cancel(task, Cause.SHUTDOWN, f"The task was cancelled: {self.ending}.")
 
     def _running(self) -> list[CallScope]:
         # `stream/resume` ends by itself, after the last message of the call of its stream.

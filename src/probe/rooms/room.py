@@ -13,8 +13,10 @@ from ..engine.engine import Engine
 from ..server.endpoints.asgi import Receive, Scope, Send
 from ..settings import Limits, Settings, described
 from ..web.paths import Paths
+from ..wire.errors import SHUTTING_DOWN
 from .ids import secret_of
 
+_ENDED: Final = "this room has ended"
 # Seconds for readers to take the last bytes of their streams after the drain.
 _FLUSH_S: Final = 2.0
 
@@ -120,7 +122,7 @@ class Room:
                 await nursery.start(self.engine.serve)
                 self.ready.set()
                 await self._wait_over()
-                await self.drain()
+                await self.drain(_ENDED)
                 self._cancel_requests()
                 nursery.cancel_scope.cancel()
         finally:
@@ -134,11 +136,14 @@ class Room:
         for request in (*self.requests, *self.shown_requests):
             request.cancel()
 
-    async def drain(self) -> None:
-        """Let running work finish within the grace period, and readers take the end of their streams."""
+    async def drain(self, why: str = SHUTTING_DOWN) -> None:
+        """Let running work finish within the grace period, and readers take the end of their streams.
+
+        Clients get the reason `why`.
+        """
         self._ending.set()
         if not self.engine.draining:
-            await self.engine.drain()
+            await self.engine.drain(why)
         await self.engine.drained.wait()
         with trio.move_on_after(_FLUSH_S):
             await self.paths.wait_idle()

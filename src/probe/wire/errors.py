@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Any, Final
 
 from .jsonrpc import RequestId
 
@@ -149,9 +149,12 @@ class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
         return {"jsonrpc": "2.0", **known, "error": error}
 
 
-def shutting_down(id: RequestId | None = None) -> Rejection:
-    """503 for new work while the server drains."""
-    return busy("The server is shutting down", 5, id)
+SHUTTING_DOWN: Final = "the server is shutting down"
+
+
+def shutting_down(id: RequestId | None = None, why: str = SHUTTING_DOWN) -> Rejection:
+    """503 for new work while the server, or a part of it, drains; `why` begins with a small letter."""
+    return busy(f"{why[0].upper()}{why[1:]}", 5, id)
 
 
 def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:

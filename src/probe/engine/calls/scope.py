@@ -40,7 +40,7 @@ from ...log.events import (
     DispatchExtended,
     DispatchSettled,
 )
-from ...wire.errors import Code, McpError
+from ...wire.errors import SHUTTING_DOWN, Code, McpError
 from ...wire.jsonrpc import Json
 from ..catalogue.tool import ToolResult
 from ..clock import Alarm, Clock
@@ -262,7 +262,8 @@ class CallScope:
     def _expiry(self, now: float) -> Outcome:
         if self.machine.cause is Cause.DEADLINE and self.deadlines is not None:
             return Outcome("tool_error", result=deadline_failure(*self.deadlines.error(now)))
-        error = McpError(Code.BUSY, "The server is shutting down; the request was cancelled")
+        why = self.machine.reason or SHUTTING_DOWN
+        error = McpError(Code.BUSY, f"{why[0].upper()}{why[1:]}; the request was cancelled")
         return Outcome("protocol_error", error=error)
 
     def _record_silence(self) -> None:

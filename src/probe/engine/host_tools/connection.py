@@ -168,7 +168,7 @@ class HostConnection:
 
     async def _stop(self) -> None:
         await self._engine.drained.wait()
-        self._end(GOING_AWAY, "the server is shutting down")
+        self._end(GOING_AWAY, self._engine.ending)
 
     async def _watch_registration(self) -> None:
         await trio.sleep(self._settings.toolhost_register_s)

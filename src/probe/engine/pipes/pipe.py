@@ -148,7 +148,7 @@ class _Pipe:
 
     async def _stop(self) -> None:
         await self._engine.drained.wait()
-        self._end(GOING_AWAY, "the server is shutting down")
+        self._end(GOING_AWAY, self._engine.ending)
 
     async def _write(self) -> None:
         try:

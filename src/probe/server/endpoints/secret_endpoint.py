@@ -121,7 +121,7 @@ class SecretEndpoint:
         """Check a handshake and take a place for it. Raises `RefusedError`."""
         self._required.judge(exchange.head, self._policy, scope["subprotocols"])
         if self._engine.draining:
-            raise RefusedError(503, "the server is shutting down", _RETRY)
+            raise RefusedError(503, self._engine.ending, _RETRY)
         try:
             # The program knows the secret, so the share of its address does not bound it.
             self._places.acquire(None, exchange.recorder)

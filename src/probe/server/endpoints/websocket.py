@@ -22,7 +22,7 @@ from ...engine.engine import Engine
 from ...engine.pipes.wires import Closed, ConnectionEnd, Peer, WireBrokenError
 from ...log.context import Recorder
 from ...log.events import Direction, Opcode, WebSocketFrame
-from ...wire.errors import Refusal, Rejection, shutting_down
+from ...wire.errors import Refusal, Rejection
 from .asgi import Receive, Scope, Send, host_policy, http_head, refuse, upgrade_required
 from .exchange import EndpointExchanges, HttpExchange, asked_selection
 
@@ -212,8 +212,7 @@ class WebSocketEndpoint:
             raise Rejection(Refusal.INVALID_REQUEST, why)
         exchange.check_label()
         selection = asked_selection(exchange.query, self._engine.selection)
-        if self._engine.draining:
-            raise shutting_down()
+        self._engine.refuse_while_draining()
         try:
             self._places.acquire(exchange.holder, exchange.recorder)
         except LimitError as full:
