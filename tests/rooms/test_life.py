@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ..support.hosts import connected
-from ..support.http import exchange
+from ..support.http import exchange, http_scope
 from ..support.legacy import Legacy
 from ..support.modern import Modern
 from .house import LOCAL, Hosted, House, Room, house, socket
@@ -190,6 +192,65 @@ async def test_what_waits_for_an_answer_when_it_ends_gets_404() -> None:
             await wait_all_tasks_blocked()
             assert (await room.ask("DELETE", "/api/room")).status == 204
         assert statuses == [404]
+
+
+@dataclass
+class Download:
+    """A download that stops at its first piece until `goes_on` is set."""
+
+    begun: trio.Event = field(default_factory=trio.Event)
+    goes_on: trio.Event = field(default_factory=trio.Event)
+    body: bytes = b""
+    is_whole: bool = False
+
+    async def run(self, room: Room) -> None:
+        """Export the log of a room."""
+
+        async def receive() -> Any:
+            return await trio.sleep_forever()
+
+        async def send(event: Any) -> None:
+            if event["type"] == "http.response.body":
+                self.begun.set()
+                await self.goes_on.wait()
+                self.body += event["body"]
+                self.is_whole = not event.get("more_body", False)
+
+        await room.app(http_scope("GET", "/api/export.har", LOCAL), receive, send)
+
+
+async def test_a_download_of_the_log_ends_before_its_room(mock_clock: MockClock) -> None:
+    async with house() as here, trio.open_nursery() as nursery:
+        room, download, late = await here.open(), Download(), Download()
+        await room.legacy()
+        for each in (download, late):
+            nursery.start_soon(each.run, room)
+            await each.begun.wait()
+        nursery.start_soon(room.ask, "DELETE", "/api/room")
+        await wait_all_tasks_blocked()
+        mock_clock.jump(5)
+        await wait_all_tasks_blocked()
+        download.goes_on.set()
+        await wait_all_tasks_blocked()
+        assert (download.is_whole, len(json.loads(download.body)["log"]["entries"])) == (True, 2)
+        assert len(here.rooms) == 1
+        # It does not wait for ever for the other one.
+        mock_clock.jump(6)
+        await wait_all_tasks_blocked()
+        assert (late.is_whole, len(here.rooms)) == (False, 0)
+
+
+async def test_a_second_signal_does_not_wait_for_downloads(mock_clock: MockClock) -> None:
+    async with house() as here, trio.open_nursery() as nursery:
+        room, download = await here.open(), Download()
+        nursery.start_soon(download.run, room)
+        await download.begun.wait()
+        nursery.start_soon(here.rooms.drain)
+        await wait_all_tasks_blocked()
+        assert len(here.rooms) == 1
+        here.rooms.hurry()
+        await wait_all_tasks_blocked()
+        assert (download.is_whole, len(here.rooms)) == (False, 0)
 
 
 async def test_its_page_has_its_addresses_and_a_button_that_ends_it() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -137,7 +137,45 @@ async def test_an_id_in_pieces_is_replaced_and_all_else_passes(pieces: list[byte
     assert b"".join(sent) == whole.replace(b"abcd", b"WXYZ")
 
 
-def test_the_ids_are_json_as_they_are() -> None:
-    """Otherwise an escaped one would pass."""
-    id = "Hb3Qit2o/fQ_1iaaG1GV4fbwPerToDmsKhicd21GTowTeP_DI".partition("/")[2]
-    assert json.dumps(id) == f'"{id}"'
+ID, SHOWN = b"fQ_1-iaG", b"ABCDEFGH"
+SPELLINGS: list[Callable[[int], bytes]] = [
+    lambda character: bytes((character,)),
+    lambda character: b"\\u%04x" % character,
+    lambda character: b"\\\\\\u%04X" % character,
+    lambda character: b"%%%02x" % character,
+    lambda character: b"%%252525%02X" % character,
+]
+
+
+@given(
+    st.lists(st.sampled_from(SPELLINGS), min_size=len(ID), max_size=len(ID)),
+    st.sampled_from([b"", b"\\", b"%", b"%25", b"\\u00", b"f", b"x"]),
+    st.lists(st.integers(0, 100), max_size=5),
+)
+async def test_an_id_in_any_spelling_and_in_pieces_is_replaced_in_the_same(
+    spellings: list[Callable[[int], bytes]], around: bytes, cuts: list[int]
+) -> None:
+    def spelled(id: bytes) -> bytes:
+        return around + b"".join(spell(each) for spell, each in zip(spellings, id, strict=True)) + around
+
+    sent: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message["body"])
+
+    whole, at = spelled(ID), sorted(cuts)
+    masked = Masked(send, ID, SHOWN)
+    for start, end in zip([0, *at], [*at, len(whole)], strict=True):
+        await masked({"type": "http.response.body", "body": whole[start:end], "more_body": end < len(whole)})
+    assert b"".join(sent).lower() == spelled(SHOWN).lower()
+
+
+async def test_an_id_that_a_client_has_escaped_is_not_shown() -> None:
+    async with house() as here:
+        room = await here.open()
+        secret = room.id.partition("/")[2]
+        client = await room.legacy()
+        escaped = "".join(f"\\u{ord(each):04x}" for each in secret)
+        encoded = "".join(f"%{ord(each):02X}" for each in secret)
+        body = f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{escaped}"}}}}'.encode()
+        await room.ask("POST", "/mcp", {**client.headers, "referer": f"https://host/?r={encoded}"}, body)

@@ -16,9 +16,13 @@ from ..web.paths import Paths
 from ..wire.errors import SHUTTING_DOWN
 from .ids import secret_of
 
+# The longest time, in seconds, that a room whose work is over waits for downloads of its log.
+_DOWNLOAD_S: Final = 10.0
 _ENDED: Final = "this room has ended"
 # Seconds for readers to take the last bytes of their streams after the drain.
 _FLUSH_S: Final = 2.0
+
+_DOWNLOADS: Final = ("/api/export", "/api/events.ndjson")
 
 # What a room has for itself of a limit of the whole server. Bounds of one message, stream or client stay.
 _SHARED: Final = (
@@ -99,6 +103,9 @@ class Room:
         self.shown_requests: set[trio.CancelScope] = set()
         # True from a request that found no place on, until one finds a place.
         self.is_full = False
+        self._downloads = 0
+        self._downloaded = trio.lowlevel.ParkingLot()
+        self._hurried = False
         self._release = release
         self._ending = trio.Event()
         self._in_use = 0
@@ -114,6 +121,12 @@ class Room:
         self.engine.hurry()
         self._ending.set()
         await self.ended.wait()
+
+    def hurry(self) -> None:
+        """Make `drain` end without waiting for work or downloads."""
+        self.engine.hurry()
+        self._hurried = True
+        self._downloaded.unpark_all()
 
     async def serve(self) -> None:
         """Run it until it has ended: after `end`, at the end of its idle time, or when its engine was drained."""
@@ -137,7 +150,7 @@ class Room:
             request.cancel()
 
     async def drain(self, why: str = SHUTTING_DOWN) -> None:
-        """Let running work finish within the grace period, and readers take the end of their streams.
+        """Let running work finish within the grace period, and readers take the end of their streams and downloads.
 
         Clients get the reason `why`.
         """
@@ -147,6 +160,10 @@ class Room:
         await self.engine.drained.wait()
         with trio.move_on_after(_FLUSH_S):
             await self.paths.wait_idle()
+        # One that takes longer breaks off: its response has no end, which is an error for every client.
+        with trio.move_on_after(_DOWNLOAD_S):
+            while self._downloads and not self._hurried:
+                await self._downloaded.park()
 
     async def _wait_over(self) -> None:
         now = self.engine.clock.now
@@ -180,12 +197,16 @@ class Room:
             has_begun = True
             await send(message)
 
+        is_download = scope["path"].startswith(_DOWNLOADS)
         with trio.CancelScope() as running:
             requests.add(running)
+            self._downloads += is_download
             try:
                 await self.paths(scope, receive, sending)
             finally:
                 requests.remove(running)
+                self._downloads -= is_download
+                self._downloaded.unpark_all()
         return has_begun or not running.cancelled_caught
 
 

@@ -148,7 +148,7 @@ class Rooms:
     def hurry(self) -> None:
         """Make `drain` end without waiting for work."""
         for room in self._rooms():
-            room.engine.hurry()
+            room.hurry()
 
     def _rooms(self) -> list[Room]:
         return [found.room for found in self._by_id.values() if found.is_owner]
