@@ -58,12 +58,20 @@ class Below:
 
 
 @dataclass
+class MachineClock:
+    """The clock of the machine: it is set `ahead_s` seconds ahead of that of the engine."""
+
+    ahead_s: float = 0.0
+
+
+@dataclass
 class House:
     """The server under test. `engine` is that of the process; each engine has ids that no other one has."""
 
     engine: Engine
     rooms: Rooms
     app: RoomsEndpoint
+    clock: MachineClock
 
     async def ask(
         self,
@@ -229,12 +237,13 @@ async def house(**values: Any) -> AsyncIterator[House]:
 
     began = trio.current_time()
     engine = made(settings)
-    rooms = Rooms(engine, made, random_bytes)
+    clock = MachineClock()
+    rooms = Rooms(engine, made, random_bytes, lambda: engine.clock.wall() + clock.ahead_s)
     only = settings.rooms == "only"
     app = RoomsEndpoint(rooms, engine, Paths(engine, pages_only=only), only=only)
     with trio.fail_after(100_000):
         async with trio.open_nursery() as nursery:
             await nursery.start(engine.serve)
             await nursery.start(rooms.serve)
-            yield House(engine, rooms, app)
+            yield House(engine, rooms, app, clock)
             nursery.cancel_scope.cancel()

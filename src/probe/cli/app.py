@@ -402,7 +402,7 @@ def _rooms(engine: Engine) -> Rooms:
     # Most servers have no rooms.
     from ..rooms.rooms import Rooms
 
-    return Rooms(engine, _unchecked, secrets.token_bytes)
+    return Rooms(engine, _unchecked, secrets.token_bytes, time.time)
 
 
 def _with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:

@@ -191,9 +191,11 @@ class RoomsEndpoint:
     async def _room(self, asked: _Asked, receive: Receive, send: Send, *, beyond: bool) -> None:
         scope = asked.scope
         try:
-            found = None if asked.id is None else await self._rooms.find(asked.id, _holder(scope))
+            found = None
+            if asked.id is not None:
+                found = await self._rooms.find(asked.id, _holder(scope), is_first=not _goes_on(scope))
         except Rejection as rejection:
-            if not self._engine.draining:
+            if not self._engine.draining or rejection.refusal is _GONE:
                 await self._refuse(scope, receive, send, rejection)
             elif scope["type"] == "http" and http_head(scope).all("sec-fetch-mode") == "navigate":
                 await self._lead(scope, send, 303, pages.new_from(scope))
@@ -331,6 +333,13 @@ def _ends(found: Found, scope: Scope) -> bool:
     """True if the owner ends the room, which no limit may hinder."""
     ending = (scope.get("method"), scope["path"]) in (("DELETE", "/api/room"), ("POST", "/end"))
     return ending and found.is_owner
+
+
+def _goes_on(scope: Scope) -> bool:
+    """True if a request rests on an earlier one: it has a session, or is of a page that its room has served."""
+    given = {name.lower(): value for name, value in scope["headers"]}
+    is_of_page = given.get(b"sec-fetch-site") == b"same-origin" and given.get(b"sec-fetch-mode") != b"navigate"
+    return b"mcp-session-id" in given or b"last-event-id" in given or is_of_page
 
 
 def _is_preflight(head: HttpHead) -> bool:

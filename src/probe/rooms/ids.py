@@ -29,7 +29,10 @@ RANDOM_BYTES: Final = 22
 """The routing key and the random part."""
 
 FRESH_S: Final = 60.0
-"""A room opens at the first request for an id that is not older. Clocks of replicas may differ by as much."""
+"""A room opens at the first request for an id that is not older."""
+
+SKEW_S: Final = 60.0
+"""The clock that dated an id may be ahead by so much; a clock that is behind takes as much of `FRESH_S`."""
 
 _TIME_BYTES = 4
 _TAG_BYTES = 10
@@ -49,14 +52,14 @@ class RoomIds:
         text = _text(begin + _tag(self._keys[0], begin))
         return f"{text[:ROUTING]}/{text[ROUTING:]}"
 
-    def is_fresh(self, id: str, now: float) -> bool:
-        """True if one of the keys made the id, within the last `FRESH_S` seconds."""
+    def age(self, id: str, now: float) -> float | None:
+        """The age of an id in seconds, below 0 if a clock that is ahead dated it; None if none of the keys made it."""
         if not _FORM.fullmatch(id):
-            return False
+            return None
         raw = _raw(id)
         begin, tag = raw[:-_TAG_BYTES], raw[-_TAG_BYTES:]
         known = any(hmac.compare_digest(tag, _tag(key, begin)) for key in self._keys)
-        return known and abs(now - int.from_bytes(begin[RANDOM_BYTES:], "big")) <= FRESH_S
+        return now - int.from_bytes(begin[RANDOM_BYTES:], "big") if known else None
 
     def reading(self, id: str) -> str:
         """The id of the read-only address of a room."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Final, NamedTuple
 
 import trio
@@ -18,11 +20,24 @@ from ..log.events import LimitReached
 from ..server.listener.calls import Contained
 from ..settings import Settings
 from ..web.paths import Paths, SharedPages
-from ..wire.errors import shutting_down, too_many
-from .ids import FRESH_S, RANDOM_BYTES, RoomIds, secret_of
+from ..wire.errors import Refusal, Rejection, shutting_down, too_many
+from .ids import FRESH_S, RANDOM_BYTES, SKEW_S, RoomIds, secret_of
 from .room import Room, room_settings
 
+logger = logging.getLogger(__name__)
+
 _HOUR_S: Final = 3600.0
+# No id opens its room for longer, if no clock is set by more than `SKEW_S`.
+_ENDED_S: Final = FRESH_S + 2 * SKEW_S
+_WARN_S: Final = 60.0
+_AHEAD: Final = (
+    f"a room cannot be opened: the clock of the process that made its id is over {SKEW_S:g} s ahead of this one"
+)
+_NOT_HERE: Final = (
+    "a request is for a room that is not here: it ended, or another process has it and the balancer does not hash the "
+    "path segment behind /r/"
+)
+_ELSEWHERE: Final = "Another process has this room: the balancer must hash the path segment behind /r/ (docs/rooms.md)"
 # They take a megabyte, as those of the rate of requests.
 _MOST_CLIENTS: Final = 10_000
 
@@ -39,10 +54,15 @@ class Rooms:
 
     `root` is the engine of the process: its limits bound all rooms, and its log has the limits that were reached. Any
     process with the same `request_state_keys` makes ids; the one that gets the first request for an id has the room.
+    `wall` returns the seconds since 1970 by the clock of the machine: the engine's own does not follow its corrections.
     """
 
     def __init__(
-        self, root: Engine, make_engine: Callable[[Settings], Engine], random_bytes: Callable[[int], bytes]
+        self,
+        root: Engine,
+        make_engine: Callable[[Settings], Engine],
+        random_bytes: Callable[[int], bytes],
+        wall: Callable[[], float],
     ) -> None:
         settings = root.settings
         limits = settings.limits
@@ -50,6 +70,8 @@ class Rooms:
         self._root = root
         self._make_engine = make_engine
         self._random_bytes = random_bytes
+        self._wall = wall
+        self._warned: dict[str, float] = {}
         self._settings = room_settings(settings)
         self._ids = RoomIds(keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)])
         self._pages = SharedPages()
@@ -57,7 +79,7 @@ class Rooms:
         self._made = Rates(limits.rooms_per_hour / _HOUR_S, max(1, int(limits.rooms_per_hour)), _MOST_CLIENTS)
         self._by_id: dict[str, Found] = {}
         self._on_end: list[Callable[[Room], None]] = []
-        # Otherwise a client that goes on could open its room again, while the id is fresh.
+        # When each ended, by trio's clock: a client that goes on must not open its room again while the id is fresh.
         self._ended: OrderedDict[str, float] = OrderedDict()
         # Each has a place of `max_rooms`, so the channel is never full.
         self._to_serve, self._served = trio.open_memory_channel[Room](limits.max_rooms)
@@ -81,19 +103,23 @@ class Rooms:
             if verdict.wait_s:
                 why = "Too many rooms from this address (rooms_per_hour)"
                 raise too_many(why, int(verdict.wait_s) + 1)
-        return self._ids.make(self._random_bytes(RANDOM_BYTES), clock.wall())
+        return self._ids.make(self._random_bytes(RANDOM_BYTES), self._wall())
 
     def reading(self, id: str) -> str:
         """The id of the read-only address of a room, for an id that this class made."""
         return self._ids.reading(id)
 
-    async def find(self, id: str, holder: str | None) -> Found | None:
+    async def find(self, id: str, holder: str | None, *, is_first: bool = True) -> Found | None:
         """The room with an id; one that is fresh is opened for the client address `holder`.
 
-        Returns None for any other id. Raises `Rejection` if there is no room for another one, or the server drains.
+        Returns None for any other id. Raises `Rejection` if there is no room for another one, if the server drains, or
+        if the request cannot be the first for its room (`is_first` is false) and so another process has the room.
         """
         found = self._by_id.get(id)
         if found is None and self._is_to_open(id):
+            if not is_first:
+                self._warn(_ELSEWHERE)
+                raise Rejection(Refusal.UNKNOWN_SESSION, _ELSEWHERE)
             found = self._open(id, holder)
         if found is None:
             return None
@@ -101,10 +127,24 @@ class Rooms:
         return None if found.room.ended.is_set() else found
 
     def _is_to_open(self, id: str) -> bool:
-        now = self._root.clock.wall()
-        while self._ended and next(iter(self._ended.values())) < now - 2 * FRESH_S:
+        now = self._root.clock.now()
+        while self._ended and next(iter(self._ended.values())) < now - _ENDED_S:
             self._ended.popitem(last=False)
-        return id not in self._ended and self._ids.is_fresh(id, now)
+        age = None if id in self._ended else self._ids.age(id, self._wall())
+        if age is None:
+            return False
+        if age < -SKEW_S:
+            self._warn(_AHEAD)
+        elif age > FRESH_S and self._root.settings.request_state_keys:
+            self._warn(_NOT_HERE)
+        return -SKEW_S <= age <= FRESH_S
+
+    def _warn(self, what: str) -> None:
+        """Write a line to the log of the process, at most once a minute."""
+        now = self._root.clock.now()
+        if now >= self._warned.get(what, -inf) + _WARN_S:
+            self._warned[what] = now
+            logger.warning(what)
 
     def _open(self, id: str, holder: str | None) -> Found:
         self._root.refuse_while_draining()
@@ -129,7 +169,7 @@ class Rooms:
         del self._by_id[reading]
         for ended in self._on_end:
             ended(room)
-        self._ended[id] = self._root.clock.wall()
+        self._ended[id] = self._root.clock.now()
         self._places.release(holder)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
