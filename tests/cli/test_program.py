@@ -240,6 +240,8 @@ def test_a_flag_below_its_bound(
         ["--allowed-hosts=pub.example:8080"],
         ["--stream-min-s=10", "--stream-max-s=1"],
         ["--public-url=http://["],
+        ["--log-level=loud"],
+        ["--log-format=xml"],
     ],
 )
 def test_a_setting_that_cannot_work(

@@ -18,6 +18,7 @@ import pytest
 import trio
 
 from ..support.lines import MODERN, PATIENCE_S, STDIO, Stdio, speaking
+from ..support.rows import row
 
 REQUEST = {"jsonrpc": "2.0", "id": 7, "method": "server/discover", "params": {"_meta": MODERN}}
 LINE = json.dumps(REQUEST).encode() + b"\n"
@@ -42,9 +43,11 @@ def answered(line: bytes) -> bool:
 
 
 @pytest.mark.proves("2025-11-25/transports/36", "2026-07-28/stdio/8")
-async def test_one_line_on_standard_error_says_what_it_is() -> None:
+async def test_one_line_on_standard_error_says_what_it_is_and_serves() -> None:
     async with speaking("--tools", "chatty") as probe:
         assert await probe.said() == "MCP Probe speaks on standard input and output (toolsets: chatty)"
+        listed = await probe.ask("tools/list")
+        assert [tool["name"] for tool in listed["result"]["tools"]] == ["chatty"]
         await probe.stdin.aclose()
         assert await probe.ended() == ([], "")
 
@@ -54,12 +57,6 @@ async def test_calls_are_answered_in_lines() -> None:
         assert (await probe.tool("simple_tool"))["structuredContent"] == {"message": "Completed after 0ms"}
         long = await probe.tool("long_output", blocks=3, chars=65536)
         assert [len(block["text"]) for block in long["content"]] == [65536] * 3
-
-
-async def test_tools_selects_what_is_served() -> None:
-    async with speaking("--tools", "chatty") as probe:
-        listed = await probe.ask("tools/list")
-        assert [tool["name"] for tool in listed["result"]["tools"]] == ["chatty"]
 
 
 async def test_a_line_that_is_no_message_is_answered_and_the_connection_goes_on() -> None:
@@ -345,19 +342,14 @@ UPGRADE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("path", "headers"), [("/mcp", ""), ("/ws", ""), ("/ws", UPGRADE)], ids=["/mcp", "/ws", "WebSocket"]
-)
-async def test_the_protocol_is_not_served_beside_it(path: str, headers: str) -> None:
+async def test_the_protocol_is_not_served_beside_it_and_pages_are_as_careful_about_names_as_those_of_serve() -> None:
     async with watched() as (_, port):
-        status, body = await fetch(port, path, headers)
-        problem = json.loads(body)
-        assert (status, problem["status"]) == (404, 404)
-        assert "standard input and output" in problem["detail"]
-
-
-async def test_pages_are_as_careful_about_names_as_those_of_serve() -> None:
-    async with watched() as (_, port):
+        for path, headers in (("/mcp", ""), ("/ws", ""), ("/ws", UPGRADE)):
+            with row(path=path, headers=headers):
+                status, body = await fetch(port, path, headers)
+                problem = json.loads(body)
+                assert (status, problem["status"]) == (404, 404)
+                assert "standard input and output" in problem["detail"]
         status, _ = await fetch(port, "/api/server", "origin: https://elsewhere.example\r\n")
         assert status == 403
 

@@ -135,21 +135,19 @@ def test_over_stdio_only_the_protocol_is_on_standard_output(collector: Collector
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "said"),
+    ("variables", "said"),
     [
-        (["--telemetry"], {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf"),
-        (["--telemetry"], {"OTEL_PROPAGATORS": "tracecontext,unheard_of"}, "Propagator unheard_of not found"),
-        (["--telemetry"], {"OTEL_EXPORTER_OTLP_ENDPOINT": "::::"}, "OTEL_EXPORTER_OTLP_ENDPOINT must be an http"),
-        (["--log-level", "loud"], {}, "--log-level must be one of off, error, warning, info, debug, got 'loud'"),
-        (["--log-format", "xml"], {}, "--log-format must be one of console, json, got 'xml'"),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf"),
+        ({"OTEL_PROPAGATORS": "tracecontext,unheard_of"}, "Propagator unheard_of not found"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "::::"}, "OTEL_EXPORTER_OTLP_ENDPOINT must be an http"),
     ],
 )
 def test_what_keeps_it_from_starting_is_one_line(
-    arguments: list[str], variables: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+    variables: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    server = start("serve", *arguments)
+    server = start("serve", "--telemetry")
     code, _, told = rest(server)
     assert code == 2
     assert told.startswith("error: ")
