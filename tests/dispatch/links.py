@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import trio
 
-from ..modern.calls import heard, tool_call
+from ..support.calls import heard, tool_call
 from ..support.legacy import Legacy
 from ..support.modern import Modern
 from ..support.probe import Probe

@@ -191,7 +191,9 @@ def test_a_client_of_the_documents_calls_a_tool(example: Example, url: str, tmp_
 def test_the_tests_of_the_documents_pass(tmp_path: Path) -> None:
     (tmp_path / "my_client.py").write_text(next(client.code for client in CLIENTS if "# my_client.py" in client.code))
     for number, example in enumerate(TESTS):
-        (tmp_path / f"test_my_client_{number}.py").write_text(example.code)
+        # The plugin names a client by its test, so that tests of one name in one run would share their calls.
+        code = example.code.replace("def test_", f"def test_{number}_")
+        (tmp_path / f"test_my_client_{number}.py").write_text(code)
     assert "3 passed" in run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."], tmp_path)
 
 

@@ -6,7 +6,7 @@ else runs, until it gets through. So nothing here depends on how a tool or the e
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from probe.tools.catalogue import TOOLSETS
 
 from ..support.calls import COUNTING
 from ..support.http import Answer, Event
-from ..support.inside import CALL, SERVICES, TASK, AtAwait, engine_tasks, receive
+from ..support.inside import CALL, SERVICES, TASK, AtAwait, engine_tasks, receive, until_it_gets_through
 from ..support.legacy import Legacy
 from ..support.probe import Probe, running
 from ..support.shown import newest
@@ -182,16 +182,6 @@ async def take(run: Run, events: Any) -> None:
 def responses(run: Run) -> list[dict[str, Any]]:
     """The responses among the messages that came."""
     return [event.message for event in run.events if event.data and "method" not in event.message]
-
-
-async def until_it_gets_through(least: int, once: Callable[[int], Awaitable[bool]]) -> None:
-    """Run with n = 0, 1, 2, … until one run gets through; the tool's own awaits must have been among them."""
-    for n in range(200):
-        with trio.fail_after(10_000):
-            if await once(n):
-                assert n > least, "the awaits of the tool itself were among those tried"
-                return
-    raise AssertionError("the tool never gets through")
 
 
 STOPS = [

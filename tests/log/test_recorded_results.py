@@ -14,7 +14,7 @@ from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, stru
 from probe.log.redaction import REDACTED
 from probe.wire.errors import Code, McpError
 
-from ..modern.calls import tool_call
+from ..support.calls import tool_call
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
 

@@ -17,11 +17,11 @@ from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, content, text
 from probe.wire.errors import Code, McpError
 
+from ..support.calls import heard, silent, slow, steps, tool_call
 from ..support.http import http_scope
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern
 from ..support.probe import Probe, running
-from .calls import heard, silent, slow, steps, tool_call
 
 EVENTS = "text/event-stream"
 OBJECT = "application/json"

@@ -11,24 +11,25 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ..support.calls import misuses, outcome
+from ..support.calls import (
+    RUDE,
+    RUDE_LATENCY_S,
+    check_disconnected,
+    emitted_after,
+    heard,
+    misuses,
+    outcome,
+    silent,
+    slow,
+    steps,
+    tool_call,
+)
 from ..support.http import exchange, http_scope
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import SUBSCRIPTION_ID, Modern
 from ..support.passes import within_passes
 from ..support.probe import Probe, running
 from ..support.shown import newest
-from .calls import (
-    RUDE,
-    RUDE_LATENCY_S,
-    check_disconnected,
-    emitted_after,
-    heard,
-    silent,
-    slow,
-    steps,
-    tool_call,
-)
 
 # Closing the response is the cancellation.
 

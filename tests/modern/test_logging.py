@@ -10,11 +10,11 @@ from trio.testing import MockClock
 
 from probe.engine.calls.context import LEVELS
 
+from ..support.calls import heard, tool_call
 from ..support.http import Answer
 from ..support.legacy import RpcError
 from ..support.modern import PREFIX, Modern
 from ..support.probe import Probe, running
-from .calls import heard, tool_call
 
 LEVEL = PREFIX + "logLevel"
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ..modern.calls import heard, tool_call
+from ..support.calls import heard, tool_call
 from ..support.http import Answer
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern

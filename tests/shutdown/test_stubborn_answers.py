@@ -12,8 +12,8 @@ from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
-from ..modern.calls import heard, tool_call
 from ..streams.links import END, linked, shape
+from ..support.calls import heard, tool_call
 from ..support.http import messages
 from ..support.inside import SERVICES, engine_tasks
 from ..support.probe import Probe, running

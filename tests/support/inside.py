@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Self
 
 import trio
@@ -104,3 +104,13 @@ class AtAwait(Instrument):
         trio.lowlevel.remove_instrument(self)
         if self.error is not None:
             raise self.error
+
+
+async def until_it_gets_through(least: int, once: Callable[[int], Awaitable[bool]]) -> None:
+    """Run with n = 0, 1, 2, … until one run gets through; the tool's own awaits must have been among them."""
+    for n in range(200):
+        with trio.fail_after(10_000):
+            if await once(n):
+                assert n > least, "the awaits of the tool itself were among those tried"
+                return
+    raise AssertionError("the tool never gets through")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
@@ -65,8 +65,17 @@ class Legacy:
         await self.notify("notifications/initialized")
         return result
 
-    def request(self, method: str, params: dict[str, Any] | None = None, id: Any = None) -> dict[str, Any]:
-        """A request message with a fresh id unless one is given."""
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        id: Any = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """A request message with a fresh id unless one is given; `meta` is its `_meta`."""
+        if meta:
+            params = {**(params or {}), "_meta": meta}
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(self.ids) if id is None else id, "method": method}
         if params is not None:
             message["params"] = params
@@ -157,9 +166,11 @@ class Legacy:
         # Not inside the block: it would come out of the exchange's nursery as an exception group.
         return self.result(responses[0])
 
-    async def tool(self, name: str, arguments: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
-        """`tools/call`."""
-        return await self.call("tools/call", {"name": name, "arguments": arguments or {}, **params})
+    async def tool(self, name: str, arguments: Mapping[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+        """`tools/call`; the member `meta` is its `_meta`, others are added to the params."""
+        meta = params.pop("meta", None)
+        params = {"name": name, "arguments": dict(arguments or {}), **params}
+        return await self.call("tools/call", {**params, "_meta": meta} if meta else params)
 
     def noted(self, method: str) -> list[dict[str, Any]]:
         """The params of the notes of one method."""

@@ -20,7 +20,7 @@ from probe.tools.catalogue import TOOLSETS
 from probe.web.paths import Paths
 
 from .legacy import Legacy
-from .modern import Modern
+from .modern import VERSION, Modern
 from .shown import as_value, newest
 
 EPOCH = 1_780_000_000.0
@@ -44,6 +44,10 @@ class Probe:
         client = Legacy(self.app, f"/mcp?tools={tools}")
         await client.initialize(revision, capabilities)
         return client
+
+    async def of(self, revision: str, **asked: Any) -> Legacy | Modern:
+        """A client of any revision; `asked` is what `client` and `modern` take by name."""
+        return self.modern(**asked) if revision == VERSION else await self.client(revision, **asked)
 
     def modern(self, *, tools: str = "all", capabilities: dict[str, Any] | None = None) -> Modern:
         """A modern client, which declares all capabilities and the tasks extension unless told otherwise."""

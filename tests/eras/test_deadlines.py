@@ -14,11 +14,15 @@ from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.params import Integer
 from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
+from ..support.calls import ERAS, LEGACY, check_disconnected, emitted_after, heard, steps, tool_call
 from ..support.inside import engine_tasks
 from ..support.legacy import Legacy
+from ..support.modern import Modern
 from ..support.probe import Probe, running
+from ..support.rows import each
 
 META = "mcp-probe/deadline"
+each_era = pytest.mark.parametrize("revision", ERAS)
 
 
 async def _work(context: ToolContext) -> ToolResult:
@@ -57,11 +61,10 @@ CUSTOM = Toolset(
 )
 
 
-async def timed(client: Legacy, name: str, token: Any = "t", **arguments: Any) -> tuple[float, dict[str, Any]]:
+async def timed(client: Legacy | Modern, name: str, token: Any = "t", **arguments: Any) -> tuple[float, dict[str, Any]]:
     """Call; returns how long that took, in seconds, and the result."""
     began = trio.current_time()
-    meta = {} if token is None else {"_meta": {"progressToken": token}}
-    result = await client.tool(name, arguments, **meta)
+    result = await client.tool(name, arguments, meta=None if token is None else {"progressToken": token})
     return trio.current_time() - began, result
 
 
@@ -111,13 +114,15 @@ TABLE: dict[str, tuple[str, dict[str, int], float, dict[str, Any] | None]] = {
 }
 
 
-@pytest.mark.parametrize("token", ["t", None], ids=["with a token", "without a token"])
-@pytest.mark.parametrize("case", TABLE)
-async def test_the_deadlines_of_a_call(case: str, token: str | None, autojump_clock: MockClock) -> None:
+@pytest.mark.proves("2026-07-28/cancellation/7")
+@each_era
+@each("token", ["t", None])
+@each("case", TABLE)
+async def test_the_deadlines_of_a_call(case: str, token: str | None, revision: str, autojump_clock: MockClock) -> None:
     """Each valid report moves the idle deadline, also when the client sent no token and sees none."""
     name, arguments, seconds, error = TABLE[case]
     async with running(toolsets=[CUSTOM]) as probe:
-        client = await probe.client()
+        client = await probe.of(revision)
         before = engine_tasks()
         took, result = await timed(client, name, token, **arguments)
         assert took == pytest.approx(seconds, abs=0.01)
@@ -131,9 +136,10 @@ async def test_the_deadlines_of_a_call(case: str, token: str | None, autojump_cl
 def check_expired(probe: Probe, result: dict[str, Any], numbers: dict[str, Any]) -> None:
     """The answer is a tool error with the numbers, and the record says the same."""
     sentence, block = [block["text"] for block in result["content"]]
-    assert result.keys() == {"content", "isError", "_meta"}
+    # A modern result also has its type and the server's name.
+    assert result.keys() - {"resultType"} == {"content", "isError", "_meta"}
     assert result["isError"] is True
-    assert result["_meta"] == {META: numbers}
+    assert {key: value for key, value in result["_meta"].items() if not key.endswith("serverInfo")} == {META: numbers}
     assert json.loads(block) == numbers
     limit = numbers["idleMs"] if numbers["deadline"] == "idle" else numbers["ceilingMs"]
     assert f"{limit / 1000:g} s" in sentence
@@ -146,7 +152,7 @@ def check_expired(probe: Probe, result: dict[str, Any], numbers: dict[str, Any])
     assert (settled["sent_after_cancel"], settled["answered"]) == (0, True)
 
 
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("revision", LEGACY)
 async def test_every_revision_is_told_which_deadline_passed(revision: str, autojump_clock: MockClock) -> None:
     async with running(toolsets=[CUSTOM]) as probe:
         client = await probe.client(revision)
@@ -163,26 +169,23 @@ async def test_the_deadlines_are_settings(autojump_clock: MockClock) -> None:
         assert ceiling["_meta"][META]["deadline"] == "ceiling"
 
 
-async def test_nothing_is_heard_of_a_call_whose_deadline_has_passed(autojump_clock: MockClock) -> None:
-    async with running(toolsets=[CUSTOM]) as probe:
-        client = await probe.client()
-        await timed(client, "work", reports=100, everyS=7)
+@each_era
+async def test_the_error_ends_the_stream_and_nothing_follows(revision: str, autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM], progress_burst=1, progress_per_second=1) as probe:
+        client = await probe.of(revision)
+        async with client.post(tool_call(client, "work", {"reports": 100, "everyS": 7}, progressToken="t")) as answer:
+            messages = await heard(client, answer)
+        assert steps(messages) == [*range(1, 43), None]
+        assert messages[-1]["result"]["isError"] is True
         mark = probe.engine.log.last
         await trio.sleep(1000)
-        assert [event for event in probe.events("message.emitted") if event["seq"] > mark] == []
-
-
-async def test_the_last_report_is_sent_before_the_error(autojump_clock: MockClock) -> None:
-    async with running(toolsets=[CUSTOM], progress_burst=1, progress_per_second=1) as probe:
-        client = await probe.client()
-        await timed(client, "work", reports=100, everyS=7)
-        assert [note["progress"] for note in client.noted("notifications/progress")] == list(range(1, 43))
+        assert emitted_after(probe, mark) == []
 
 
 async def test_a_cancellation_before_the_deadline_wins(autojump_clock: MockClock) -> None:
     async with running(toolsets=[CUSTOM]) as probe:
         client = await probe.client()
-        request = client.request("tools/call", {"name": "work", "arguments": {"silentS": 100}}, "it")
+        request = tool_call(client, "work", {"silentS": 100})
         async with client.post(request) as answer:
             await trio.sleep(29.9)
             await client.cancel("it")
@@ -202,13 +205,39 @@ async def test_a_cancellation_after_the_deadline_is_a_no_op(autojump_clock: Mock
 async def test_a_disconnected_call_keeps_its_deadline(autojump_clock: MockClock) -> None:
     async with running(toolsets=[CUSTOM]) as probe:
         client = await probe.client()
-        request = client.request("tools/call", {"name": "work", "arguments": {"silentS": 100}}, "it")
+        request = tool_call(client, "work", {"silentS": 100})
         async with client.post(request) as answer:
             (priming,) = await answer.first(1)
         await trio.sleep(50)
         async with client.get(priming.id) as answer:
             (response,) = [event.message for event in await client.read(answer)]
         check_expired(probe, client.result(response), expired("idle", 30_000, 0))
+
+
+async def test_a_deadline_within_the_first_interval_is_told_by_one_object(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM], idle_deadline_s=5) as probe:
+        client = probe.modern()
+        async with client.post(tool_call(client, "work", {"silentS": 6})) as answer:
+            assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+            (message,) = await heard(client, answer)
+        check_expired(probe, message["result"], expired("idle", 5000, 0, idle_ms=5000))
+
+
+@pytest.mark.parametrize(("at_s", "outcome"), [(29.9, "disconnected"), (30.1, "timed_out")])
+async def test_of_a_deadline_and_a_disconnect_the_first_wins(
+    at_s: float, outcome: str, autojump_clock: MockClock
+) -> None:
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = probe.modern()
+        async with client.post(tool_call(client, "work", {"silentS": 100})) as answer:
+            # The head of the stream came after one keep-alive interval.
+            await trio.sleep(at_s - 15)
+            answer.hang_up()
+        assert probe.record()["outcome"] == outcome
+        if outcome == "disconnected":
+            check_disconnected(probe, steps_done=None)
+        else:
+            assert [event["by"] for event in probe.events("call.cancelled")] == ["deadline"]
 
 
 # Tools whose bounds need more, and tools that wait for a person.

@@ -1,0 +1,1 @@
+"""Stories that both eras of the protocol tell, each with a client of either era."""
