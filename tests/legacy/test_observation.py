@@ -407,6 +407,7 @@ async def test_the_record_of_a_completed_call_tells_everything(probe: Probe, aut
         "coalesced": 0,
         "duration_ms": pytest.approx(2000, abs=1),
         "cancelled_by": None,
+        "cancelled_how": None,
         "cancel_reason": None,
         "cancel_latency_ms": None,
         "answered": True,

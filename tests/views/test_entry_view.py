@@ -102,7 +102,9 @@ def test_a_call_that_is_cancelled_by_another_request_changes_the_row_of_its_own(
     asked = it.add(cancelled(7), by, **{**POST, "exchange": 3, "call": "c1"})
     assert set(it.rows(asked)) == {2, 3}
     facts = {"cancelled_by": "notification", "cancel_reason": "enough", "scope_exit_ms": 0.5, "sent_after_cancel": 1}
-    it.add(settled(7, "cancelled", answered=False, steps_done=1, steps_total=3, **facts), asked, call="c1", **POST)
+    stop = settled(7, "cancelled", answered=False, steps_done=1, steps_total=3, **facts)
+    end = it.add(stop, asked, call="c1", **POST)
+    assert [it.view(seq).cancelled_how for seq in (by, asked, end)] == [None, "by the client", "by the client"]
     row = it.rows()[2]
     assert (row["head"], row["call"], row["tool"], row["ended"]) == (request, "c1", "tool", None)
     assert it.ending(2) == {

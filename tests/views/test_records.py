@@ -129,6 +129,7 @@ def test_a_call_that_starts_has_a_record(told: Told) -> None:
         "cancel_latency_ms": None,
         "answered": False,
         "answer_delivered": False,
+        "cancelled_how": None,
         "progress_token_type": "integer",
         "arguments": {"delayMs": 5},
         "result": None,
@@ -169,6 +170,7 @@ def test_who_stops_a_call_is_known_before_it_has_stopped(call: Call) -> None:
     assert (record.outcome, record.cancelled_by, record.cancel_reason) == (None, "notification", "enough")
     call.tell(settled(5, "cancelled", cancelled_by="notification", cancel_reason="enough", scope_exit_ms=1.5))
     assert (record.cancelled_by, record.cancel_latency_ms) == ("notification", 1.5)
+    assert as_value(record)["cancelled_how"] == "by the client"
 
 
 def test_a_cancellation_without_effect_stops_nothing(call: Call) -> None:

@@ -37,6 +37,7 @@ export function callRow(more: Partial<CallRow> = {}): CallRow {
     delivered: 10,
     coalesced: 0,
     cancelled_by: null,
+    cancelled_how: null,
     cancel_reason: null,
     cancel_latency_ms: null,
     answered: true,
@@ -55,6 +56,7 @@ export function cancelledCall(more: Partial<CallRow> = {}): CallRow {
     delivered: 4,
     duration_ms: 902.05,
     cancelled_by: "notification",
+    cancelled_how: "by the client",
     cancel_reason: "the user pressed Stop",
     cancel_latency_ms: 2.067,
     answered: false,
@@ -189,6 +191,12 @@ const IN = new Set(["http.request", "message.received"]);
 const OUT = new Set(["http.response", "message.emitted", "message.delivered", "message.dropped"]);
 const ON_WIRE = /^(http|message|request|host\.message|connection|client\.misuse|limit)/;
 
+/** The words of the server for one cause, and short ones for the others. */
+function howOf(entry: Entry): string | null {
+  const by = entry.kind === "call.cancelled" || entry.kind === "dispatch.cancelled" ? entry.by : entry.kind === "call.settled" ? entry.cancelled_by : null;
+  return by == null ? null : by === "notification" ? "by the client" : `by ${by}`;
+}
+
 /** Entries as a server gives them with `view=1`, as far as tests need that. They are of one run, in their order. */
 export function withViews(entries: readonly Entry[]): Viewed[] {
   const bySeq = new Map<number, Viewed>();
@@ -209,6 +217,7 @@ export function withViews(entries: readonly Entry[]): Viewed[] {
         method: entry.kind === "call.started" || isMessage(said) ? ((said as { method: string | null }).method) : null,
         delivered: null,
         delivers: delivers.map(({ seq }) => seq),
+        cancelled_how: howOf(entry),
         passes: null,
       },
     };

@@ -138,7 +138,7 @@ test("ids with more digits than a double holds are not mixed up", () => {
 
 const asked = (url: string) => Object.fromEntries(new URLSearchParams(url.split("?")[1]));
 
-const marked = (passes: boolean): { view: EntryView } => ({ view: { exchange: 1, on_wire: true, group: "messages", problem: null, direction: null, method: null, delivered: null, delivers: [], passes } });
+const marked = (passes: boolean): { view: EntryView } => ({ view: { exchange: 1, on_wire: true, group: "messages", problem: null, direction: null, method: null, delivered: null, delivers: [], cancelled_how: null, passes } });
 
 test("a filter line is asked for from the place on that a search has come to, and marks what passes", () => {
   const { fake, now } = started();

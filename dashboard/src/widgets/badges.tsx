@@ -2,7 +2,7 @@ import type { CSSProperties, ReactNode } from "react";
 import { isRounded, type JsonNumber, type Scalar, scalarText } from "~/protocol/json";
 import { Badge } from "~/ui/badge";
 import { Fact, Facts } from "~/ui/panel";
-import { causeOf, stateOf } from "~/words/states";
+import { stateOf } from "~/words/states";
 import { shareText } from "~/words/text";
 import styles from "./badges.module.css";
 
@@ -150,7 +150,8 @@ export function ProgressBar({ label, done, total, status = "running" }: Progress
 }
 
 interface CancellationProps {
-  by: string;
+  /** The cause, in words after "cancelled". */
+  how: string;
   reason: string | null;
   /** From the moment of cancellation until all of the work had stopped, in milliseconds; null is unknown. */
   latency: number | null;
@@ -161,11 +162,11 @@ interface CancellationProps {
 }
 
 /** Who stopped the work, how long that took, and whether anything was still said. */
-export function Cancellation({ by, reason, latency, after, children }: CancellationProps) {
+export function Cancellation({ how, reason, latency, after, children }: CancellationProps) {
   return (
     <Facts>
-      <Fact name="By">
-        <strong className={styles["by"]}>{causeOf(by)}</strong>
+      <Fact name="Cancelled">
+        <strong className={styles["by"]}>{how}</strong>
       </Fact>
       <Fact name="Reason">{reason ?? "none given"}</Fact>
       <Fact name="Latency">{latency === null ? "unknown" : `${latency} ms until the work had stopped`}</Fact>

@@ -1,16 +1,16 @@
 import { brief, scalarText } from "~/protocol/json";
 import type * as Api from "~/protocol/schema";
-import { isMessage } from "~/trace/entry";
+import { isMessage, type Of, type Viewed } from "~/trace/entry";
 import { formatDuration, formatLimit } from "~/ui/time-format";
 import { list, ofMessage, progress, quoted, stateMark, type Summary } from "./messages";
-import { causeOf, stateOf } from "./states";
+import { stateOf } from "./states";
 import { cameFrom, counted, shareText } from "./text";
 
 type Kind = Api.Entry["kind"];
-type Words<Each extends Kind> = (fact: Extract<Api.Entry, { kind: Each }>, method: string | null) => Summary;
+type Words<Each extends Kind> = (fact: Of<Each>, method: string | null) => Summary;
 
 /** What an entry says beside its kind or method, in one line. `method` is that of the request where the entry is an answer. */
-export function summaryOf(fact: Api.Entry, method: string | null): Summary {
+export function summaryOf(fact: Viewed, method: string | null): Summary {
   // a newer server may have kinds that this page does not know
   const words = Object.hasOwn(WORDS, fact.kind) ? (WORDS[fact.kind] as Words<Kind>) : null;
   return words === null ? { text: brief(fact) } : words(fact, method);
@@ -28,7 +28,7 @@ export function titleOf(fact: Api.Entry, method: string | null): string {
 }
 
 /** The same as `summaryOf` in plain text, for places that do not show the method and the id in columns of their own. */
-export function describe(fact: Api.Entry, method: string | null): string {
+export function describe(fact: Viewed, method: string | null): string {
   const { mark, text } = summaryOf(fact, method);
   if (!isMessage(fact)) return list(mark?.text, text);
   const title = titleOf(fact, method);
@@ -86,7 +86,7 @@ const WORDS: { readonly [Each in Kind]: Words<Each> } = {
 
   "call.started": ({ tool, method, progress_token, task }) => ({ text: list(tool ?? method, progress_token !== null && `token ${scalarText(progress_token)}`, task && `task ${task}`) }),
   "call.progressed": (fact) => ({ text: `${progress(fact.progress, fact.total, fact.message)} · without a token` }),
-  "call.cancelled": ({ by, reason, effect }) => ({ text: list(`by ${causeOf(by)}`, quoted(reason), !effect && NO_EFFECT) }),
+  "call.cancelled": ({ view, reason, effect }) => ({ text: list(view.cancelled_how, quoted(reason), !effect && NO_EFFECT) }),
   "call.settled": (fact) => ({ mark: stateMark(fact.outcome), text: settled(fact) }),
   "task.changed": ({ status, tool, message, task }) => ({ mark: stateMark(status), text: list(tool, quoted(message), task) }),
   "task.removed": ({ why, task }) => ({ mark: stateMark("removed"), text: list(why, task) }),
@@ -116,7 +116,7 @@ const WORDS: { readonly [Each in Kind]: Words<Each> } = {
       ...(invalid === 0 ? [] : [`${invalid} invalid`]),
     ].join(", "),
   }),
-  "dispatch.cancelled": ({ host, dispatch, by, reason }) => ({ text: `host ${host} is told to stop ${dispatch}: ${causeOf(by)}${reason === null ? "" : ` ${scalarText(reason)}`}` }),
+  "dispatch.cancelled": ({ host, dispatch, view, reason }) => ({ text: list(`host ${host} is told to stop ${dispatch}`, `cancelled ${view.cancelled_how}`, quoted(reason)) }),
   "dispatch.stopped": (fact) => ({
     mark: { text: stateOf(fact.how).label, tone: fact.how === "acknowledged" ? "good" : "warn" },
     text: `${stopped(fact)}${fact.late === 0 ? "" : `; ${counted(fact.late, "late message")} dropped`}`,
@@ -134,7 +134,7 @@ const WORDS: { readonly [Each in Kind]: Words<Each> } = {
     ...(failed > 0 && { mark: { text: "calls failed", tone: "bad" } }),
     text: [
       `${host ?? "a host without a name"} (${connection})`,
-      `by ${causeOf(by)}`,
+      `by ${by}`,
       ...(code === null ? [] : [`code ${code}`]),
       ...(failed === 0 ? [] : [`${counted(failed, "call")} failed with it`]),
       ...(late === 0 ? [] : [`${counted(late, "late message")} dropped in all`]),
@@ -160,9 +160,9 @@ const CONTROLS: Readonly<Record<string, string>> = {
 
 const LATE: Readonly<Record<string, string>> = { progress: "progress", result: "a result", error: "an error" };
 
-function settled(fact: Api.CallSettled): string {
+function settled(fact: Of<"call.settled">): string {
   return list(
-    fact.cancelled_by !== null && `by ${causeOf(fact.cancelled_by)}`,
+    fact.view.cancelled_how,
     fact.steps_done !== null && `after ${shareText(fact.steps_done, fact.steps_total)} steps`,
     fact.scope_exit_ms !== null && `stopped in ${formatDuration(fact.scope_exit_ms)}`,
     fact.sent_after_cancel > 0 && `${counted(fact.sent_after_cancel, "message")} sent afterwards`,

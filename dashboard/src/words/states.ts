@@ -67,19 +67,3 @@ const STATES: Readonly<Record<string, State>> = {
 export function stateOf(name: string): State {
   return (Object.hasOwn(STATES, name) ? STATES[name] : undefined) ?? state(name.replaceAll("_", " "), "neutral");
 }
-
-// what has work stopped, in words that follow "by"; the sentences of the server say the same (`views/ending.py`)
-const CAUSES: Readonly<Record<string, string>> = {
-  notification: "the client",
-  tasks_cancel: "tasks/cancel",
-  disconnect: "disconnect",
-  deadline: "a deadline",
-  ttl: "its time to live",
-  session_end: "the end of the session",
-  shutdown: "server shutdown",
-};
-
-/** Who or what cancelled: `the client`, `tasks/cancel`. */
-export function causeOf(by: string): string {
-  return (Object.hasOwn(CAUSES, by) ? CAUSES[by] : undefined) ?? by;
-}

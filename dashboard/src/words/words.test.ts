@@ -42,7 +42,7 @@ test("a dispatch is told in words from its beginning to its end", () => {
 });
 
 test("what became of a cancelled dispatch is told in words", () => {
-  expect(toldOfHosts("dispatch.cancelled", { ...AT_HOST, by: "notification", reason: "stop" })).toBe('host demo is told to stop d7: the client "stop"');
+  expect(toldOfHosts("dispatch.cancelled", { ...AT_HOST, by: "notification", reason: "stop" })).toBe('host demo is told to stop d7 · cancelled by the client · "stop"');
   const end = (how: string, late = 0) => toldOfHosts("dispatch.stopped", { ...AT_HOST, how, after_ms: 12.3, late });
   expect(end("acknowledged")).toBe("host demo has stopped d7, 12 ms after tool.cancel");
   expect(end("answered", 1)).toBe("host demo did not stop d7 but came to its end, 12 ms after tool.cancel; 1 late message dropped");
@@ -67,7 +67,7 @@ test("tool hosts come and go in words", () => {
   expect(toldOfHosts("host.closed", { ...names, code: 1006, by: "client", failed: 2, late: 1 })).toBe(
     "demo (h3), by client, code 1006, 2 calls failed with it, 1 late message dropped in all",
   );
-  expect(toldOfHosts("host.closed", { connection: "h3", host: null, code: null, by: "shutdown", failed: 0, late: 0 })).toBe("a host without a name (h3), by server shutdown");
+  expect(toldOfHosts("host.closed", { connection: "h3", host: null, code: null, by: "shutdown", failed: 0, late: 0 })).toBe("a host without a name (h3), by shutdown");
 });
 
 const message = (direction: string) => entryOf(1, 0, "host.message", { direction, rpc: "request", method: "tool.dispatch", id: "d7", message: { params: { tool: "export" } } });

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -12,7 +12,7 @@ from ..log import events
 from ..log.event_log import Entry
 from ..wire.jsonrpc import clip
 from .meaning import EntryOf
-from .records import CallRecord
+from .records import CallRecord, cancelled_how
 from .retention import members
 from .values import Exchange, Message
 from .work import Call
@@ -44,14 +44,6 @@ _MOST_READ: Final = 64 * 1024
 # The deadline of a call is looked for in this many entries, from the newest back.
 _LOOKED_AT: Final = 20
 
-_BY: Final[Mapping[str | None, str]] = {
-    "notification": "by the client",
-    "tasks_cancel": "by the client with tasks/cancel",
-    "ttl": "because the time to live of its task had passed",
-    "session_end": "because its session ended",
-    "shutdown": "by the shutdown of the server",
-    "disconnect": "by the client, which was gone",
-}
 # The client wrote the reason of these cancellations; the server wrote that of others.
 _THE_CLIENT: Final = frozenset({"notification", "tasks_cancel"})
 # The text of these continues the state: "cancelled by the client", "error -32602: no such tool".
@@ -207,9 +199,8 @@ def _running(call: Call, exchange: Exchange) -> Ending:
     done, total = (None, None) if record is None else (record.steps_done, record.steps_total)
     asked = [message for message in exchange.messages if not message.received and asks(message.fact)]
     if call.cancelled is not None:
-        text = (
-            f"asked to stop {_who(cast('events.CallCancelled', call.cancelled.fact).by)}; the work has not stopped yet"
-        )
+        how = cancelled_how(cast("events.CallCancelled", call.cancelled.fact).by)
+        text = f"asked to stop {how}; the work has not stopped yet"
     elif asked and not asked[-1].replies:
         text = f"waits for the client's answer to {asked[-1].method}"
     else:
@@ -242,12 +233,12 @@ def stopped(fact: events.CallSettled, call: Call | None, answers: Sequence[Messa
 def _words(ending: Ending, fact: events.CallSettled, call: Call | None, result: Any, entry_of: EntryOf) -> str:
     said, reached = _coded(ending), _reached(fact, task=call is not None and call.task is not None)
     match fact.outcome:
-        case "cancelled" if fact.cancelled_by is None:
-            return f"by the tool itself: {said}"
-        case "cancelled":
+        case "cancelled" if fact.cancelled_by is not None:
             reason = fact.cancel_reason if fact.cancelled_by in _THE_CLIENT else None
             given = "" if reason is None else f" ({_short(reason)})"
-            return f"{_who(fact.cancelled_by)}{given} {reached}"
+            return f"{cancelled_how(fact.cancelled_by)}{given} {reached}"
+        case "cancelled":
+            return f"by the tool itself: {said}"
         case "disconnected":
             return f"{fact.cancel_reason or 'the client was gone'} {reached}"
         case "timed_out":
@@ -272,10 +263,6 @@ def _reached(fact: events.CallSettled, *, task: bool) -> str:
         sent = fact.sent_after_cancel
         parts.append(f"{_counted(sent, 'message')} sent afterwards" if sent else "nothing sent afterwards")
     return ", ".join(parts)
-
-
-def _who(by: str | None) -> str:
-    return _BY.get(by, f"by {by}")
 
 
 def _deadline(call: Call | None, entry_of: EntryOf) -> str:

@@ -18,7 +18,7 @@ from ..wire.jsonrpc import encode
 from .ending import Ending, EndingParts, asks, ending_of, lone_ending, streams
 from .fold import Views
 from .meaning import EntryOf, Group, Problem, exchange_key, group_of, is_on_wire, method, problem_of
-from .records import ANSWERS
+from .records import ANSWERS, cancelled_how
 from .values import Exchange, Message
 from .work import Call
 
@@ -268,6 +268,8 @@ class EntryView:
     `delivered` is the moment in which a socket first took a message, null before; it may be set when the entry is given
     again. The entry that says so has the numbers of these messages in `delivers`.
 
+    `cancelled_how` is the cause of a cancellation in words after `cancelled`, such as `by the client`; else null.
+
     `passes`: whether it passes the filter line that was given as `passes`; null without one.
     """
 
@@ -279,7 +281,17 @@ class EntryView:
     method: str | None
     delivered: Moment | None
     delivers: list[int]
+    cancelled_how: str | None = None
     passes: bool | None = None
+
+
+def _cancelled_how(fact: Any) -> str | None:
+    by = None
+    if isinstance(fact, events.CallCancelled | events.DispatchCancelled):
+        by = fact.by
+    elif isinstance(fact, events.CallSettled):
+        by = fact.cancelled_by
+    return None if by is None else cancelled_how(by)
 
 
 class Passing(Protocol):
@@ -315,6 +327,7 @@ class EntryViews:
             method(entry, self._entry_of),
             None if message is None else moment(message.delivered),
             [message.seq for message in _delivered(views, entry)],
+            _cancelled_how(fact),
             None if passing is None else passing.entry(entry),
         )
 

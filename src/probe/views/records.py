@@ -16,7 +16,7 @@ call.settled        outcome, result, durations
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -81,11 +81,12 @@ class CallRecord(Struct):
         return f"{self.run}.{self.call}"
 
     def encoded(self) -> bytes:
-        """The row in JSON, as the API shows it. The JSON type of the token stands beside its value, as evidence."""
+        """The row in JSON, as the API shows it: with the JSON type of the token, and `cancelled_by` in words."""
         token = self.progress_token
         kind = None if token is None else "string" if isinstance(token, str) else "integer"
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in APART}
-        members = {"id": self.id, **fields, "progress_token_type": kind}
+        how = None if self.cancelled_by is None else cancelled_how(self.cancelled_by)
+        members = {"id": self.id, **fields, "cancelled_how": how, "progress_token_type": kind}
         return encode_with(members, [("arguments", self.arguments), ("result", self.result or b"null")])
 
 
@@ -110,6 +111,22 @@ _OF_THE_SERVER: Final = frozenset(
     }
 )
 _PROGRESS: Final = "notifications/progress"
+
+
+_HOW: Final[Mapping[str, str]] = {
+    "notification": "by the client",
+    "tasks_cancel": "by the client with tasks/cancel",
+    "deadline": "by a deadline",
+    "ttl": "because the time to live of its task had passed",
+    "session_end": "because its session ended",
+    "shutdown": "by the shutdown of the server",
+    "disconnect": "by the client, which was gone",
+}
+
+
+def cancelled_how(by: str) -> str:
+    """The cause of a cancellation in words after `cancelled`: `by the client` for `notification`."""
+    return _HOW.get(by, f"by {by}")
 
 
 class CallRow(Struct, eq=False):

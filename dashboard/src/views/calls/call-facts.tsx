@@ -2,22 +2,21 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { traceHref, type TracePlace } from "~/protocol/client";
 import { quoted } from "~/protocol/filter";
-import type { CallRow, Entry } from "~/protocol/schema";
-import { type Dispatch, dispatchOf, sentAfterCancel } from "~/trace/entry";
+import type { CallRow } from "~/protocol/schema";
+import { type Dispatch, dispatchOf, sentAfterCancel, type Viewed } from "~/trace/entry";
 import { Badge } from "~/ui/badge";
 import { Fact, Facts, Panel, Panels, Stack } from "~/ui/panel";
 import { Duration, Running, Time } from "~/ui/time";
 import { formatDuration, formatLimit } from "~/ui/time-format";
 import { Cancellation, EraBadge, ProgressBar, StatusBadge, TypedValue } from "~/widgets/badges";
 import { stopped } from "~/words/entries";
-import { causeOf } from "~/words/states";
 import { counted } from "~/words/text";
 import { stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 
 interface FactsProps {
   call: CallRow;
-  entries: readonly Entry[];
+  entries: readonly Viewed[];
   /** Whether Live shows the run of this call. */
   current: boolean;
 }
@@ -99,8 +98,8 @@ function Came({ call }: { call: CallRow }) {
   );
 }
 
-function Cancelled({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
-  if (call.cancelled_by === null) {
+function Cancelled({ call, entries }: { call: CallRow; entries: readonly Viewed[] }) {
+  if (call.cancelled_how === null) {
     return (
       <Panel title="Cancellation">
         <p className={styles["quiet"]}>{notCancelled(call, entries)}</p>
@@ -109,16 +108,16 @@ function Cancelled({ call, entries }: { call: CallRow; entries: readonly Entry[]
   }
   return (
     <Panel title="Cancellation">
-      <Cancellation by={call.cancelled_by} reason={call.cancel_reason} latency={call.cancel_latency_ms} after={sentAfterCancel(entries)} />
+      <Cancellation how={call.cancelled_how} reason={call.cancel_reason} latency={call.cancel_latency_ms} after={sentAfterCancel(entries)} />
     </Panel>
   );
 }
 
 /** The row names who cancelled only when the work has stopped. */
-function notCancelled(call: CallRow, entries: readonly Entry[]): string {
+function notCancelled(call: CallRow, entries: readonly Viewed[]): string {
   const asked = entries.findLast((entry) => entry.kind === "call.cancelled");
   if (call.outcome !== null) return "It was not cancelled.";
-  return asked === undefined ? "It was not asked to stop." : `Asked to stop by ${causeOf(asked.by)}; the work has not stopped yet.`;
+  return asked === undefined ? "It was not asked to stop." : `Asked to stop ${asked.view.cancelled_how}; the work has not stopped yet.`;
 }
 
 function Delivered({ call }: { call: CallRow }) {
@@ -138,7 +137,7 @@ function Delivered({ call }: { call: CallRow }) {
 
 interface DeadlinesProps {
   call: CallRow;
-  entries: readonly Entry[];
+  entries: readonly Viewed[];
   /** Whether Tool hosts shows the run of this call. */
   current: boolean;
 }
@@ -196,7 +195,7 @@ function Where({ dispatch: { host, dispatch }, current }: { dispatch: NonNullabl
 }
 
 function acknowledged({ cancelled, stopped: end }: Dispatch): string {
-  if (end === null) return `because of ${causeOf(cancelled?.by ?? "")}; it has not answered yet`;
+  if (end === null) return `${cancelled?.view.cancelled_how}; it has not answered yet`;
   const late = end.late === 0 ? "" : `; ${counted(end.late, "late message")} dropped`;
   return `${stopped(end)}${late}`;
 }

@@ -167,7 +167,7 @@ test("one call shows every group, its evidence with times, and links to each ent
   const asked = page.getByRole("region", { name: "What was asked" });
   await expect.element(asked).toMatchTextContent(/Request id5 integerProgress token0 integer/);
   await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(
-    /Bythe client.*Reasonthe user pressed Stop.*Latency2.067 ms.*Messages after0/,
+    /Cancelledby the client.*Reasonthe user pressed Stop.*Latency2.067 ms.*Messages after0/,
   );
   await expect.element(page.getByRole("region", { name: "What came of it" })).toMatchTextContent(/Donefalse.*4\/10.*no response was sent/);
   const evidence = page.getByRole("region", { name: "Evidence" });
@@ -269,7 +269,7 @@ test("the deadlines of a call say what passed, what moved them, who ran it, and 
 
 test("a host that has not acknowledged yet is said not to have", async () => {
   const panel = await deadlines(callRow({ outcome: null }), AT_DEMO);
-  await expect.element(panel).toMatchTextContent(/Host told to stopbecause of a deadline; it has not answered yet/);
+  await expect.element(panel).toMatchTextContent(/Host told to stopby deadline; it has not answered yet/);
 });
 
 test("a call of this server has no host, and may never have reported", async () => {

@@ -150,7 +150,7 @@ const OF_TASK = new Set(["task.changed", "task.removed", "call.started", "call.c
 const ASKED = new Set(["tasks/cancel", "tasks/result", "tasks/update"]);
 
 /** The entries that tell the story of a task: its statuses, its progress, what stopped it, and who asked for its result. */
-export function storyOf(entries: readonly Entry[]): Entry[] {
+export function storyOf<Each extends Entry>(entries: readonly Each[]): Each[] {
   return entries.filter(
     (entry) =>
       OF_TASK.has(entry.kind) ||
@@ -160,7 +160,7 @@ export function storyOf(entries: readonly Entry[]): Entry[] {
 }
 
 /** The entry that the story counts from: the creation of the task, or the oldest that is left. */
-export function beginning(story: readonly Entry[]): Entry | undefined {
+export function beginning<Each extends Entry>(story: readonly Each[]): Each | undefined {
   return story.find((entry) => entry.kind === "task.changed") ?? story[0];
 }
 

@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "wouter";
 import { get, traceHref } from "~/protocol/client";
 import { quoted } from "~/protocol/filter";
-import type { CallPage, CallRow, Entry, TaskRow } from "~/protocol/schema";
-import { offsetOf, progressOf, sentAfterCancel } from "~/trace/entry";
+import type { CallPage, CallRow, TaskRow } from "~/protocol/schema";
+import { offsetOf, progressOf, sentAfterCancel, type Viewed } from "~/trace/entry";
 import { useFeed } from "~/trace/feed";
 import { type CallWithEvidence, useCallDetail } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
@@ -42,7 +42,7 @@ function TaskPage({ id }: { id: string }) {
         <Stack>
           <Panels>
             <TaskFacts id={id} task={task} call={record} />
-            {record?.cancelled_by != null && <Stopped call={record} by={record.cancelled_by} entries={detail.data?.evidence.events ?? []} />}
+            {record?.cancelled_how != null && <Stopped call={record} how={record.cancelled_how} entries={detail.data?.evidence.events ?? []} />}
           </Panels>
           <Story evidence={detail.data?.evidence} error={detail.error} run={record?.run} current={run} />
         </Stack>
@@ -148,10 +148,10 @@ function RowFacts({ task }: { task: TaskRow }) {
 }
 
 /** Who stopped the work, how long that took, and how far it was. */
-function Stopped({ call, by, entries }: { call: CallRow; by: string; entries: readonly Entry[] }) {
+function Stopped({ call, how, entries }: { call: CallRow; how: string; entries: readonly Viewed[] }) {
   return (
     <Panel title="Cancellation">
-      <Cancellation by={by} reason={call.cancel_reason} latency={call.cancel_latency_ms} after={sentAfterCancel(entries)}>
+      <Cancellation how={how} reason={call.cancel_reason} latency={call.cancel_latency_ms} after={sentAfterCancel(entries)}>
         <Fact name="Steps">{call.steps_done === null ? "none reported" : shareText(call.steps_done, call.steps_total)}</Fact>
         <Fact name="Done">{String(call.done)}</Fact>
       </Cancellation>
@@ -182,11 +182,11 @@ function Story({ evidence, error, run, current }: StoryProps) {
   );
 }
 
-function momentOf(entry: Entry, from: Entry, linked: boolean): Moment {
+function momentOf(entry: Viewed, from: Viewed, linked: boolean): Moment {
   return { key: entry.seq, offset: offsetOf(entry, from), what: <What entry={entry} linked={linked} />, detail: <Detail entry={entry} /> };
 }
 
-function What({ entry, linked }: { entry: Entry; linked: boolean }) {
+function What({ entry, linked }: { entry: Viewed; linked: boolean }) {
   return (
     <>
       {linked ? <Link href={traceHref({ at: entry.seq })}>#{entry.seq}</Link> : <span>#{entry.seq}</span>}
@@ -195,18 +195,18 @@ function What({ entry, linked }: { entry: Entry; linked: boolean }) {
   );
 }
 
-function nameOf(entry: Entry): string {
+function nameOf(entry: Viewed): string {
   if (progressOf(entry) !== null) return "progress";
   return entry.kind === "message.received" ? (entry.method ?? kindOf(entry.kind)) : kindOf(entry.kind);
 }
 
 /** Why a report of progress was not made a message of a stream; null for one that was. */
-function unsent(entry: Entry): string | null {
+function unsent(entry: Viewed): string | null {
   if (entry.kind === "message.dropped") return `not sent: ${entry.why}`;
   return entry.kind === "call.progressed" ? "not sent: the client gave no token" : null;
 }
 
-function Detail({ entry }: { entry: Entry }) {
+function Detail({ entry }: { entry: Viewed }) {
   const progress = progressOf(entry);
   if (entry.kind === "task.changed") return entry.message ?? "";
   if (progress === null) return describe(entry, null);

@@ -58,7 +58,7 @@ test("filters are in the URL", async () => {
 });
 
 test("Enter opens a task: its timeline, who cancelled it, and how long the work took to stop", async () => {
-  const call = cancelledCall({ cancelled_by: "tasks_cancel", cancel_latency_ms: 1.98, task: "t1", steps_done: 2, steps_total: 60 });
+  const call = cancelledCall({ cancelled_by: "tasks_cancel", cancelled_how: "by the client with tasks/cancel", cancel_latency_ms: 1.98, task: "t1", steps_done: 2, steps_total: 60 });
   answerApi((path) => (path === "/api/calls/run.c1" ? { call, evidence: evidenceOf(EVENTS) } : undefined));
   const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ tasks: [taskRow({ status: "cancelled" })] }, "run");
@@ -66,7 +66,7 @@ test("Enter opens a task: its timeline, who cancelled it, and how long the work 
   rowOf("t1").element().focus();
   await userEvent.keyboard("{Enter}");
   await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(
-    /Bytasks\/cancel.*Latency1.98 ms until.*Messages after0.*Steps2\/60.*Donefalse/,
+    /Cancelledby the client with tasks\/cancel.*Latency1.98 ms until.*Messages after0.*Steps2\/60.*Donefalse/,
   );
   const story = page.getByRole("list", { name: "Timeline of the task" });
   await expect.element(story).toMatchTextContent(

@@ -5,7 +5,7 @@ import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
 import { NO_EFFECT, summaryOf, titleOf } from "~/words/entries";
 import { list, quoted } from "~/words/messages";
-import { causeOf, stateOf } from "~/words/states";
+import { stateOf } from "~/words/states";
 import { counted } from "~/words/text";
 
 /** Who sends and receives: the client, this server, and a lane for each tool host, by its name. */
@@ -202,7 +202,7 @@ type Marked<Each extends Kind> = (fact: Of<Each>, row: ExchangeRow | undefined) 
 /** What entries that are no messages tell on the ladder. Other kinds are told by other steps and by bars. `row` is that of their exchange. */
 const MARKS: { readonly [Each in Kind]?: Marked<Each> } = {
   "call.progressed": ({ call }) => ({ lane: "probe", title: "progress", tone: "neutral", fold: `${call} progressed` }),
-  "call.cancelled": ({ by, reason, effect }) => ({ lane: "probe", title: `cancelled by ${causeOf(by)}`, text: effect ? (quoted(reason) ?? "") : NO_EFFECT, tone: effect ? "warn" : "neutral" }),
+  "call.cancelled": ({ view, reason, effect }) => ({ lane: "probe", title: `cancelled ${view.cancelled_how}`, text: effect ? (quoted(reason) ?? "") : NO_EFFECT, tone: effect ? "warn" : "neutral" }),
   "call.settled": ({ call, cancelled_by, sent_after_cancel: after }, row) =>
     cancelled_by === null ? null : { lane: "probe", title: "work stopped", ...(row?.call === call && { text: row.ending.text }), tone: after > 0 ? "bad" : "warn" },
   "task.changed": ({ status, message }) => ({ lane: "probe", title: `task ${stateOf(status).label}`, text: list(quoted(message)), tone: stateOf(status).tone }),

@@ -259,7 +259,9 @@ def _add_entries(schemas: Schemas) -> None:
 
 def _add_calls(schemas: Schemas) -> None:
     token_type: Json = {"enum": ["string", "integer", None], "type": ["string", "null"]}
-    row = schemas.object_of(CallRecord, {"id": {"type": "string"}, "progress_token_type": token_type})
+    how: Json = {"type": ["string", "null"]}
+    made: Json = {"id": {"type": "string"}, "cancelled_how": how, "progress_token_type": token_type}
+    row = schemas.object_of(CallRecord, made)
     row["properties"]["outcome"] = {"enum": [*OUTCOMES, None], "type": ["string", "null"]}
     schemas.add("CallRow", row)
 
