@@ -136,16 +136,19 @@ def refused(method: str, params: Any, *codes: int | None, result: Any = None, **
 def unanswered(method: str, params: Any, seconds: float, **options: Any) -> Log:
     """Questions without an answer for some seconds, with another message at the end.
 
-    Options: `log`, `capabilities`, `times`, `silent` (no message), `withdrawn` and `closed` (when), `gap` behind them.
+    Options: `log`, `capabilities`, `times`, `silent` (no message), `gap` behind them; when they were `withdrawn`, their
+    call `answered`, or the session `closed`.
     """
     log: Log = options.get("log") or Log()
     session = open_session(log, capabilities=options.get("capabilities", CAPABILITIES))
     for _ in range(options.get("times", 1)):
-        question, _ = ask(session, method, params)
+        question, call = ask(session, method, params)
         if options.get("gap"):
             log.gap()
-        before = options.get("withdrawn", options.get("closed", 0))
+        before = next((options[end] for end in ("withdrawn", "answered", "closed") if end in options), 0)
         log.after(before)
+        if "answered" in options:
+            session.answer(call, {"content": []})
         if "withdrawn" in options:
             session.get().tell("notifications/cancelled", {"requestId": question.id})
         if not options.get("silent"):

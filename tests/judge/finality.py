@@ -26,12 +26,17 @@ AT_ONCE, AT_END = 0.0, float("inf")
 _HEADER = Header("run", "0.0.0", 1.7e9)
 
 
-def judged(items: Iterable[Entry | Gap], batch_s: float) -> Judge:
-    """A log that was cut off behind its last item: what waits then stays without a finding."""
+def judged(items: Iterable[Entry | Gap], batch_s: float, *, watched: bool = False) -> Judge:
+    """A log that was cut off behind its last item: what waits then stays without a finding.
+
+    Where it is `watched` a person asks for the report after each entry, and so all rules that wait are asked.
+    """
     judge = Judge(catalogue(), FUNCTIONS, batch_s=batch_s)
     judge.begin(_HEADER)
     for item in items:
         judge.take(item)
+        if watched:
+            judge.settle(everything=True)
     judge.end(None)
     return judge
 
@@ -98,6 +103,9 @@ def _again(item: Entry | Gap, last: int, later: float) -> Entry | Gap:
         mono=item.mono + later,
         cause=None if item.cause is None else item.cause + last,
     )
+    named = getattr(item.fact, "named", None)
+    if named is not None:
+        moved = structs.replace(moved, fact=structs.replace(item.fact, named=_other(named)))
     message = getattr(item.fact, "message", None)
     if isinstance(message, bytes):
         message = re.sub(rb'("(?:task-?[Ii]d"|taskIds":\s*\[)\s*:?\s*)"([^"]*)"', rb'\1"\2b"', message)

@@ -10,6 +10,8 @@ from msgspec import structs
 from probe.judge.verdicts import Verdict
 from probe.log import events
 
+from .finality import AT_END, AT_ONCE
+from .finality import judged as judged_again
 from .logs import Asked, HttpSession, Log, Pipe, expect, judged
 
 CANCELLED = "notifications/cancelled"
@@ -271,6 +273,20 @@ def test_a_client_that_comes_back_for_the_stream_has_not_cancelled():
     session.request("ping")
     log.idle(31)
     expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
+
+
+def test_a_client_that_comes_back_for_the_stream_and_then_cancels_passes_whenever_it_is_judged():
+    log, session = opened()
+    asked = session.call("silent_call")
+    stream = session.client.stream(asked, event_ids=True)
+    stream.close("client")
+    log.after(1)
+    session.resume(stream)
+    log.after(9)
+    cancel(session, asked.id)
+    log.idle(31)
+    for judge in (judged_again(log.items, AT_ONCE, watched=True), judged_again(log.items, AT_END)):
+        assert judge.subjects[0].tally("cancel.explicit").counts == {Verdict.PASS: 1}
 
 
 def test_a_stream_that_the_server_ends_or_that_had_its_answer_was_not_left():

@@ -124,7 +124,14 @@ ANSWERS: list[tuple[Expected, Story]] = [
     *(({FITS: PASS}, filled(name, {name: value})) for name, values in FIT.items() for value in values),
     *(({FITS: PASS}, filled("name count ratio", content)) for content in (EMPTY, {"name": "ada", "more": 1})),
     # The field beside it has no default.
-    *(({TYPES: WARN}, filled(f"{name} count", {name: value})) for name in OTHER_TYPE for value in OTHER_TYPE[name]),
+    *(
+        ({TYPES: WARN, FITS: SILENT}, filled(f"{name} count", {name: value}))
+        for name in OTHER_TYPE
+        for value in OTHER_TYPE[name]
+    ),
+    # A form without numbers and ticks is no opportunity of the other rule, nor is a field that was left empty.
+    *(({FITS: WARN, TYPES: SILENT}, filled(name, {name: value})) for name, value in (("days", "sat"), ("name", 5))),
+    ({FITS: WARN, TYPES: SILENT}, filled("count", {"count": ""}, "count")),
     (
         {FITS: UNCLEAR, TYPES: SILENT},
         filled("name count", {"name": "[redacted]", "count": "[redacted]"}, hidden=HIDDEN),
@@ -181,6 +188,9 @@ SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: WARN}, partial(waits, 299)),
     ({SERVED: WARN}, partial(waits, 299, withdrawn=290)),
     ({SERVED: UNCLEAR}, partial(waits, 299, withdrawn=60)),
+    # The call in which it was asked is over.
+    ({SERVED: UNCLEAR}, partial(waits, 299, answered=60)),
+    ({SERVED: WARN}, partial(waits, 299, answered=290)),
     ({SERVED: UNCLEAR}, partial(waits, 200)),
     ({SERVED: UNCLEAR}, partial(waits, 299, gap=True)),
     ({SERVED: SILENT}, partial(waits, 299, silent=True)),

@@ -194,7 +194,8 @@ def test_sessions_that_are_replaced_again_and_again(comes_back: bool, verdict: V
     "acts, verdict",
     [
         ("", SILENT),
-        ("delete 0.5 use 1", PASS),
+        ("delete 40", PASS),
+        ("delete 0.5 use 40", UNCLEAR),
         ("delete 2 use 1", WARN),
         ("delete 3 again 40", PASS),  # a second DELETE is harmless
         ("delete gap", UNCLEAR),
@@ -205,6 +206,7 @@ def test_a_deleted_session_is_not_used(acts: str, verdict: Verdict) -> None:
     session = log.http().session()
     play(log, acts, {"delete": session.delete, "again": lambda: session.delete(404), "use": lambda: refused(session)})
     check(log, AFTER, verdict)
+    assert judged(log)["acme"]["refused.by-server"] is SILENT  # it has no other reason for the 404
 
 
 def opens(log: Log, client: Http, sessions: int, *, used: bool, every: float = 20) -> Log:

@@ -45,7 +45,7 @@ def _check(items: Items, data: st.DataObject) -> None:
     if _PREFIXES is not None:
         lengths = data.draw(st.lists(st.sampled_from(lengths), max_size=_PREFIXES, unique=True))
     check_final(items, lengths, data.draw(batches))
-    assert shown(judged(items, AT_ONCE)) == shown(judged(items, AT_END))
+    assert shown(judged(items, AT_ONCE, watched=True)) == shown(judged(items, AT_END))
 
 
 # The check has the same examples each time, and the thorough run looks for new ones.

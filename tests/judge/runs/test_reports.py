@@ -17,6 +17,7 @@ from probe.judge.reports.terminal import comparison, terminal
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.log.event_log import Entry
+from probe.log.ndjson import End
 
 from ..logs import HEADER, Log, judge_all
 
@@ -55,6 +56,20 @@ def test_every_entry_that_breaks_a_rule_is_named_and_no_other() -> None:
     (found,) = (rule for rule in subject.rules if rule.rule.id == "jsonrpc.id-unused-before")
     assert list(found.breaches) == again
     assert any(first.seq in evidence.seqs for evidence in found.evidence), "it shows the breach, and is none"
+
+
+@pytest.mark.parametrize(("gaps", "words"), [(1, "in 1 place."), (2, "in 2 places.")])
+def test_a_report_counts_the_places_where_entries_are_missing(gaps: int, words: str) -> None:
+    log = Log()
+    session = log.http().session()
+    for _ in range(gaps):
+        log.gap()
+        session.request("ping")
+    judge = Judge(catalogue(), FUNCTIONS)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    judge.end(End(log.seq))
+    assert next(terminal(report_of(judge), lambda seq: None)).endswith(f"entries are missing {words}")
 
 
 def test_the_ids_of_rules_are_never_divided(report: Judgement) -> None:

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -253,3 +254,35 @@ def test_a_connection_without_a_name_is_no_pipe(tmp_path: Path, capfd: pytest.Ca
     _use(log, 0, 0)
     log.items = [structs.replace(item, context=structs.replace(item.context, connection="")) for item in log.items]  # type: ignore[union-attr]
     assert main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))]) == 0, capfd.readouterr().err
+
+
+def _zipped(path: Path, members: Mapping[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        for name, body in members.items():
+            file.writestr(name, body)
+    return path
+
+
+def test_a_session_file_that_cannot_be_read_is_refused_with_the_reason(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = written(tmp_path / "log.ndjson", story(20)).read_bytes()
+    whole = _zipped(tmp_path / "whole.mcpprobe", {"log.ndjson": log, "manifest.json": b"{}"})
+    damaged, cut = tmp_path / "damaged.mcpprobe", tmp_path / "cut.mcpprobe"
+    cut.write_bytes(whole.read_bytes()[: len(log)])
+    damaged.write_bytes(whole.read_bytes().replace(b"log.ndjson", b"log.xxxxxx", 1))
+    reasons = {
+        cut: "a session file that is cut off: save or copy it again",
+        damaged: "a session file that is damaged: File name in directory 'log.ndjson' and header b'log.xxxxxx' differ.",
+        _zipped(tmp_path / "other.zip", {"a": b""}): "a zip without log.ndjson, so it is no session file",
+    }
+    for path, reason in reasons.items():
+        assert main(["judge", "--log", str(path)]) == 2
+        assert capfd.readouterr().err.strip() == f"error: {path}: {reason}"
+
+
+def test_the_log_of_a_session_file_is_judged_without_its_manifest(tmp_path: Path) -> None:
+    log = written(tmp_path / "log.ndjson", story(1))
+    packed = _zipped(tmp_path / "log.mcpprobe", {"log.ndjson": log.read_bytes()})
+    there, here = (saved.judge_files(new_judge(), [path]).report for path in (packed, log))
+    assert there.subjects == here.subjects

@@ -74,7 +74,7 @@ def comparison(found: Sequence[Compared], values: Sequence[ComparedValue], *, ve
 
 
 def _missing(cut: bool, gaps: int) -> str:
-    parts = ["it was cut off"] * cut + [f"entries are missing in {gaps} places"] * bool(gaps)
+    parts = ["it was cut off"] * cut + [f"entries are missing in {gaps} place{'s' * (gaps != 1)}"] * bool(gaps)
     return " and ".join(parts) or "entries were filtered out"
 
 

@@ -176,6 +176,7 @@ def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
     if request.asked_to_cancel is not None and request.asked_to_cancel.at < until:
         return PASS(exchange, at=request)
     if stream.was_read_by_another(exchange, until) or (is_deleted(session) and session.closed_by(until)):
+        trace.passed(left, "alive_s")  # the cancellation may still come
         return None
     trace.sure.had_time(left, "alive_s", exchange)
     if trace.seen.acted(session, left + trace.allowances.settle_s, until):

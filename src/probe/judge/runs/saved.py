@@ -27,6 +27,8 @@ _LONGEST_LINE = 256 * 1024 * 1024
 _TOLD_BYTES = 1024 * 1024
 # The member of a session file (`.mcpprobe`, a zip) that has its log.
 _LOG: Final = "log.ndjson"
+# The first bytes of a zip.
+_ZIP: Final = b"PK\x03\x04"
 
 
 def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None) -> Judged:
@@ -67,10 +69,13 @@ def _started(path: Path) -> tuple[float, str]:
 def _log_in(path: Path) -> Iterator[IO[bytes]]:
     """The log of a session file, or the file itself, which is a log."""
     with path.open("rb") as file:
-        if not zipfile.is_zipfile(file):
-            file.seek(0)
+        begins = file.read(len(_ZIP))
+        file.seek(0)
+        if begins != _ZIP:
             yield file
             return
+        if not zipfile.is_zipfile(file):
+            raise NdjsonError(f"{path}: a session file that is cut off: save or copy it again")
         try:
             with zipfile.ZipFile(file) as session, session.open(_LOG) as log:
                 yield log

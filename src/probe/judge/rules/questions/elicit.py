@@ -41,9 +41,10 @@ def names_action(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.content-fits", each=REPLY, methods=_ELICIT)
 def fits_form(reply: Reply, trace: Trace) -> Finding | None:
-    """Sends content that fits the form: required fields, bounds, choices, patterns and formats.
+    """Sends content that fits the form: required fields, types, bounds, choices, patterns and formats.
 
-    JSON types are judged by elicit.value-types. null and "" in an optional field count as left empty.
+    Wrong types are left to `elicit.value-types` where it finds them. null and "" in an optional field count as left
+    empty.
     """
     content, required = _accepted(reply), _required(reply)
     if content is None:
@@ -57,10 +58,15 @@ def fits_form(reply: Reply, trace: Trace) -> Finding | None:
         for name, field in _fields(reply).items()
         if name in content and (name in required or not is_blank(content[name]))
     ]
+    is_left = False
     for name, field, value in given:
-        fault = None if name in hidden or type_fault(field, value) else value_fault(field, value)
-        if fault is not None:
+        fault = None if name in hidden else type_fault(field, value)
+        if fault is not None and _is_typed(reply) and not is_blank(value):
+            is_left = True
+        elif fault := fault or (None if name in hidden else value_fault(field, value)):
             return WARN(f"the field {name} {fault}", reply.question)
+    if is_left:
+        return None
     return UNCLEAR("a field is hidden in the log") if any(name in hidden for name, _, _ in given) else PASS()
 
 
@@ -68,7 +74,7 @@ def fits_form(reply: Reply, trace: Trace) -> Finding | None:
 def types_values(reply: Reply, trace: Trace) -> Finding | None:
     """Sends numbers as numbers and ticks as booleans."""
     content, form = _accepted(reply), _fields(reply)
-    if content is None or not any(field.get("type") in _TYPED for field in form.values()):
+    if content is None or not _is_typed(reply):
         return None
     given = [name for name in form if not is_blank(content.get(name)) and not reply.hides("content", name)]
     for name in given:
@@ -124,6 +130,11 @@ def _accepted(reply: Reply) -> Mapping[str, Any] | None:
 
 def _fields(reply: Reply) -> Mapping[str, Mapping[str, Any]]:
     return fields(members(reply.question.params.get("requestedSchema")))
+
+
+def _is_typed(reply: Reply) -> bool:
+    """True for a form with numbers or ticks."""
+    return any(field.get("type") in _TYPED for field in _fields(reply).values())
 
 
 def _required(reply: Reply) -> list[str]:
@@ -194,7 +205,7 @@ def serves_elicitation(reply: Reply, trace: Trace) -> Finding | None:
 def answers_form(question: Question, trace: Trace) -> Finding | None:
     """A person may be at lunch: WARN after five minutes, and only where other messages came."""
     seconds = trace.allowances.person_s
-    withdrawn = question.withdrawn_by(trace.at + _NEARLY * seconds)
-    if not is_silent(question, trace, seconds, given_up=withdrawn):
+    given_up = question.given_up_by(trace.at + _NEARLY * seconds)
+    if not is_silent(question, trace, seconds, given_up=given_up):
         return None
     return WARN(f"no answer in {seconds:g} s, while other messages came")

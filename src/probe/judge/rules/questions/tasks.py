@@ -138,6 +138,7 @@ def neglected(told: Told, since: float, seconds: float, missing: str, trace: Tra
     """
     session, until = told.session, since + seconds
     if (session is None and told.revision in LEGACY) or _is_gone(told, until, trace):
+        trace.passed(since, seconds)  # a request about the task may still come
         return None
     trace.sure.had_time(since, seconds, on=told.task.work)
     if not trace.seen.acted(session, since, until):

@@ -159,21 +159,24 @@ _UNDER_WAY_S: Final = 1.0
 @rule("session.nothing-after-delete", each=EXCHANGE)
 def uses_deleted(exchange: Exchange, trace: Trace) -> Finding | None:
     """Does not use a session it has deleted. A second DELETE is harmless."""
-    session = exchange.session
-    if session is None or not is_deleted(session) or exchange.fields.method == "DELETE":
+    session, method = exchange.session, exchange.fields.method
+    deleted = session.closed if session is not None and is_deleted(session) else None
+    if deleted is None or trace.at <= deleted.mono or method == "DELETE":
         return None
-    if session.closed is None or trace.at < session.closed.mono + _UNDER_WAY_S:
-        return None
-    return FAIL(f"{exchange.fields.method} with the id of a session that was deleted", session.closed)
+    if trace.at < deleted.mono + _UNDER_WAY_S:
+        return UNCLEAR(f"{method} came right after the DELETE of its session; it may have been under way", deleted.seq)
+    return FAIL(f"{method} with the id of a session that was deleted", deleted.seq)
 
 
 @rule("session.nothing-after-delete", each=SESSION_END)
 def leaves_deleted(session: Session, trace: Trace) -> Finding | None:
     """Likewise if it leaves it alone."""
+    deleted = trace.at
     if not is_deleted(session):
         return None
-    trace.sure.crossed(trace.at, "alive_s")
-    return PASS()
+    until = trace.sure.crossed(deleted, "alive_s")
+    after = trace.seen.all(EXCHANGE, since=deleted, until=until) if trace.seen.acted(session, deleted, until) else ()
+    return None if any(each.session is session and each.fields.method != "DELETE" for each in after) else PASS()
 
 
 def is_deleted(session: Session) -> bool:
