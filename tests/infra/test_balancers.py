@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from load.cluster import BALANCERS, Cluster, asked, new_room, running
+from load.hashing import haproxy, nginx
 
 from .tools import ROOT
 
@@ -146,3 +147,14 @@ def test_one_command_runs_a_cluster_and_an_interrupt_ends_it() -> None:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, _status(f"{origin}/new")) == (0, 0)
+
+
+def test_rooms_are_where_the_simulation_puts_them(cluster: Cluster, request: pytest.FixtureRequest) -> None:
+    rings = {
+        "haproxy": haproxy(range(1, 4)),
+        "nginx": nginx({n: f"127.0.0.1:{port}" for n, port in enumerate(cluster.ports, 1)}),
+    }
+    ring = rings[request.node.callspec.params["cluster"]]
+    for _ in range(20):
+        room = new_room(cluster.url)
+        assert replica_of(cluster, room) + 1 == ring.replica(room["id"].partition("/")[0])
