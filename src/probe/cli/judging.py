@@ -39,7 +39,8 @@ from ..judge.rules.all import FUNCTIONS
 from ..judge.rules.catalogue import catalogue
 from ..judge.runs.client import ClientStartError
 from ..judge.runs.judged import Judged
-from ..judge.runs.run import Running, Wanted, judge_client, judge_stdio, new_judge
+from ..judge.runs.remote_room import RoomError
+from ..judge.runs.run import Running, Wanted, judge_client, judge_in_room, judge_stdio, new_judge
 from ..judge.runs.saved import judge_files
 from ..log.ndjson import NdjsonError
 from ..settings import Settings
@@ -66,6 +67,7 @@ class JudgeOptions:
     logs: tuple[Path, ...]
     against: Path | None
     stdio: bool
+    room: str | None
     seconds: float | None
     label: str
     save: Path | None
@@ -94,7 +96,7 @@ def failures() -> Iterator[None]:
     error: BaseException | None = None
     try:
         yield
-    except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
+    except* (ClientStartError, NdjsonError, ExpectationError, RoomError, OSError) as group:
         error = first(group)
     if isinstance(error, BrokenPipeError):
         raise error  # click ends the program without a message
@@ -107,7 +109,8 @@ def failures() -> Iterator[None]:
 def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> int:
     """Judge; returns the exit status. `arguments` are the settings as options of `mcp-probe stdio`.
 
-    Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `OSError` and `StartError`.
+    Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `RoomError`, `OSError` and
+    `StartError`.
     """
     _check(options)
     demands = _demands(options)
@@ -129,8 +132,10 @@ def _check(options: JudgeOptions) -> None:
     """Raise `click.UsageError` for wrong options, or options that contradict each other."""
     if bool(options.client) == bool(options.logs):
         raise click.UsageError("give the command of a client behind --, or saved logs with --log")
-    if options.logs and (options.stdio or options.seconds is not None or options.save is not None):
-        raise click.UsageError("--stdio, --for and --save are about a client, and --log has none")
+    if options.logs and any((options.stdio, options.seconds is not None, options.save, options.room)):
+        raise click.UsageError("--stdio, --room, --for and --save are about a client, and --log has none")
+    if options.stdio and options.room is not None:
+        raise click.UsageError("--stdio starts a server, and --room is about one that runs")
     if options.against is not None and not options.logs:
         raise click.UsageError("--against compares with the logs of --log")
     if options.against is not None and any((options.expect, options.json, options.junit, options.html, options.badge)):
@@ -179,6 +184,10 @@ def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str], 
     wanted = Wanted(options.client, options.label, options.seconds, options.stdio, options.save)
     if options.stdio:
         return servers.run(partial(judge_stdio, wanted, arguments, lambda files: judge_files(new_judge(), files), _say))
+    if options.room is not None:
+        return servers.run(
+            partial(judge_in_room, options.room, wanted, lambda files: judge_files(new_judge(), files), _say)
+        )
     return servers.run(partial(judge_client, servers.running, settings, wanted, _say))
 
 

@@ -125,14 +125,37 @@ class McpProbe:
             pytest.fail("the probe has seen no request of the client", pytrace=False)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    group = parser.getgroup("mcp-probe")
+    group.addoption("--mcp-probe-room", metavar="URL", help="test in a room of the probe at this URL, not on one here")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line("markers", "mcp_rules(*rules): the rules that the probe must observe in this test")
 
 
 @pytest.fixture(scope="session")
-def mcp_probe_origin() -> Iterator[str]:
-    """The URL of a server without a path, which runs as long as the tests."""
+def mcp_probe_origin(pytestconfig: pytest.Config) -> Iterator[str]:
+    """The URL of a server, which runs as long as the tests, or of a room (`--mcp-probe-room`), which ends with them."""
+    url = pytestconfig.getoption("mcp_probe_room")
+    if url is None:
+        yield from _own_server()
+        return
+    from .runs.remote_room import RemoteRoom, RoomError
+
+    try:
+        room = RemoteRoom.make(url)
+    except RoomError as error:
+        raise ProbeError(str(error)) from None
+    try:
+        yield room.origin
+    finally:
+        room.end()
+
+
+def _own_server() -> Iterator[str]:
     command = [sys.executable, "-m", "probe", "serve", "--port", "0", "--judge", "true", "--ping-interval-s", "5"]
     command += ["--log-level", "off"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:  # noqa: S603 - its words are ours
@@ -174,7 +197,13 @@ def _get(url: str) -> Any:
 
 
 def _open(url: str) -> Any:
-    return urllib.request.urlopen(url, timeout=_PATIENCE_S)  # noqa: S310 - it is the server that was started here
+    """The answer of the server. Raises `HTTPError`, and `ProbeError` if it was a room that has ended."""
+    try:
+        return urllib.request.urlopen(url, timeout=_PATIENCE_S)  # noqa: S310 - it is the server of these tests
+    except urllib.error.HTTPError as error:
+        if error.code == 404 and b"There is no such room" in error.read():
+            raise ProbeError("the room of these tests has ended") from None
+        raise
 
 
 def _is_meant(rule: str, wanted: Sequence[str]) -> bool:

@@ -32,6 +32,7 @@ _OWN = {
 @click.option("--log", "logs", type=_FILE, multiple=True, help="A saved log (NDJSON) to judge in place of a client.")
 @click.option("--against", type=_FILE, help="With --log: another saved log, to compare with.")
 @click.option("--stdio", is_flag=True, help="The client starts the server: its command line is appended, not the URL.")
+@click.option("--room", metavar="URL", help="Use a room of the probe at this URL in place of a server of its own.")
 @click.option(
     "--for",
     "seconds",
@@ -63,6 +64,7 @@ def command(context: click.Context, /, **given: Any) -> int:
     \b
     mcp-probe judge -- python my_client.py
     mcp-probe judge --stdio -- node my_client.js
+    mcp-probe judge --room https://probe.example -- python my_client.py
     mcp-probe judge --log events.ndjson
 
     {url}, {config} (the path of a JSON file with mcpServers) and {prompt} (a text for a client with a model) in its
@@ -75,6 +77,9 @@ def command(context: click.Context, /, **given: Any) -> int:
     specs = {spec.name: spec for spec in every_setting()}
     settings = {name: given.pop(name) for name in specs}
     chosen = {name for name in specs if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    if given["room"] is not None and chosen:
+        flag = next(spec.flag for spec in specs.values() if spec.name in chosen)
+        raise click.UsageError(f"{flag} is a setting of a server, and --room uses one that runs")
     settings |= {name: value for name, value in _OWN.items() if name not in chosen}
     changed = sorted(chosen | (_OWN.keys() - {"port"}))
     arguments = [word for name in changed for word in (specs[name].flag, str(settings[name]))]

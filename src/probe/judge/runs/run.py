@@ -35,6 +35,7 @@ from ..rules.all import FUNCTIONS
 from ..rules.catalogue import catalogue
 from .client import ClientRun
 from .judged import Judged, save
+from .remote_room import RemoteRoom, RoomError
 
 URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
 """Placeholders in a client's command: for the URL, for the path of an `mcpServers` file, for a text for a model."""
@@ -42,6 +43,8 @@ URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
 _NEWS_S = 0.5
 # After the client's end its connections are closed, and what it sent last is read.
 _QUIET_S = 1.0
+# A room ends by itself, so its end may be left to it.
+_END_S = 15.0
 _PROMPT_TEXT = (
     "Use the MCP server mcp-probe. List its tools. Call simple_tool; call progress with 20 steps of 200 ms and report "
     "the progress; call fail; call silent_call and cancel it after two seconds; run multi_stage_task as a task and "
@@ -140,6 +143,38 @@ async def judge_stdio(
             ended = await ClientRun(command, os.environ, None, wanted.seconds).run(signals)
         files = sorted(set(logs.glob("*.ndjson")) - before)
         return replace(judge_logs(files), ended=ended)
+
+
+async def judge_in_room(
+    url: str, wanted: Wanted, judge_logs: Callable[[Sequence[Path]], Judged], say: Callable[[str], None]
+) -> Judged:
+    """Run a client against a room of the probe at a URL, which is made for the run and ends with it.
+
+    `judge_logs` judges the log of the room, which is then that of the client alone. Raises `RoomError`,
+    `ClientStartError`, `OSError`, and what `judge_logs` raises.
+    """
+    room = await trio.to_thread.run_sync(RemoteRoom.make, url)
+    try:
+        client_url = f"{room.origin}/mcp?client={wanted.label}"
+        # Its own address is a secret, and these lines often are public.
+        say(f"the client gets a room at {url}; to watch it: {room.read_only}")
+        with (
+            _command(wanted, client_url) as command,
+            trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+        ):
+            environment = {**os.environ, "MCP_PROBE_URL": client_url}
+            ended = await ClientRun(command, environment, None, wanted.seconds).run(signals)
+        await trio.sleep(_QUIET_S)
+        with tempfile.TemporaryDirectory(prefix="mcp-probe-") as folder:
+            log = Path(folder) / "room.ndjson" if wanted.save is None else wanted.save
+            await trio.to_thread.run_sync(room.save_log, log)
+            return replace(judge_logs([log]), ended=ended)
+    finally:
+        with trio.move_on_after(_END_S, shield=True):
+            try:
+                await trio.to_thread.run_sync(room.end, abandon_on_cancel=True)
+            except RoomError as error:
+                say(f"the room could not be ended, and ends by itself: {error}")
 
 
 @contextmanager

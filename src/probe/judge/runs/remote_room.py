@@ -1,0 +1,114 @@
+"""A room of a remote probe (docs/rooms.md), for a run of the judge or of pytest: made, read, and ended over HTTP."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any, Final
+
+from ...core.escaping import shown
+
+# The longest silence of a probe, in seconds.
+_SILENCE_S: Final = 30
+_MOST_READ: Final = 64 * 1024
+
+
+class RoomError(Exception):
+    """A remote probe has no room for this run, or no longer; the message is one line with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRoom:
+    """A room at `origin`, such as `https://probe.example/r/ROOM`. Its owner calls `end`; no method waits for ever.
+
+    `read_only` is the address of its dashboard for others.
+    """
+
+    origin: str
+    read_only: str
+
+    @classmethod
+    def make(cls, url: str) -> RemoteRoom:
+        """Make a room on the probe at a URL, and open it. Raises `RoomError`."""
+        base = url.rstrip("/")
+        if not base.startswith(("http://", "https://")):
+            raise RoomError(f"{url} is no URL of a probe, such as https://probe.example")
+        try:
+            with _asked("POST", f"{base}/api/rooms") as answer:
+                made = _value(answer)
+        except _StatusError as error:
+            if error.status in (404, 405):
+                raise RoomError(f"{url} makes no rooms: it is no MCP Probe, or one without --rooms") from None
+            raise
+        id, read_only = made.get("id"), made.get("read_only")
+        if not isinstance(id, str) or not isinstance(read_only, dict):
+            raise RoomError(f"{url} makes no rooms: what answers is no MCP Probe")
+        # Not the address in the answer: this one is known to lead there.
+        room = cls(f"{base}/r/{id}", str(read_only.get("dashboard")))
+        with _asked("GET", f"{room.origin}/api/room"):
+            return room
+
+    def save_log(self, path: Path) -> None:
+        """Write the event log to a file. Raises `RoomError`, and `OSError` for the file."""
+        try:
+            with _asked("GET", f"{self.origin}/api/events.ndjson") as answer, path.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+        except _StatusError as error:
+            if error.status == 404:
+                raise RoomError("the room ended before its log was read, so there is no verdict") from None
+            raise
+
+    def end(self) -> None:
+        """End it. Harmless if it has ended. Raises `RoomError`."""
+        try:
+            with _asked("DELETE", f"{self.origin}/api/room"):
+                pass
+        except _StatusError as error:
+            if error.status != 404:
+                raise
+
+
+class _StatusError(RoomError):
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@contextmanager
+def _asked(method: str, url: str) -> Iterator[HTTPResponse]:
+    """The answer to a request while the block lasts. Raises `RoomError`; no message has the secret part of a URL."""
+    server = url.partition("/r/")[0].removesuffix("/api/rooms")
+    request = urllib.request.Request(url, method=method)  # noqa: S310 - `make` takes http and https only
+    try:
+        with urllib.request.urlopen(request, timeout=_SILENCE_S) as answer:  # noqa: S310
+            yield answer
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _StatusError(error.code, f"{server} answers with status {error.code}{_detail(error)}") from None
+    except urllib.error.URLError as error:
+        raise RoomError(f"{server} cannot be reached: {error.reason}") from None
+    except (TimeoutError, ConnectionError, HTTPException) as error:
+        raise RoomError(f"the answer of {server} broke off: {str(error) or type(error).__name__}") from None
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    """The reason in a problem, as text behind a status."""
+    try:
+        return f": {shown(json.loads(error.read(_MOST_READ))['detail'])}"
+    except (OSError, HTTPException, ValueError, LookupError, TypeError):
+        return ""
+
+
+def _value(answer: HTTPResponse) -> dict[str, Any]:
+    try:
+        value = json.loads(answer.read(_MOST_READ))
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,125 @@
+"""`mcp-probe judge --room` and `pytest --mcp-probe-room`: a client in a room of a probe in another process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ...support.process import served
+from .test_command import CLIENT, client, judged, report
+from .test_pytest_plugin import TESTS
+
+__all__ = ["client"]
+
+# It ends its own room, as another owner of the address may.
+ENDS = """
+import sys, urllib.request
+room = sys.argv[-1].partition("/mcp")[0]
+urllib.request.urlopen(urllib.request.Request(f"{room}/api/room", method="DELETE")).read()
+"""
+
+
+@pytest.fixture(scope="module")
+def probe() -> Iterator[str]:
+    """The URL of a probe with one room at a time."""
+    with served("--rooms", "on", "--max-rooms", "1") as mcp:
+        yield mcp.removesuffix("/mcp")
+
+
+def no_room_is_left(probe: str) -> bool:
+    """True if a room can be made and opened: there is a place for one only. It is ended again."""
+    with urllib.request.urlopen(urllib.request.Request(f"{probe}/api/rooms", method="POST")) as answer:
+        api = json.load(answer)["api"]
+    for method in ("GET", "DELETE"):
+        urllib.request.urlopen(urllib.request.Request(f"{api}/room", method=method)).close()
+    return True
+
+
+def test_a_client_is_judged_in_a_room_that_ends_with_the_run(
+    probe: str, client: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert judged(capfd, "--room", probe, "--", *client)[0] == 0
+    saved, log = tmp_path / "report.json", tmp_path / "log.ndjson"
+    options = ["--json", str(saved), "--save", str(log), "--label", "acme", "--client-must-exit-0"]
+    status, _, err = judged(capfd, "--room", f"{probe}/", *options, "--", *client, "version")
+    assert status == 1
+    [subject] = report(saved)["subjects"]
+    assert (subject["label"], subject["requests"]) == ("acme", 3)
+    assert [rule["rule"] for rule in subject["verdicts"] if rule["verdict"] == "FAIL"] == ["jsonrpc.version"]
+    # Lines of a run in CI are public: they have the read-only address, and not that of the owner.
+    urls = {word for word in err.split() if "/r/" in word}
+    assert [url.rpartition("/")[2] for url in urls] == ["dashboard"]
+    assert judged(capfd, "--log", str(log))[0] == 1
+    assert judged(capfd, "--room", probe, "--client-must-exit-0", "--", *client, "exit")[0] == 1
+    assert no_room_is_left(probe)
+
+
+def test_a_room_that_ends_in_between_gives_no_verdict(
+    probe: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ends.py").write_text(ENDS)
+    status, _, err = judged(capfd, "--room", probe, "--", sys.executable, str(tmp_path / "ends.py"))
+    assert (status, "the room ended before its log was read" in err) == (2, True)
+    assert no_room_is_left(probe)
+
+
+def test_a_client_that_does_not_start_leaves_no_room(probe: str, capfd: pytest.CaptureFixture[str]) -> None:
+    status, _, err = judged(capfd, "--room", probe, "--", "/nowhere/client")
+    assert (status, "/nowhere/client" in err) == (2, True)
+    assert no_room_is_left(probe)
+
+
+def test_a_probe_that_is_full_says_so(probe: str, client: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    with urllib.request.urlopen(urllib.request.Request(f"{probe}/api/rooms", method="POST")) as answer:
+        api = json.load(answer)["api"]
+    urllib.request.urlopen(f"{api}/room").close()
+    try:
+        status, _, err = judged(capfd, "--room", probe, "--", *client)
+        assert (status, "503: There are 1 rooms already (max_rooms)" in err) == (2, True)
+    finally:
+        urllib.request.urlopen(urllib.request.Request(f"{api}/room", method="DELETE")).close()
+
+
+def test_what_is_no_probe_with_rooms_is_named(client: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    with served() as mcp:
+        status, _, err = judged(capfd, "--room", mcp.removesuffix("/mcp"), "--", *client)
+        assert (status, "makes no rooms" in err) == (2, True)
+    status, _, err = judged(capfd, "--room", mcp.removesuffix("/mcp"), "--", *client)
+    assert (status, "cannot be reached" in err) == (2, True)
+    status, _, err = judged(capfd, "--room", "probe.example", "--", *client)
+    assert (status, "is no URL" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "options", [["--log", __file__], ["--stdio"], ["--tools", "all"], ["--session-idle-s", "5"]], ids=lambda x: x[0]
+)
+def test_options_of_another_run_are_refused(options: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    own = [] if "--log" in options else ["--", "client"]
+    status, _, err = judged(capfd, "--room", "http://127.0.0.1:9", *options, *own)
+    assert (status, "--room" in err) == (2, True)
+
+
+def test_tests_of_pytest_share_a_room_that_ends_with_them(probe: str, tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(CLIENT)
+    (tmp_path / "test_client.py").write_text(TESTS)
+    options = ["-p", "no:cacheprovider", "-q", "-rfE", "--mcp-probe-room", probe]
+    command = [sys.executable, "-m", "pytest", *options, "test_client.py"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert "2 failed, 4 passed, 1 error" in run.stdout, run.stdout + run.stderr
+    assert no_room_is_left(probe)
+
+
+def test_pytest_names_a_room_that_has_ended(probe: str, tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text(ENDS)
+    test = "def test(mcp_probe):\n    import subprocess, sys\n"
+    test += "    subprocess.run([sys.executable, 'ends.py', mcp_probe.url], check=True)\n    mcp_probe.assert_clean()\n"
+    (tmp_path / "test_client.py").write_text(test)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--mcp-probe-room", probe]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert "ProbeError: the room of these tests has ended" in run.stdout, run.stdout
