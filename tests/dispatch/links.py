@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import trio
 
+from ..pipes.talks import Talk, talking
 from ..support.calls import heard, tool_call
 from ..support.legacy import Legacy
 from ..support.modern import Modern
 from ..support.probe import Probe
-from ..transports.talks import Talk, talking
 
 Json: TypeAlias = dict[str, Any]
 

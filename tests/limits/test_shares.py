@@ -17,13 +17,13 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.core.call import Cause
 from probe.engine.engine import Engine
 
+from ..pipes.talks import slow_pipe
 from ..support.api import LOCAL as PAGE
 from ..support.http import Answer, exchange, http_scope
 from ..support.legacy import Legacy, RpcError
 from ..support.modern import Modern
 from ..support.pipes import STREAMS, pipe
 from ..support.probe import Probe, running
-from ..transports.pipes import slow_pipe
 from .strangers import ANN, BEN, LOCAL, legacy, modern, reached, seen_from
 
 SLOW = {"name": "simple_tool", "arguments": {"delayMs": 5000}}

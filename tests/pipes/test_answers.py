@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import trio
 from trio.testing import MockClock
 
@@ -12,6 +11,7 @@ from ..support.calls import misuses
 from ..support.malformed import MALFORMED, malformed
 from ..support.pipes import Pipe, pipe
 from ..support.probe import Probe, running
+from ..support.rows import each
 
 ASKING = {"name": "elicit_simple_form", "arguments": {}}
 
@@ -22,8 +22,8 @@ async def asked(client: Pipe) -> Any:
     return (await client.hear_until(lambda message: message.get("method") == "elicitation/create"))[-1]["id"]
 
 
-@pytest.mark.parametrize("transport", ["stdio", "websocket"])
-@pytest.mark.parametrize("kind", MALFORMED)
+@each("transport", ["stdio", "websocket"])
+@each("kind", MALFORMED)
 async def test_a_malformed_answer_is_refused_and_fails_the_question_at_once(
     kind: str, transport: str, autojump_clock: MockClock
 ) -> None:

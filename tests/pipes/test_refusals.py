@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import MockClock
 
-from ..support.pipes import Pipe, pipe
+from ..support.pipes import pipe
 from ..support.probe import Probe, running
+from ..support.rows import each
 from .refusals import CASES, FULL, LARGEST, OVERLOADED, ROWS, TWICE, Bad, Row
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
@@ -22,7 +23,7 @@ def check(message: dict[str, Any], row: Row, id: Any = None) -> None:
     assert (message.get("id"), type(message.get("id")), "id" in message) == (id, type(id), id is not None)
 
 
-@pytest.mark.parametrize(("session", "what", "bad"), CASES, ids=[f"{case[0]}-{case[1]}" for case in CASES])
+@each("session, what, bad", CASES)
 async def test_a_refusal_has_its_code_and_id_and_the_connection_goes_on(
     session: str | None, what: str, bad: Bad
 ) -> None:
@@ -49,26 +50,6 @@ async def test_an_id_in_flight_and_too_many_requests_are_refused_with_the_id(
         check(await client.hear(), TWICE, 5)
         check(await client.hear(), FULL if era == "legacy" else OVERLOADED, 6)
         assert {repr((await client.hear())["id"]) for _ in range(2)} == {"5", "'5'"}
-
-
-async def _busy(client: Pipe, probe: Probe, era: str) -> None:
-    ask = client.legacy if era == "legacy" else client.modern
-    await client.say(ask("tools/call", SLOW, id="runs"))
-    await wait_all_tasks_blocked()
-    probe.engine.draining = True
-    await client.say(ask("tools/list", id="new"))
-    check(await client.hear(), FULL if era == "legacy" else OVERLOADED, "new")
-    assert (await client.hear())["id"] == "runs"
-
-
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-async def test_a_server_that_shuts_down_refuses_what_is_new_with_its_id(
-    era: str, probe: Probe, autojump_clock: MockClock
-) -> None:
-    async with pipe(probe.engine) as client:
-        if era == "legacy":
-            await client.initialize()
-        await _busy(client, probe, era)
 
 
 async def test_what_needs_no_answer_gets_none(probe: Probe) -> None:

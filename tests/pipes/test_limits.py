@@ -1,4 +1,4 @@
-"""What one connection may ask for, send, and leave unread; which era a message on it is of; how it ends."""
+"""What one connection may ask for, send, and leave unread; how it ends."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from ..support.calls import misuses, outcome
 from ..support.inside import SERVICES, engine_tasks
 from ..support.legacy import RpcError
 from ..support.listening import ACKNOWLEDGED
-from ..support.modern import SUBSCRIPTION_ID
 from ..support.probe import Probe, running
-from .pipes import slow_pipe
-from .talks import Talk, settle, talking
+from .talks import Talk, settle, slow_pipe, talking
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "modern"])
 LONG_S = 200
@@ -140,57 +138,6 @@ async def test_the_size_of_a_message_is_exact(era: str) -> None:
         await talk.answered(talk.trifle())
 
 
-NO_JSON = [b"{", b"nonsense", b"\xff\xfe", b'{"jsonrpc": "2.0", "id": "\xc3"}', b"[1, 2", b"NaN", b"[" * 65 + b"]" * 65]
-NO_MESSAGE = [
-    b"1",
-    b'"text"',
-    b"null",
-    b"true",
-    b"{}",
-    b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}',
-    b'{"jsonrpc": "2.0", "id": 1}',
-    b'{"jsonrpc": "2.0", "id": 1, "method": 5}',
-    b'{"jsonrpc": "2.0", "id": null, "method": "ping"}',
-    b'{"jsonrpc": "2.0", "id": true, "method": "ping"}',
-    b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}',
-    b'{"jsonrpc": "2.0", "id": [], "method": "ping"}',
-    b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}',
-    b"[]",
-]
-
-
-@both_eras
-@pytest.mark.parametrize("text", NO_JSON)
-async def test_what_is_no_json_is_refused_and_the_next_message_read(era: str, text: bytes, probe: Probe) -> None:
-    async with talking(probe, era) as talk:
-        await talk.client.send_bytes(text + b"\n")
-        refusal = await talk.client.hear()
-        assert ("id" in refusal, refusal["error"]["code"]) == (False, -32700)
-        await talk.answered(talk.trifle())
-        assert misuses(probe) == ["not JSON"]
-
-
-@both_eras
-@pytest.mark.parametrize("text", NO_MESSAGE)
-async def test_what_is_no_message_is_refused_and_the_next_one_read(era: str, text: bytes, probe: Probe) -> None:
-    async with talking(probe, era) as talk:
-        await talk.client.send_bytes(text + b"\n")
-        refusal = await talk.client.hear()
-        assert refusal["error"]["code"] in (-32600, -32602)
-        await talk.answered(talk.trifle())
-
-
-@both_eras
-@pytest.mark.parametrize("id", ["x" * 257, 10**260, -(10**260)])
-async def test_an_id_that_is_too_long_is_refused_and_not_repeated(era: str, id: Any, probe: Probe) -> None:
-    async with talking(probe, era) as talk:
-        await talk.client.say(talk.trifle(id))
-        refusal = await talk.client.hear()
-        assert ("id" in refusal, refusal["error"]["code"]) == (False, -32600)
-        assert "max_id_length" in refusal["error"]["message"]
-        await talk.answered(talk.trifle())
-
-
 @both_eras
 @pytest.mark.parametrize("id", ["", "x" * 256, 0, -1, 2**53 + 1, 10**255, "\U0001f989 é\u2028\n"])
 async def test_any_other_id_comes_back_as_it_is(era: str, id: Any, probe: Probe) -> None:
@@ -237,27 +184,6 @@ async def test_a_batch_is_answered_with_half_of_what_may_wait_and_no_more(autoju
         assert [(one["id"], "result" in one) for one in heard] == [("a", True), ("b", False), ("c", False)]
         assert [one["error"]["code"] for one in heard[1:]] == [-32000, -32000]
         assert "half of max_pipe_bytes" in heard[1]["error"]["message"]
-        await talk.answered(talk.trifle())
-
-
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
-async def test_a_batch_is_refused_where_the_revision_has_none(revision: str, probe: Probe) -> None:
-    async with slow_pipe(probe) as client:
-        await client.initialize(revision, {})
-        talk = Talk(client, "legacy")
-        await client.say([talk.trifle("a"), talk.trifle("b")])
-        refusal = await client.hear()
-        assert ("id" in refusal, refusal["error"]["code"]) == (False, -32600)
-        assert "batches" in refusal["error"]["message"]
-        await talk.answered(talk.trifle())
-
-
-async def test_a_batch_is_refused_in_the_modern_era(probe: Probe) -> None:
-    async with talking(probe, "modern") as talk:
-        await talk.client.say([talk.trifle("a"), talk.trifle("b")])
-        refusal = await talk.client.hear()
-        assert ("id" in refusal, refusal["error"]["code"]) == (False, -32600)
-        assert "batches" in refusal["error"]["message"]
         await talk.answered(talk.trifle())
 
 
@@ -320,39 +246,7 @@ async def test_a_subscription_keeps_a_websocket(autojump_clock: MockClock) -> No
         assert talk.client.ending is None
 
 
-# -- which era
-
-
-async def test_a_client_may_try_the_modern_era_and_go_on_with_the_legacy_one(probe: Probe) -> None:
-    """basic/versioning: `server/discover` first, `initialize` when nothing comes of it."""
-    async with slow_pipe(probe) as client:
-        modern = Talk(client, "modern")
-        found = (await modern.answered(modern.request("server/discover", id="probe")))["probe"]
-        assert found["result"]["supportedVersions"] == ["2026-07-28"]
-        await client.initialize()
-        legacy = Talk(client, "legacy")
-        assert "resultType" not in (await legacy.answered(legacy.trifle("old")))["old"]["result"]
-        assert (await modern.answered(modern.trifle("new")))["new"]["result"]["resultType"] == "complete"
-
-
-@pytest.mark.parametrize("version", ["2025-11-25", "2027-01-01", "1"])
-async def test_a_version_that_is_not_spoken_is_refused_with_those_that_are(version: str, probe: Probe) -> None:
-    async with talking(probe, "modern") as talk:
-        request = talk.client.modern("server/discover", id=1)
-        request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = version
-        error = (await talk.answered(request))[1]["error"]
-        assert (error["code"], error["data"]["supported"]) == (-32022, ["2026-07-28"])
-
-
-@pytest.mark.parametrize("method", ["ping", "tools/list", "tools/call"])
-async def test_a_legacy_request_before_initialize_is_refused(method: str, probe: Probe) -> None:
-    """It is judged as one of the modern era, which says what is missing."""
-    async with slow_pipe(probe) as client:
-        await client.say({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": "chatty"}})
-        answer = await client.hear()
-        assert (answer["id"], answer["error"]["code"]) == (1, -32602)
-        assert "_meta" in answer["error"]["message"]
-        await client.initialize()
+# -- before `initialize`
 
 
 async def test_initialize_that_fails_may_be_tried_again(probe: Probe) -> None:
@@ -377,20 +271,6 @@ async def test_notifications_before_initialize_are_recorded_and_not_answered(pro
             "unknown notification",
             "answer without a question",
         ]
-
-
-async def test_a_modern_request_may_come_before_and_between(probe: Probe, autojump_clock: MockClock) -> None:
-    async with slow_pipe(probe) as client:
-        modern, legacy = Talk(client, "modern"), Talk(client, "legacy")
-        await client.say(modern.steps(count=5, id="new", token="new"))
-        await modern.hear_for(1.5)
-        await client.initialize()
-        await client.say(legacy.steps(count=5, id="old", token="old"))
-        heard = await legacy.hear_for(LONG_S)
-        tokens = [one["params"]["progressToken"] for one in heard if "method" in one]
-        assert sorted(tokens) == ["new"] * 4 + ["old"] * 5
-        results = {one["id"]: one["result"] for one in heard if "method" not in one}
-        assert ["resultType" in results[id] for id in ("new", "old")] == [True, False]
 
 
 # -- the server ends
@@ -426,18 +306,6 @@ async def test_what_takes_longer_than_the_grace_period_is_told_why(era: str, aut
         assert "shutting down" in heard[-1]["error"]["message"]
         assert heard[-1]["id"] == "it"
         assert outcome(probe)[:2] == ("cancelled", "shutdown")
-
-
-async def test_a_subscription_gets_its_result_when_the_server_stops(probe: Probe, autojump_clock: MockClock) -> None:
-    async with talking(probe, "modern") as talk:
-        asked = {"notifications": {"toolsListChanged": True}}
-        await talk.client.say(talk.request("subscriptions/listen", asked, id="ear"))
-        await talk.client.hear()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(probe.engine.drain)
-            last, told = await talk.client.rest()
-        assert (last["id"], last["result"]["_meta"][SUBSCRIPTION_ID]) == ("ear", "ear")
-        assert (told["method"], told["params"]["requestId"]) == ("notifications/cancelled", "ear")
 
 
 async def test_initialize_is_refused_while_the_server_stops(probe: Probe, autojump_clock: MockClock) -> None:
