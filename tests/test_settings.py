@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probe.settings import Described, Limits, Settings, build, described
-from probe.settings.validation import SettingError
+from probe.settings.description import SettingError
 
 from .support.rows import each
 

@@ -14,7 +14,7 @@ import pytest
 from probe.engine.audit import file as audit_db
 from probe.engine.audit import reading as audit_reading
 from probe.engine.audit.file import AuditDb, AuditFile, AuditFileError
-from probe.engine.audit.schema import APPLICATION_ID, MIGRATIONS, entry_as_now
+from probe.engine.audit.reading import APPLICATION_ID, MIGRATIONS, entry_as_now
 from probe.log.context import Context
 from probe.views.search.call_filter import parse
 from probe.wire.jsonrpc import encode

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from probe.engine.catalogue.params import ArgumentsError, Boolean, Choice, Integer, Text, input_schema, read_arguments
+from probe.engine.catalogue.tool import ArgumentsError, Boolean, Choice, Integer, Text, input_schema, read_arguments
 from probe.tools.catalogue import TOOLSETS
 
 from ..support.rows import each

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.engine.modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
-from probe.settings.validation import SettingError
+from probe.settings.description import SettingError
 from probe.wire.errors import Code, McpError
 
 OLD, NEW = b"o" * KEY_BYTES, b"n" * KEY_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.engine.audit.unwritten import Unwritten
+from probe.engine.audit.call_store import Unwritten
 from probe.views.records import CallRecord
 
 from ..support.views import Rows

@@ -11,8 +11,7 @@ from trio.testing import MockClock
 
 from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.params import Integer
-from probe.engine.catalogue.tool import Tool, ToolResult, structured
+from probe.engine.catalogue.tool import Integer, Tool, ToolResult, structured
 
 from ..support.calls import ERAS, LEGACY, check_disconnected, emitted_after, heard, steps, tool_call
 from ..support.inside import engine_tasks

@@ -9,7 +9,7 @@ from typing import Any
 import h11
 import trio
 
-from probe.gateway.faults import catalogue
+from probe.gateway.checks import catalogue
 from probe.gateway.marks import BLOCK, client_mark, named_mark
 
 from .proxy import Gateway, Reply, Request, Rules

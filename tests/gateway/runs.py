@@ -17,8 +17,7 @@ from probe.gateway.client.target import Target, target
 from probe.gateway.marks import first_mark
 from probe.gateway.naming import GUESSED, Naming
 from probe.gateway.phases import stopping
-from probe.gateway.phases.step import Step
-from probe.gateway.phases.verdict import GatewayVerdict
+from probe.gateway.phases.step import GatewayVerdict, Step
 from probe.gateway.run import Options, Recorded, run
 from probe.gateway.trials import GatewayRun
 from probe.settings import build

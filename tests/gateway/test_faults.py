@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from probe.gateway.behind import Behind, Row
-from probe.gateway.checks import CHECKS, judge
-from probe.gateway.faults import catalogue
+from probe.gateway.checks import CHECKS, catalogue, judge
 from probe.gateway.phases import STEPS as ALL_STEPS
 from probe.gateway.phases import timing
 from probe.gateway.trials import Trial

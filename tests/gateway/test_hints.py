@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.gateway.checks import judge
-from probe.gateway.faults import Hint, catalogue
+from probe.gateway.checks import Hint, catalogue, judge
 
 from .proxy import Gateway, Reply, Request, Rules
 from .runs import tried

@@ -11,9 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from probe.gateway.behind import Behind
-from probe.gateway.checks import CheckResult, GatewayVerdict, judge
+from probe.gateway.checks import CheckResult, GatewayVerdict, Hint, catalogue, judge
 from probe.gateway.client.records import ClientExchange
-from probe.gateway.faults import Hint, catalogue
 from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary
 from probe.gateway.side import Way
 from probe.gateway.trials import GatewayRun, RunError, Trial, dump, load

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from probe.engine.host_tools.hosted_tool import Schema, SchemaError
+from probe.engine.host_tools.hosted import Schema, SchemaError
 from probe.settings import Limits
 from probe.wire.jsonrpc import encode
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.log import event_filter
+from probe.log import query
 from probe.log.context import Context
-from probe.log.event_filter import EVENTS, EVERYTHING, RowText, contains, parse
 from probe.log.event_log import Entry
 from probe.log.events import (
     DispatchSent,
@@ -26,7 +25,7 @@ from probe.log.events import (
     SessionClosed,
     TaskChanged,
 )
-from probe.log.query import QueryError
+from probe.log.query import EVENTS, EVERYTHING, QueryError, RowText, contains, parse
 
 from ..support.facts import Placed, at, started
 from .vocabulary import EVENT
@@ -138,7 +137,7 @@ def test_a_filter_that_cannot_be_is_refused_with_what_there_is(pairs: list[tuple
 def test_all_kinds_and_names_can_be_asked_for() -> None:
     for kind in EVENTS:
         assert parse([("kind", kind.kind)]).types == {kind}
-    for name in event_filter.NAMES:
+    for name in query.NAMES:
         value = {"kind": "http", "direction": "in"}.get(name, "1")
         assert parse([(name, value)]) != EVERYTHING
 

@@ -12,8 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.skills import Skill, SkillFile
+from probe.engine.catalogue.catalogue import Skill, SkillFile, Toolset
 from probe.tools.catalogue import SKILLS
 from probe.tools.skills import EXERCISE, UNLISTED
 

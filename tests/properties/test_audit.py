@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.engine.audit import reading as audit_reading
-from probe.engine.audit.call_store import FileCalls, MemoryCalls
+from probe.engine.audit.call_store import FileCalls, MemoryCalls, Unwritten
 from probe.engine.audit.file import AuditDb, AuditFile, Written
-from probe.engine.audit.unwritten import Unwritten
 from probe.engine.observer import Observer
 from probe.log.event_log import EventLog
 from probe.settings import Limits

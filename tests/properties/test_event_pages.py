@@ -7,17 +7,17 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.log import event_filter
+from probe.log import query
 from probe.log.context import Context
-from probe.log.event_filter import EVERYTHING, EventFilter
 from probe.log.event_log import EventLog
+from probe.log.query import EVERYTHING, EventFilter
 from probe.settings import Limits
 from probe.web.api.events import Scan, backward, forward
 
 from ..support.facts import received
 from . import at_most
 
-FILTERS = [EVERYTHING, event_filter.parse([("session", "s1")]), event_filter.parse([("text", "even")])]
+FILTERS = [EVERYTHING, query.parse([("session", "s1")]), query.parse([("text", "even")])]
 STEPS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 30)), min_size=1, max_size=12)
 
 
@@ -53,7 +53,7 @@ async def paged(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(disturb)
             rows = [row async for row in (backward if newest_first else forward)(log, page, at)]
-        numbers = [event_filter.from_json(row)["seq"] for row in rows]
+        numbers = [query.from_json(row)["seq"] for row in rows]
         assert len(numbers) <= limit
         assert page.looked <= scan
         got += numbers

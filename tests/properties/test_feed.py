@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from probe.log.context import Context
-from probe.log.event_filter import EventFilter, parse
 from probe.log.event_log import EventLog
 from probe.log.events import MessageReceived
+from probe.log.query import EventFilter, parse
 from probe.views.entry_view import EntryViews
 from probe.views.fold import Views
 from probe.views.tables import Tables
-from probe.web.feed.feed_pieces import Pieces
-from probe.web.feed.feed_query import PIECE, FeedCursor, Missed, place
+from probe.web.feed.feed_pieces import PIECE, FeedCursor, Missed, Pieces, place
 
 from ..wire.event_source import EventSource
 from . import steps

@@ -17,7 +17,7 @@ import trio
 from hpack.struct import NeverIndexedHeaderTuple
 from trio.testing import wait_all_tasks_blocked
 
-from probe.server.listener import connection
+from probe.server.listener import server
 from probe.server.listener.calls import PeerGoneError
 from probe.server.listener.http1.connection import SEND_PIECE, Http1Connection
 from probe.server.listener.http2.protocol import ContainedH2
@@ -464,7 +464,7 @@ async def test_a_peer_that_left_before_it_was_looked_at_is_no_error(start, caplo
 @on_contained
 async def test_a_connection_adds_no_timer_task(start, dial, monkeypatch) -> None:
     watched = []
-    original = connection.watch
+    original = server.watch
 
     async def watch(service) -> None:
         watched.append(service.running)

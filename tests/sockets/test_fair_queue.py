@@ -19,11 +19,11 @@ from probe.core.budgets import SHORT_S, DeficitRoundRobin
 from probe.core.clients import networks
 from probe.server import listener
 from probe.server.listener.calls import Inbox
-from probe.server.listener.connection import serve_transport
 from probe.server.listener.fair_queue import ConnectionTurns, FairQueue
 from probe.server.listener.http2 import protocol as http2
 from probe.server.listener.http2.protocol import PARSED_BYTES
 from probe.server.listener.http2.streams import MOST_EVENTS
+from probe.server.listener.server import serve_transport
 from probe.server.listener.transport import Incomplete, Service, Transport
 from probe.settings import build
 

@@ -13,9 +13,9 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
 
-from probe.server.listener.connection import serve_transport, watch
 from probe.server.listener.fair_queue import FairQueue
 from probe.server.listener.http1.protocol import ResponseError
+from probe.server.listener.server import serve_transport, watch
 from probe.server.listener.transport import Incomplete, Service, Transport
 from probe.settings import build
 

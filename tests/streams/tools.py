@@ -9,8 +9,7 @@ import trio
 
 from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.params import Choice, Integer
-from probe.engine.catalogue.tool import ClientRequestError, Tool, ToolResult, content, structured, text
+from probe.engine.catalogue.tool import Choice, ClientRequestError, Integer, Tool, ToolResult, content, structured, text
 from probe.tools.catalogue import TOOLSETS
 from probe.wire.errors import McpError
 

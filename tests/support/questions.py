@@ -9,8 +9,7 @@ from typing import Any
 
 from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Answers, Argument, Prompt, Resource, Toolset
-from probe.engine.catalogue.params import Integer
-from probe.engine.catalogue.tool import Ask, Tool, ToolResult, structured, text
+from probe.engine.catalogue.tool import Ask, Integer, Tool, ToolResult, structured, text
 
 
 def _form(field: str) -> Ask:

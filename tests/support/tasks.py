@@ -8,8 +8,7 @@ import pytest
 
 from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.params import Integer
-from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, content, structured, text
+from probe.engine.catalogue.tool import Integer, Tool, ToolFailureError, ToolResult, content, structured, text
 from probe.wire.errors import McpError
 
 from .legacy import Legacy, RpcError

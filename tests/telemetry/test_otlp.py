@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.telemetry import TelemetryError
-from probe.telemetry.conventions import BOUNDS
+from probe.telemetry.requests import BOUNDS
 from probe.telemetry.service import following
 from probe.wire.jsonrpc import encode
 

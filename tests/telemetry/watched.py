@@ -10,12 +10,11 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from probe.log.event_log import Entry
-from probe.server.endpoints.monitoring import Metrics
 from probe.telemetry.lines import Printer
 from probe.telemetry.requests import ObservedRequest, Requests, RequestStep
 from probe.telemetry.service import following
 from probe.views.fold import Views
-from probe.web.paths import Paths
+from probe.web.paths import Metrics, Paths
 
 from ..support.http import exchange
 from ..support.legacy import HEADERS

@@ -17,22 +17,23 @@ from jsonschema import Draft202012Validator
 from trio.testing import MockClock
 
 from probe.engine.catalogue.catalogue import select
-from probe.engine.catalogue.params import (
+from probe.engine.catalogue.tool import (
     ArgumentsError,
     Boolean,
     Choice,
     Integer,
     Param,
+    Seconds,
     Text,
+    Tool,
     input_schema,
     read_arguments,
 )
-from probe.engine.catalogue.tool import Seconds, Tool
 from probe.settings import Settings
 from probe.tools import conformance, dispatch, features, streaming
 from probe.tools import probe as probe_tools
 from probe.tools.catalogue import CONFORMANCE, DISPATCH, FEATURES, PROBE, STREAMING, TOOLSETS
-from probe.tools.conformance import input_required, resources
+from probe.tools.conformance import questions, resources
 from probe.tools.features import prompts as feature_prompts
 from probe.tools.features import resources as feature_resources
 from probe.tools.features.definitions import HINTS
@@ -155,9 +156,10 @@ def test_every_module_is_listed() -> None:
     ]
     for module in (probe_tools, streaming, dispatch, *map(import_module, names)):
         content = vars(module)
-        offered = [*content.get("TOOLS", ()), *(value for value in content.values() if isinstance(value, Tool))]
+        values = [item for value in content.values() for item in (value if isinstance(value, tuple) else (value,))]
+        offered = [value for value in values if isinstance(value, Tool)]
         assert offered or {"RESOURCES", "PROMPTS"} & set(content), f"{module.__name__} offers nothing"
-        # Also a tool that a module makes and forgets in its TOOLS.
+        # Also a tool that a module makes and forgets in its tuples.
         assert {id(tool) for tool in offered} <= listed, f"a tool of {module.__name__} is not in the catalogue"
     assert CONFORMANCE.resources == resources.RESOURCES
     assert CONFORMANCE.templates == resources.TEMPLATES
@@ -268,7 +270,7 @@ async def test_the_bounds_fit_the_deadlines(tool: Tool) -> None:
         "test_trigger_prompt_change": (0.0, 0.0),
         "slow_compute": (120.0, 1.0),
         # 2026-07-28: a question ends the call, so nobody waits for a person.
-        **{fixture.name: (0.0, 0.0) for fixture in input_required.TOOLS},
+        **{fixture.name: (0.0, 0.0) for fixture in questions.INPUT_REQUIRED},
     }
     # Logging and announcing take no time at all.
     if tool.task_support == "required" or not tool.waits or tool.name in ("log_levels", "announce_list_change"):

@@ -17,8 +17,7 @@ from jsonschema import Draft202012Validator
 from trio.testing import MockClock
 
 from probe.engine.catalogue.catalogue import Prompt, Resource
-from probe.engine.catalogue.params import ArgumentsError
-from probe.engine.catalogue.tool import Tool, ToolFailureError
+from probe.engine.catalogue.tool import ArgumentsError, Tool, ToolFailureError
 from probe.tools.catalogue import CONFORMANCE
 from probe.tools.conformance import schema
 from probe.wire.jsonrpc import Json

@@ -14,8 +14,14 @@ from trio.testing import MockClock
 
 from probe.engine.catalogue.catalogue import Prompt, select
 from probe.engine.catalogue.offers import Offer
-from probe.engine.catalogue.params import ArgumentsError
-from probe.engine.catalogue.tool import Ask, InputRequiredError, Tool, ToolFailureError, WorkCancelledError
+from probe.engine.catalogue.tool import (
+    ArgumentsError,
+    Ask,
+    InputRequiredError,
+    Tool,
+    ToolFailureError,
+    WorkCancelledError,
+)
 from probe.engine.host_tools.hosted import HostedTools
 from probe.tools.catalogue import CONFORMANCE, TOOLSETS
 from probe.wire.errors import Code, McpError

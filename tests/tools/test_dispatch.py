@@ -10,8 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.catalogue.params import ArgumentsError
-from probe.engine.catalogue.tool import Seconds
+from probe.engine.catalogue.tool import ArgumentsError, Seconds
 from probe.tools import dispatch
 from probe.wire.jsonrpc import encode
 

@@ -22,7 +22,7 @@ from probe.tools.features.resources import TEXT
 from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
 from probe.wire.revisions import LEGACY, MODERN
-from probe.wire.v2025.codec import shape_result
+from probe.wire.v2025.registry import shape_result
 from probe.wire.v2026.codec import complete
 from probe.wire.v2026.headers import header_params
 

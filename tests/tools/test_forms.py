@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from probe.tools.features.elicitation import elicit_form, elicit_simple_form
-from probe.tools.forms import filled_in, form, form_ask, problems
+from probe.tools.features.questions import elicit_form, elicit_simple_form
+from probe.tools.shared import filled_in, form, form_ask, problems
 from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
 

@@ -8,8 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.catalogue.params import ArgumentsError
-from probe.engine.catalogue.tool import ClientRequestError, Tool, ToolFailureError, WorkCancelledError
+from probe.engine.catalogue.tool import ArgumentsError, ClientRequestError, Tool, ToolFailureError, WorkCancelledError
 from probe.tools import probe
 from probe.wire.errors import Code, McpError
 from probe.wire.jsonrpc import Json, encode

@@ -10,8 +10,8 @@ import pytest
 from msgspec import structs
 
 from probe.log.context import NO_CONTEXT
-from probe.log.event_filter import EVENTS
 from probe.log.events import ClientMisuse, Event, HttpResponse, LimitReached, MessagesDelivered, ServerState
+from probe.log.query import EVENTS
 from probe.views.meaning import groups_of, problem_of
 
 from ..support.api import page

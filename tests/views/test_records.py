@@ -22,7 +22,7 @@ from probe.log.events import (
     StreamLost,
     StreamOpened,
 )
-from probe.log.stored import bounded
+from probe.log.redaction import bounded
 from probe.views.records import CallRecord
 from probe.wire.jsonrpc import encode
 

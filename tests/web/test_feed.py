@@ -16,14 +16,13 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.inbound import HttpHead
 from probe.log.context import Context
-from probe.log.event_filter import EVERYTHING, parse
 from probe.log.event_log import Entry
 from probe.log.events import ClientMisuse, MessageReceived, MessagesDelivered, ServerState
+from probe.log.query import EVERYTHING, parse
 from probe.views.entry_view import EntryViews
 from probe.views.fold import Views
 from probe.web.feed import feed_pieces
-from probe.web.feed.feed_pieces import FeedFrame, Pieces
-from probe.web.feed.feed_query import Span
+from probe.web.feed.feed_pieces import FeedFrame, Pieces, Span
 
 from ..support.facts import emitted, received
 from ..support.feed import LOCAL, watching

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probe.web.feed.feed_query import PIECE, FeedCursor, Missed, Span
+from probe.web.feed.feed_pieces import PIECE, FeedCursor, Missed, Span
 
 PER_SECOND, BURST = 10, 100
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probe.wire.revisions import LEGACY
-from probe.wire.v2025.codec import shape_result
+from probe.wire.v2025.registry import shape_result
 
 from ..support.schemas import schema
 

@@ -38,14 +38,13 @@ from ..engine.pipes.wires import Peer
 from ..log.opened import OpenedFile
 from ..server import listener
 from ..server.endpoints.lines import LineWire, StdioFacts, StreamsClosedError, standard_streams
-from ..server.endpoints.monitoring import Metrics
 from ..settings import Settings, build
 from ..telemetry import TelemetryError
 from ..telemetry.lines import Printer, StandardError, adopt_logging
 from ..telemetry.service import following
 from ..tools.catalogue import TOOLSETS
 from ..web.opened_files import FilePages
-from ..web.paths import Paths
+from ..web.paths import Metrics, Paths
 from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
 from .starting import StartError, tune_garbage_collection
 

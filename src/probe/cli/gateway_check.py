@@ -20,9 +20,8 @@ from .. import __version__
 from ..core.exceptions import first
 from ..gateway.behind import BehindError
 from ..gateway.breaker import Plan, serve_breaker
-from ..gateway.checks import judge
+from ..gateway.checks import catalogue, judge
 from ..gateway.client.target import H2, Target, TargetError, target
-from ..gateway.faults import catalogue
 from ..gateway.marks import first_mark
 from ..gateway.naming import Naming, NamingError, read_names
 from ..gateway.observe import observe
@@ -33,7 +32,7 @@ from ..gateway.run import Options, Recorded, UnreachableError, run, wait_reached
 from ..gateway.trials import GatewayRun, RunError, dump, load
 from ..server.listener import ListenError
 from ..settings import build
-from ..settings.validation import did_you_mean
+from ..settings.description import did_you_mean
 from .starting import StartError
 
 # Seconds: several times the duration of a run on an idle machine.

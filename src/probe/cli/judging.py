@@ -44,7 +44,7 @@ from ..judge.runs.run import Running, Wanted, judge_client, judge_in_room, judge
 from ..judge.runs.saved import judge_files
 from ..log.ndjson import NdjsonError
 from ..settings import Settings
-from ..settings.validation import did_you_mean
+from ..settings.description import did_you_mean
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")

@@ -25,7 +25,7 @@ from heapq import heappop, heappush
 from itertools import count, islice
 from typing import Final, NamedTuple
 
-from ..settings.validation import for_large
+from ..settings.description import for_large
 
 SHORT_S: Final = 0.002
 """A turn that takes less counts as equal to others, so that noise does not change the order.

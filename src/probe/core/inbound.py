@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from ..settings.validation import ANY_ADDRESS, HOST
+from ..settings.description import ANY_ADDRESS, HOST
 from ..wire.errors import Refusal, Rejection
 from ..wire.revisions import LEGACY
 

@@ -17,7 +17,7 @@ import trio
 from ..core.budgets import Shares, has_bytes
 from ..log.context import Recorder
 from ..log.events import LimitReached
-from ..settings.limits import Limits
+from ..settings.server import Limits
 from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId
 

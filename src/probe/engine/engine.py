@@ -27,8 +27,7 @@ from ..wire.client_messages import InitializeRequestParams
 from ..wire.errors import SHUTTING_DOWN, McpError, shutting_down
 from ..wire.jsonrpc import Json, Message, Request, RequestId
 from ..wire.revisions import negotiate
-from ..wire.v2025.codec import shape_result
-from ..wire.v2025.registry import request_params
+from ..wire.v2025.registry import request_params, shape_result
 from .audit.writer import Audit
 from .budgets import AddressShares, ByteLimit, Limit, LimitError
 from .calls.request_context import RequestContext
@@ -38,7 +37,6 @@ from .catalogue.catalogue import Toolset, select
 from .catalogue.offers import Offer
 from .clock import Clock
 from .host_tools.hosted import HostedTools
-from .interactions import Interactions
 from .legacy.channels import announce
 from .legacy.dispatch import LegacyRouter
 from .legacy.methods import capabilities
@@ -47,7 +45,7 @@ from .modern.clients import ClientLabels
 from .modern.dispatch import ModernRouter
 from .modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, RoundTrips, keys_from
 from .observer import Observer
-from .services import Services
+from .services import Interactions, Services
 from .sessions import Session, SessionService
 from .streams.draft_streams import DraftStreams
 from .tasks import TaskService

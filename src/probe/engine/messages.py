@@ -9,7 +9,7 @@ from ..log.bounded import Newest
 from ..log.context import Recorder
 from ..log.event_log import Entry, EventLog
 from ..log.events import LimitReached, MessageReceived, RequestRepeated, essentials, subject
-from ..settings.limits import Limits
+from ..settings.server import Limits
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, clip, encode, id_length, is_id
 from ..wire.revisions import V2025_03_26

@@ -9,7 +9,7 @@ import trio
 
 from ..log.event_log import Entry, EventLog
 from ..log.follower import LogFollower
-from ..settings.limits import Limits
+from ..settings.server import Limits
 from ..views.fold import Views
 from ..views.retention import Retention
 from ..views.tables import Tables

@@ -23,17 +23,15 @@ from ..core.session import SessionInput, SessionMachine, UsedIds
 from ..log.bounded import Newest
 from ..log.context import Recorder
 from ..log.events import ClientMisuse, SessionClosed, SessionOpened
-from ..log.redaction import fingerprint
-from ..log.stored import MOST_CAPABILITIES, bounded
+from ..log.redaction import MOST_CAPABILITIES, bounded, fingerprint
 from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities
 from .budgets import Limit
-from .calls.cancellation import FinishedCalls
 from .calls.client_requests import ClientRequests
 from .calls.outcome import contain
 from .calls.request_context import ClientInfo, RequestContext
-from .calls.scope import CallScope
+from .calls.scope import CallScope, FinishedCalls
 from .catalogue.offers import Offer
 from .catalogue.tool import LogLevel
 from .services import Services

@@ -28,9 +28,8 @@ from ..wire.gateway_report import (
     GatewayTrial,
 )
 from .behind import Row
-from .checks import CHECKS, CheckResult, GatewayVerdict, product_of
+from .checks import CHECKS, CheckResult, GatewayVerdict, Hint, product_of
 from .client.records import ClientExchange
-from .faults import Hint
 from .phases import STEPS
 from .refusal import clean
 from .trials import GatewayRun, Trial

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from ..wire.jsonrpc import encode
 from .context import NO_CONTEXT, Context
 from .events import AnyEvent, Event, UnknownEvent
-from .stored import encode_with
+from .redaction import encode_with
 
 # The bytes of an entry without its message: the objects of a small fact and its strings, generously.
 _ENTRY_OVERHEAD = 512

@@ -1,7 +1,7 @@
-"""Secrets are hidden by exact name before anything is stored; ids and progress tokens are evidence and stay.
+"""JSON and headers as they are stored: secrets are hidden by exact name, and long values are cut.
 
-The session id is a bearer secret: a reader of a public dashboard could end the session with it. Its first characters
-stay visible, so that a reader sees if two requests carry the same id.
+Ids and progress tokens are evidence and stay. The session id is a bearer secret: a reader of a public dashboard could
+end the session with it. Its first characters stay visible, so that a reader sees if two requests carry the same id.
 
 Bytes that are no JSON have no members, so a secret is found only by a name before it, such as `token`. Everything
 behind that name is hidden.
@@ -10,11 +10,11 @@ behind that name is hidden.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-from ..wire.jsonrpc import MalformedError, clip
+from ..wire.jsonrpc import MalformedError, clip, encode
 from .events import MessageUnreadable, UnreadableFault
 
 REDACTED = "[redacted]"
@@ -214,3 +214,27 @@ def shown_bytes(body: bytes) -> str:
 
 def _escaped(head: bytes) -> str:
     return "".join(chr(byte) if byte in _PLAIN else f"\\x{byte:02x}" for byte in head)
+
+
+MOST_CAPABILITIES: Final = 4096
+"""The bytes kept of a client's declared capabilities. Real ones have a few hundred."""
+
+
+def encode_with(members: Mapping[str, Any], stored: Iterable[tuple[str, bytes]]) -> bytes:
+    """An object with at least one member, then the `stored` ones with their JSON as it is."""
+    row = encode(members)
+    for name, body in stored:
+        row = b'%b,"%b":%b}' % (row[:-1], name.encode(), body)
+    return row
+
+
+def bounded(value: Mapping[str, Any], max_bytes: int, body: bytes | None = None) -> bytes:
+    """JSON for a call record, with secrets hidden. Of more than `max_bytes` it is `{"cut": BEGINNING, "bytes": SIZE}`.
+
+    `body` is the value's JSON if the caller has it.
+    """
+    if body is None or has_secret(value):
+        body = encode(message(value))
+    if len(body) <= max_bytes:
+        return body
+    return encode({"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)})

@@ -24,12 +24,14 @@ from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..log.events import LimitReached
 from ..server.endpoints.asgi import (
+    PREFIX,
     WHOLE_BODY,
     Headers,
     Receive,
     RefusedError,
     Scope,
     Send,
+    base_of,
     before_upgrade,
     host_policy,
     http_head,
@@ -38,7 +40,6 @@ from ..server.endpoints.asgi import (
 )
 from ..server.endpoints.browsers import Browsers, check_purpose
 from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
-from ..server.endpoints.read_head import PREFIX, base_of
 from ..web.paths import Paths
 from ..wire.errors import Refusal, Rejection, busy, too_many
 from ..wire.jsonrpc import MalformedError, RequestId, encode, is_id, parse

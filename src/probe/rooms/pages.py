@@ -8,8 +8,7 @@ from html import escape
 from typing import Final
 
 from ..core.inbound import HttpHead
-from ..server.endpoints.asgi import Scope
-from ..server.endpoints.read_head import PREFIX
+from ..server.endpoints.asgi import PREFIX, Scope
 from .addresses import Addresses
 
 _STYLE: Final = (

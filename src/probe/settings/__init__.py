@@ -12,7 +12,6 @@ Each field of `Settings` and `Limits` that is not fixed is also a command line f
 from __future__ import annotations
 
 from .description import ENV_PREFIX, Described, described
-from .limits import Limits
-from .server import LOG_FORMATS, LOG_LEVELS, Settings, build
+from .server import LOG_FORMATS, LOG_LEVELS, Limits, Settings, build
 
 __all__ = ["ENV_PREFIX", "LOG_FORMATS", "LOG_LEVELS", "Described", "Limits", "Settings", "build", "described"]

@@ -26,9 +26,19 @@ from prometheus_client.metrics_core import Metric
 
 from .. import __version__
 from ..log import events
-from . import conventions
 from .metrics import PREFIX, Names, counter
-from .requests import KNOWN_METHODS, ObservedRequest, Requests, RequestStep
+from .requests import (
+    BOUNDS,
+    KNOWN_METHODS,
+    OPERATION_DURATION,
+    SESSION_DURATION,
+    ObservedRequest,
+    Requests,
+    RequestStep,
+    connection,
+    failure,
+    operation,
+)
 from .spans import Spans
 
 _QUEUE: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
@@ -175,8 +185,8 @@ class OtlpMetrics:
         self._tools = tools
         self._methods = Names(KNOWN_METHODS, other="_OTHER")
         self._published: Mapping[str, Metric] = {}
-        self._operations = _durations(meter, conventions.OPERATION_DURATION, "From a request to its answer.")
-        self._sessions = _durations(meter, conventions.SESSION_DURATION, "From `initialize` to the session's end.")
+        self._operations = _durations(meter, OPERATION_DURATION, "From a request to its answer.")
+        self._sessions = _durations(meter, SESSION_DURATION, "From `initialize` to the session's end.")
         self._lateness = meter.create_histogram("mcp_probe.event_loop_lateness", "s", "How late a task wakes.")
         self.close: Callable[[], None] = provider.shutdown
 
@@ -194,11 +204,11 @@ class OtlpMetrics:
     def missed(self, entries: int) -> None: ...
 
     def _over(self, request: ObservedRequest, step: RequestStep) -> None:
-        why = conventions.failure(request, step.entry.fact)
+        why = failure(request, step.entry.fact)
         attributes = {
             "mcp.method.name": self._methods.label(request.method),
-            **conventions.connection(request, self._requests.peer(request.session)),
-            **conventions.operation(request, why, self._tools.label),
+            **connection(request, self._requests.peer(request.session)),
+            **operation(request, why, self._tools.label),
         }
         self._operations.record(step.entry.mono - request.mono, attributes)
 
@@ -226,7 +236,7 @@ class OtlpMetrics:
 
 
 def _durations(meter: Meter, name: str, help: str) -> Histogram:
-    return meter.create_histogram(name, "s", help, explicit_bucket_boundaries_advisory=conventions.BOUNDS)
+    return meter.create_histogram(name, "s", help, explicit_bucket_boundaries_advisory=BOUNDS)
 
 
 def start_traces(run: str, requests: Requests, tools: Names, prompts: Names) -> Traces | None:

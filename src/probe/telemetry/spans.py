@@ -20,10 +20,20 @@ from pydantic_core import from_json
 
 from ..log import events
 from ..log.bounded import Newest
-from . import conventions
-from .conventions import Attributes, RequestTarget
 from .metrics import UNKNOWN, Names
-from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, RequestStep
+from .requests import (
+    KNOWN_METHODS,
+    Attributes,
+    ObservedCall,
+    ObservedRequest,
+    Requests,
+    RequestStep,
+    RequestTarget,
+    connection,
+    failure,
+    identity,
+    read_target,
+)
 
 # Unanswered questions to all clients, and dispatches to hosts: the oldest span makes room without being sent.
 _MOST_QUESTIONS: Final = 2000
@@ -82,7 +92,7 @@ class Spans:
                 _fail(question, "_OTHER")
             self._end(question, _ns(step.entry.at))
         if step.begun is not None:
-            self._begin(step.begun, conventions.asked(step.begun.method, event.message))
+            self._begin(step.begun, read_target(step.begun.method, event.message))
 
     def _begin(self, request: ObservedRequest, asked: RequestTarget) -> None:
         context, links = _parent(request, asked)
@@ -92,8 +102,8 @@ class Spans:
             "mcp.method.name": request.method,
             **({"gen_ai.operation.name": "execute_tool"} if method == "tools/call" else {}),
             **asked.target,
-            **conventions.connection(request, self._requests.peer(request.session)),
-            **conventions.identity(request),
+            **connection(request, self._requests.peer(request.session)),
+            **identity(request),
         }
         # "SHOULD follow the format `{mcp.method.name} {target}`" with a target of low cardinality.
         name = " ".join([method, *few])
@@ -115,7 +125,7 @@ class Spans:
         span: Span | None = request.span
         if span is None:
             return
-        why = conventions.failure(request, step.entry.fact)
+        why = failure(request, step.entry.fact)
         if why is not None:
             _fail(span, why.type, why.message)
             if why.code is not None:

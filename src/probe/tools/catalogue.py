@@ -6,20 +6,10 @@ from typing import Final
 
 from ..engine.catalogue.catalogue import Toolset
 from . import dispatch, probe, skills, streaming
-from .conformance import (
-    client_requests,
-    content,
-    headers,
-    input_required,
-    polling,
-    progress_and_logging,
-    resources,
-    schema,
-    stateless,
-    tasks,
-)
-from .features import definitions, elicitation, notifications, questions, results
+from .conformance import content, questions, resources, schema, stateless, tasks
+from .features import definitions, notifications, results
 from .features import prompts as feature_prompts
+from .features import questions as feature_questions
 from .features import resources as feature_resources
 
 PROBE: Final = Toolset(
@@ -43,8 +33,8 @@ FEATURES: Final = Toolset(
     "features",
     (
         notifications.LOG_LEVELS,
-        *elicitation.TOOLS,
-        *questions.TOOLS,
+        *feature_questions.FORMS,
+        *feature_questions.TOOLS,
         notifications.ANNOUNCE_LIST_CHANGE,
         results.STRUCTURED_OUTPUT,
         results.CONTENT_TYPES,
@@ -67,13 +57,13 @@ CONFORMANCE: Final = Toolset(
     "conformance",
     (
         *content.TOOLS,
-        *progress_and_logging.TOOLS,
-        *client_requests.TOOLS,
+        *content.NOTIFYING,
+        *questions.ASKING,
         *schema.TOOLS,
-        *polling.TOOLS,
-        *headers.TOOLS,
+        *content.POLLING,
+        *schema.HEADER,
         *stateless.TOOLS,
-        *input_required.TOOLS,
+        *questions.INPUT_REQUIRED,
         *tasks.TOOLS,
     ),
     resources=resources.RESOURCES,

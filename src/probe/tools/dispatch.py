@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from ..engine.calls.context import ToolContext
 from ..engine.calls.outcome import structured_failure
-from ..engine.catalogue.params import ArgumentsError, Boolean, Integer
-from ..engine.catalogue.tool import Tool, ToolResult, structured
+from ..engine.catalogue.tool import ArgumentsError, Boolean, Integer, Tool, ToolResult, structured
 from ..wire.jsonrpc import Json
 from .shared import MARK, READ_ONLY, output
 

@@ -6,8 +6,20 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ..engine.calls.context import ToolContext
-from ..engine.catalogue.params import ArgumentsError, Boolean, Choice, Integer, shown
-from ..engine.catalogue.tool import Tool, ToolFailureError, ToolResult, WorkCancelledError, content, structured, text
+from ..engine.catalogue.tool import (
+    ArgumentsError,
+    Boolean,
+    Choice,
+    Integer,
+    Tool,
+    ToolFailureError,
+    ToolResult,
+    WorkCancelledError,
+    content,
+    shown,
+    structured,
+    text,
+)
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
 from .shared import MARK, READ_ONLY, item_message, output, sampled_text, sampling_request

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from ..engine.catalogue.skills import Skill, SkillFile
+from ..engine.catalogue.catalogue import Skill, SkillFile
 from ..wire.jsonrpc import Json, encode
 from .shared import IMAGE
 

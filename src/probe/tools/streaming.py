@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..engine.calls.context import ToolContext
-from ..engine.catalogue.params import Integer
-from ..engine.catalogue.tool import Tool, ToolResult, content, structured, text
+from ..engine.catalogue.tool import Integer, Tool, ToolResult, content, structured, text
 from .shared import MARK, READ_ONLY, output
 
 

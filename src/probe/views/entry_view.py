@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from ..log import events
 from ..log.context import Context
-from ..log.event_filter import direction_of
 from ..log.event_log import Entry
+from ..log.query import direction_of
 from ..wire.jsonrpc import encode
 from .ending import Ending, EndingParts, asks, ending_of, lone_ending, streams
 from .fold import Views

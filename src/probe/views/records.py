@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from ..log import events
-from ..log.stored import encode_with
+from ..log.redaction import encode_with
 from ..wire.jsonrpc import ProgressToken, RequestId
 
 APART = frozenset({"arguments", "result"})

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, structs
 
-from ..log.stored import encode_with
+from ..log.redaction import encode_with
 
 Era: TypeAlias = Literal["legacy", "modern"]
 Transport: TypeAlias = Literal["http", "websocket", "stdio"]

@@ -12,9 +12,9 @@ from itertools import chain, islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from ..log import events
-from ..log.event_filter import direction_of
 from ..log.event_log import Entry, EventLog
 from ..log.events import AnyEvent
+from ..log.query import direction_of
 from .clients import Acts, Session
 from .fold import Views
 from .meaning import Group, Problem, groups_of, problem_of

@@ -33,11 +33,11 @@ from ..server.endpoints.asgi import (
     Send,
     despite_half_close,
     http_head,
+    is_private,
     refuse,
     respond,
     wait_disconnect,
 )
-from ..server.endpoints.read_head import is_private
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import encode
 

@@ -1,4 +1,8 @@
-"""Finds the endpoint of a request by its path, and counts the answers of pages until a socket has taken them."""
+"""Finds the endpoint of a request by its path, and counts the answers of pages until a socket has taken them.
+
+Orchestrators probe `/health` (liveness) and `/ready` (readiness) without a Host name of this server. `/metrics` is for
+Prometheus and exists only if the settings ask for it.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +31,14 @@ from ..server.endpoints.asgi import (
     despite_half_close,
     host_policy,
     http_head,
+    is_private,
     refuse,
+    respond,
 )
 from ..server.endpoints.browsers import Browsers, check_purpose
 from ..server.endpoints.exchange import CONNECTION, EndpointExchanges, HttpExchange
 from ..server.endpoints.mcp_http import McpHttp
-from ..server.endpoints.monitoring import Health
 from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
-from ..server.endpoints.read_head import is_private
 from ..server.endpoints.secret_endpoint import tool_host_endpoint
 from ..server.endpoints.socket_facts import SocketFacts
 from ..server.endpoints.websocket import WebSocketEndpoint
@@ -46,6 +50,41 @@ from .opened_files import FilePages, OpenedFiles
 
 if TYPE_CHECKING:
     from .api.app import Shown, SidePages
+
+_HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
+
+
+class Health:
+    """`/health` and `/ready`; `ready` returns whether the server takes new work."""
+
+    def __init__(self, ready: Callable[[], bool]) -> None:
+        self._ready = ready
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("GET", "HEAD"):
+            await respond(send, 405, [(b"allow", b"GET, HEAD")])
+        elif scope["path"] == "/health":
+            await respond(send, 200, _HEADERS, b'{"status":"alive"}')
+        else:
+            ready = self._ready()
+            body = b'{"status":"ready"}' if ready else b'{"status":"draining"}'
+            await respond(send, 200 if ready else 503, _HEADERS, body)
+
+
+class Metrics:
+    """The metrics page of one engine: `text` returns it, with the media type `content_type`."""
+
+    def __init__(self, content_type: str, text: Callable[[], bytes]) -> None:
+        self._content_type = content_type.encode()
+        self._text = text
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("GET", "HEAD"):
+            await respond(send, 405, [(b"allow", b"GET, HEAD")])
+            return
+        headers = [(b"content-type", self._content_type), (b"cache-control", b"no-store")]
+        await respond(send, 200, headers, self._text())
+
 
 RESERVED: Final = SMALL_BYTES
 """The least bytes that an answer holds, from its request to its end.

@@ -18,7 +18,7 @@ from msgspec import structs
 from probe.cli.program import main
 from probe.judge.runs import saved
 from probe.judge.runs.run import new_judge
-from probe.log import entry_reading, ndjson
+from probe.log import ndjson
 from probe.log.event_log import Entry
 from probe.log.ndjson import End
 
@@ -48,7 +48,7 @@ def test_only_what_a_finding_rests_on_is_read_a_second_time(tmp_path: Path, monk
 
     def read_entry(text: bytes, kind: Any) -> Entry:
         read.append(text)
-        return entry_reading.read_entry(text, kind)
+        return ndjson.read_entry(text, kind)
 
     monkeypatch.setattr(ndjson, "read_entry", read_entry)
     found = saved.judge_files(new_judge(), [path])

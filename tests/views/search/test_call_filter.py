@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probe.log.query import QueryError
-from probe.log.stored import bounded
+from probe.log.redaction import bounded
 from probe.views.records import CallRecord
 from probe.views.search.call_filter import NAMES, OUTCOMES, CallFilter, parse, same
 

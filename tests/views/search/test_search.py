@@ -11,9 +11,9 @@ import trio
 from msgspec import structs
 
 from probe.log.context import NO_CONTEXT
-from probe.log.entry_reading import read_entry
 from probe.log.event_log import Entry, EventLog
 from probe.log.events import StreamResumed
+from probe.log.ndjson import read_entry
 from probe.views.fold import Views
 from probe.views.search.conditions import LoggedExchanges
 from probe.views.search.search import _COST, _PIECE, By, Search, SearchRequest, SearchResult

@@ -15,13 +15,13 @@ import trio
 from msgspec import structs
 from trio.testing import MockClock
 
-from probe.log import event_filter
+from probe.log import query
 from probe.log.context import Context
 from probe.log.events import Event, HostConnected
 from probe.views.search import call_filter
 from probe.views.tables import TABLES
 from probe.web.api import listing, openapi
-from probe.web.feed import feed_query
+from probe.web.feed import feed_pieces
 
 from ...support import openapi as held
 from ...support.api import LOCAL
@@ -88,13 +88,13 @@ def test_every_filter_is_described() -> None:
     def names(path: str) -> set[str]:
         return {item["name"] for item in paths[path]["get"]["parameters"]}
 
-    assert set(event_filter.NAMES) < names("/api/events")
-    assert set(event_filter.NAMES) < names("/dashboard/events")
+    assert set(query.NAMES) < names("/api/events")
+    assert set(query.NAMES) < names("/dashboard/events")
     assert set(call_filter.NAMES) | {"arguments", "result"} < names("/api/calls")
 
 
 def test_the_feed_takes_what_is_described() -> None:
-    assert [item.name for item in listing.FEED.own] == list(feed_query.OWN)
+    assert [item.name for item in listing.FEED.own] == list(feed_pieces.OWN)
 
 
 async def test_what_the_feed_sends_is_as_described(autojump_clock: MockClock) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from ...settings import ENV_PREFIX, Described, Limits, Settings, described
-from ...settings.validation import SettingError
+from ...settings.description import SettingError
 from ..starting import StartError
 
 # the least similarity, from 0 to 1, of a misspelt name: enough for two swapped letters

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ...settings import Described
-from ...settings.validation import did_you_mean
+from ...settings.description import did_you_mean
 from .options import every_setting
 
 # longer lines are hard to read, and narrower ones have no room for a flag

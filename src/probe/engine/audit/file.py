@@ -21,7 +21,7 @@ import trio
 from pydantic_core import from_json
 
 from ...wire.jsonrpc import encode
-from .schema import APPLICATION_ID, FORMAT, MIGRATIONS, RUN_SHIFT
+from .reading import APPLICATION_ID, FORMAT, MIGRATIONS, RUN_SHIFT
 
 # The wait for a lock of another program within one attempt; further attempts follow.
 _BUSY_S: Final = 0.5

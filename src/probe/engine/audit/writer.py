@@ -24,9 +24,8 @@ from ...views.work import Call
 from ..budgets import Turns
 from ..clock import Clock
 from ..observer import Observer
-from .call_store import CallStore, FileCalls, MemoryCalls
+from .call_store import CallStore, FileCalls, MemoryCalls, Unwritten
 from .file import FIELDS, UNUSABLE, AuditFile, AuditFileError, AuditStatus, Written, in_thread, why
-from .unwritten import Unwritten
 
 logger = logging.getLogger(__name__)
 

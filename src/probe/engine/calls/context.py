@@ -13,7 +13,7 @@ from ...log.context import Recorder
 from ...wire.jsonrpc import Json, ProgressToken
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..clock import Clock
-from ..interactions import ConfirmationPage
+from ..services import ConfirmationPage
 from ..streams.stream import Waker
 from .scope import CallScope
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, ParamSpec, Self, TypeAlias, TypeVar
 import trio
 from msgspec import Struct
 
-from ...log.stored import bounded
+from ...log.redaction import bounded
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ..catalogue.tool import (

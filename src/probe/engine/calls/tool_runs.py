@@ -24,7 +24,7 @@ from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate
 from ...log.context import Recorder
 from ...log.events import CallStarted, DispatchSent
-from ...log.stored import bounded
+from ...log.redaction import bounded
 from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool, ToolResult

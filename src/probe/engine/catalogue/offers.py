@@ -19,8 +19,7 @@ from ...wire.revisions import LEGACY
 from ...wire.v2026.headers import HeaderParam
 from ...wire.v2026.meta import SKILLS_EXTENSION
 from ..host_tools.hosted import HostedTools
-from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
-from .skills import SkillSet
+from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource, SkillSet
 from .tool import Ask, ListKind, Tool
 
 _MAX_COMPLETIONS = 100

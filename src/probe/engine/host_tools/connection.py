@@ -1,7 +1,7 @@
 """One connection of a tool host: its messages in, its messages out, and its dispatches.
 
     serve         ends when the host has gone, was replaced, broke the rules of the wire, or the server has drained
-      _write      the one writer (`outgoing`)
+      _write      the one writer (`Outgoing`)
       _watch_…    ends a connection without registration in time
       give_back   frees the places of cancelled dispatches without an answer (`dispatcher`)
       _stop       waits for the drain of the server
@@ -59,10 +59,8 @@ from ...wire.toolhost import (
 from ..catalogue.tool import Tool
 from ..engine import Engine
 from ..streams.sending import stored
-from .dispatcher import DispatchedCall, Dispatcher, MisuseError
-from .hosted import NameTakenError
-from .hosted_tool import ToolsError, build
-from .outgoing import Outgoing
+from .dispatcher import DispatchedCall, Dispatcher, MisuseError, Outgoing
+from .hosted import NameTakenError, ToolsError, build
 
 GOING_AWAY, POLICY = 1001, 1008
 

@@ -24,7 +24,7 @@ from ..calls.client_requests import ClientAnswer
 from ..calls.context import LEVELS, Channel
 from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
-from ..interactions import ConfirmationPage
+from ..services import ConfirmationPage
 from ..sessions import Session
 from ..streams.sending import drop, send
 from ..streams.stream import Stream

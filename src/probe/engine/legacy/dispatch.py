@@ -55,12 +55,10 @@ from ...wire.jsonrpc import (
     shown_id,
 )
 from ...wire.v2025 import draft_streams
-from ...wire.v2025.codec import shape_result
-from ...wire.v2025.registry import request_params
-from ..calls.cancellation import read_cancellation
+from ...wire.v2025.registry import request_params, shape_result
 from ..calls.outcome import Outcome, handled
 from ..calls.request_context import RequestContext
-from ..calls.scope import CallScope, run
+from ..calls.scope import CallScope, read_cancellation, run
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..messages import Received, Repeats
 from ..services import Services
@@ -73,10 +71,8 @@ from ..streams.stream import Stream
 from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
 from .channels import start_pinging
-from .methods import Methods
-from .stream_methods import StreamMethods
-from .tasks import LegacyTaskMethods
-from .tool_calls import LegacyToolCalls
+from .methods import Methods, StreamMethods
+from .tasks import LegacyTaskMethods, LegacyToolCalls
 
 
 @dataclass(frozen=True, slots=True)

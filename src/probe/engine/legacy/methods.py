@@ -1,17 +1,23 @@
-"""The requests that are answered at once: lists, reading, prompts, completion, logging, subscriptions, ping.
+"""The methods of the legacy era that are no tool calls and no tasks.
 
-Each handler takes the session and the checked parameters.
+Lists, reading, prompts, completion, logging, subscriptions and ping are answered at once. So are `stream/poll` and
+`stream/poll/all` of the draft "Streams"; `stream/resume` waits. Its connection reads the stream from the client's
+position. When the reading ends, the result of the request has the state of the stream, so it is the last message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import ceil
 from typing import Any
 
 import trio
 
-from ...log.events import LimitReached
+from ...core.draft_stream import LostError, TooEarlyError
+from ...core.replay import EvictedError
+from ...core.session import DuplicateIdError, TooManyInFlightError
+from ...log.events import LimitReached, StreamResumed
 from ...wire.client_messages import (
     GetPromptRequestParams,
     ReadResourceRequestParams,
@@ -20,14 +26,23 @@ from ...wire.client_messages import (
     UnsubscribeRequestParams,
 )
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, notification
+from ...wire.jsonrpc import Json, Request, RequestId, notification
 from ...wire.revisions import V2025_11_25
+from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
+from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
+from ..calls.scope import run
+from ..calls.tool_runs import Begun, Start, ToolRuns
 from ..catalogue.catalogue import Resource
 from ..catalogue.offers import SIMPLE, Offer
+from ..clock import Clock
 from ..services import Services
 from ..sessions import Session
+from ..streams.draft_streams import DraftStreams
+from ..streams.reading import OVERFLOW, Reading, Track
 from ..streams.sending import drop, send
+from ..streams.stream import Stream
+from ..streams.tool_stream import ToolStream, lost_error
 
 
 def capabilities(offer: Offer, *, streams: bool) -> Json:
@@ -110,3 +125,136 @@ class Methods:
     def _set_level(self, session: Session, params: SetLevelRequestParams, _context: RequestContext) -> Json:
         session.log_level = params.level
         return {}
+
+
+class StreamMethods:
+    """The methods `stream/resume`, `stream/poll` and `stream/poll/all` of one engine."""
+
+    def __init__(self, streams: DraftStreams, clock: Clock, runs: ToolRuns) -> None:
+        self._streams = streams
+        self._clock = clock
+        self._runs = runs
+
+    def handle(self, reading: Reading, session: Session, request: Request, context: RequestContext) -> Json | Start:
+        """The result of a poll, or the start of a resume; `reading` then reads the stream. Raises `McpError`."""
+        reference = _reference(session, request.method, request.params)
+        if request.method == "stream/poll/all":
+            streams = self._streams.all_of(session, reference.secret)
+            return {"streams": [self._poll(stream, None) for stream in streams if not self._is_lost(stream)]}
+        stream = self._streams.find(session, reference)
+        context.concerns(stream.recorder)
+        if request.method == "stream/poll":
+            return self._poll(stream, _received(stream, reference, context))
+        _check_id(request.id, stream)
+        track = self._read(session, stream, reference, context, reading)
+        return lambda answers: self._start(session, request, context, reading, track)
+
+    def resume_unanswered(
+        self, session: Session, params: Mapping[str, Any] | None, context: RequestContext, reading: Reading
+    ) -> None:
+        """Begin a `stream/resume` without an id, as in the draft's example: it has no answer. Raises `McpError`."""
+        reference = _reference(session, "stream/resume", params)
+        stream = self._streams.find(session, reference)
+        context.concerns(stream.recorder)
+        self._read(session, stream, reference, context, reading)
+
+    def _is_lost(self, stream: ToolStream) -> bool:
+        """True if the stream's time has passed, even if the service has not yet run since."""
+        deadline = stream.machine.deadline
+        return deadline is not None and deadline <= self._clock.now()
+
+    def _poll(self, stream: ToolStream, received: int | None) -> Json:
+        try:
+            polled = stream.poll(received)
+        except (LostError, EvictedError, IndexError) as error:
+            raise _refusal(error) from None
+        return {
+            "streamId": stream.stream_id,
+            "status": polled.status.value,
+            "pendingMessages": polled.pending_messages,
+            "hasRequest": polled.has_request,
+            "hasError": polled.has_error,
+        }
+
+    def _read(
+        self, session: Session, stream: ToolStream, reference: Reference, context: RequestContext, reading: Reading
+    ) -> Track:
+        try:
+            self._streams.check_hand_over(stream, session)
+            cursor = stream.resume(_received(stream, reference, context))
+            self._streams.hand_over(stream, session)
+        except (LostError, EvictedError, IndexError, TooEarlyError, DuplicateIdError, TooManyInFlightError) as error:
+            raise _refusal(error) from None
+        resumed = context.recorder.bind(session=stream.session, stream=stream.id)
+        resumed.append(StreamResumed(cursor, stream.replay.last - cursor))
+        track = reading.add(stream, cursor)
+        session.reader_attached()
+        return track
+
+    def _start(
+        self, session: Session, request: Request, context: RequestContext, reading: Reading, track: Track
+    ) -> Begun:
+        call, stream = self._runs.open_plain(context, request, session.offer), track.stream
+        assert isinstance(stream, ToolStream), "no other stream is resumed by a request"
+
+        async def read() -> Json:
+            ended = await track.wait_ended()
+            if stream.machine.lost is not None:
+                raise lost_error(stream.machine.lost)
+            if ended == OVERFLOW or stream.machine.forgotten:
+                why = "Messages went to make room, or were forgotten, before this connection had read them"
+                raise McpError(Code.STREAM_LOST, why, {"reason": "evicted", "firstKept": stream.replay.first})
+            return {"streamId": stream.stream_id, "status": stream.machine.status.value}
+
+        async def work() -> Outcome | None:
+            try:
+                return call.settle(await run(call, read, trio.sleep_forever))
+            finally:
+                reading.drop(track, "the resume was cancelled")
+
+        return Begun(call, work)
+
+
+def _check_id(id: RequestId, stream: ToolStream) -> None:
+    if id == stream.request_id:
+        why = f"Invalid Request: {id!r} is the id of the call whose answer is on this stream"
+        raise McpError(Code.INVALID_REQUEST, why)
+
+
+def _reference(session: Session, method: str, params: Mapping[str, Any] | None) -> Reference:
+    if not session.streams:
+        why = f"Method not found: {method} is for clients that declare capabilities.experimental.streams"
+        raise McpError(Code.METHOD_NOT_FOUND, why)
+    return read_reference(method, params)
+
+
+def _received(stream: Stream, reference: Reference, context: RequestContext) -> int | None:
+    """The position in a stream up to which the client has everything, by its own account.
+
+    The draft, Streamable HTTP Considerations: "the `Last-Event-ID` header can be used to derive the point from which
+    its view of streams will resume and poll from". An event id of another stream does not count.
+    """
+    if reference.received is None and context.seen is not None and context.seen[0] == stream.id:
+        return context.seen[1]
+    return reference.received
+
+
+def _refusal(error: Exception) -> McpError:
+    match error:
+        case LostError():
+            return lost_error(error.lost)
+        case EvictedError():
+            data = {"reason": "evicted", "firstKept": error.first}
+            return McpError(Code.STREAM_LOST, f"Cannot resume without loss: {error}", data)
+        case TooEarlyError():
+            # Rounded up, so that a client that waits for this time is not too early again.
+            wait_ms = ceil(error.wait_s * 1000)
+            why = f"Too early: resumeInterval.min has not passed, wait {error.wait_s:.3f} s"
+            return McpError(Code.RESUMED_TOO_EARLY, why, {"retryAfterMs": wait_ms})
+        case IndexError():
+            place = str(error).replace("cursor", "sequence")
+            why = f"Invalid params: received (_meta[{META_KEY!r}], or Last-Event-ID): {place}"
+            return McpError(Code.INVALID_PARAMS, why)
+        case TooManyInFlightError():
+            return McpError(Code.BUSY, f"Too many requests: {error}")
+    return McpError(Code.INVALID_REQUEST, f"Invalid Request: the call of this stream goes on here, and {error}")

@@ -14,8 +14,7 @@ from ...wire.v2026.registry import offers
 from ..calls.context import LEVELS, Channel
 from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ListKind, LogLevel
-from ..interactions import ConfirmationPage
-from ..services import Services
+from ..services import ConfirmationPage, Services
 from ..streams.stream import Stream
 from ..tasks import Task, TaskService
 from .listeners import Listeners

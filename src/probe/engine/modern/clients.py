@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from ...log.bounded import Newest
 from ...log.context import Recorder
 from ...log.events import ClientSeen
-from ...log.stored import MOST_CAPABILITIES, bounded
+from ...log.redaction import MOST_CAPABILITIES, bounded
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 

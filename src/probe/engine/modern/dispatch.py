@@ -32,10 +32,9 @@ from ...wire.v2026.codec import complete, create_task, input_required, modern_er
 from ...wire.v2026.meta import SKILLS_EXTENSION, TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..budgets import Limit, LimitError
-from ..calls.cancellation import FinishedCalls, read_cancellation
 from ..calls.outcome import Outcome, handled
 from ..calls.request_context import ClientInfo, RequestContext
-from ..calls.scope import CallScope
+from ..calls.scope import CallScope, FinishedCalls, read_cancellation
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
 from ..messages import Repeats
@@ -45,8 +44,7 @@ from ..streams.stream import Stream
 from ..tasks import TaskService
 from .listeners import Listeners
 from .rounds import Incoming, RoundTrips
-from .tasks import ModernTaskMethods
-from .tool_calls import ModernToolCalls
+from .tasks import ModernTaskMethods, ModernToolCalls
 
 _CANCELLATION = f"{V2026_07_28} basic/patterns/cancellation"
 _STATUS: Mapping[int, int] = {

@@ -33,7 +33,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ...settings.validation import SettingError
+from ...settings.description import SettingError
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Request, clip
 from ...wire.v2026.meta import RequestMeta, required_capabilities

@@ -1,10 +1,21 @@
-"""Tasks of the tasks extension: `tasks/get`, `tasks/update`, `tasks/cancel`, `notifications/tasks`.
+"""`tools/call` and tasks of the modern era. The server decides which call becomes a task.
+
+    the tool                     with the tasks extension        without it
+    taskSupport absent           runs                            runs
+    taskSupport "required"       a task                          -32021
+    taskSupport "optional"       a task                          runs
+
+Before any of these its `inputs` are asked (tasks extension, Task Creation: servers "SHOULD resolve all MRTR exchanges
+synchronously before responding with a `CreateTaskResult`").
 
 There is no session, so any client that knows the id of a task may use it ("A server MAY use task IDs as bearer
 tokens"). The ids cannot be guessed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
 
 from ...core.call import Cause
 from ...core.subscription import Change
@@ -13,18 +24,20 @@ from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.v2026.codec import TaskTimes, describe_task, detailed_task, modern_error
-from ...wire.v2026.registry import TaskParams, UpdateTaskParams
+from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
+from ...wire.v2026.registry import CallToolParams, TaskParams, UpdateTaskParams, offers
 from ..calls.context import ToolContext
 from ..calls.outcome import Outcome
 from ..calls.scope import CallScope
-from ..calls.tool_runs import ToolRuns, tool_work
-from ..catalogue.tool import Tool
+from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns, tool_work
+from ..catalogue.tool import ArgumentsError, Tool, ToolFailureError
 from ..clock import iso
 from ..services import Services
+from ..streams.stream import Stream
 from ..tasks import Task, TaskPlan, TaskService, failure_text
-from .channels import ModernTaskChannel
+from .channels import ModernCallChannel, ModernTaskChannel
 from .listeners import Listener, Listeners
-from .rounds import Admitted, Incoming, check_answers
+from .rounds import Admitted, Incoming, RoundTrips, check_answers
 
 OWNER = "modern"
 """The owner of every modern task; no session has this label."""
@@ -147,3 +160,72 @@ def ending(outcome: Outcome) -> tuple[TaskInput, str]:
             return TaskInput.CANCEL, failure_text(outcome)
         case _:
             return TaskInput.FAIL, failure_text(outcome)
+
+
+_REQUESTS: Mapping[str, tuple[str, str]] = {
+    "elicitation": ("elicitation/create", "form"),
+    "elicitation.url": ("elicitation/create", "url"),
+    "sampling": ("sampling/createMessage", ""),
+    "roots": ("roots/list", ""),
+}
+"""The request that a client capability stands for, and its mode."""
+
+
+class ModernToolCalls:
+    """The `tools/call` handler of one engine."""
+
+    def __init__(
+        self,
+        services: Services,
+        listeners: Listeners,
+        tasks: ModernTaskMethods,
+        trips: RoundTrips,
+        runs: ToolRuns,
+    ) -> None:
+        self._services = services
+        self._listeners = listeners
+        self._tasks = tasks
+        self._trips = trips
+        self._runs = runs
+
+    def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
+        """The outcome, or the start of the work."""
+        asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, incoming.meta.progress_token)
+        return self._runs.call(incoming.context, incoming.offer, asked, partial(self._judge, incoming, asked))
+
+    def _judge(self, incoming: Incoming, asked: ToolCallRequest) -> ToolPlan:
+        """The plan of a call that may run. Raises the reason of a refusal, or the questions before the work."""
+        offer, meta = incoming.offer, incoming.meta
+        tool = offer.tool(asked.tool)
+        tool.check_revision(offer.revision)
+        _check_capabilities(tool, meta)
+        try:
+            arguments = tool.read_arguments(asked.arguments)
+        except ArgumentsError as error:
+            raise ToolFailureError(f"Invalid arguments: {error}") from None
+        rounds = self._trips.open(incoming)
+        answers = rounds.answers(tool.inputs)
+
+        def channel(call: CallScope, stream: Stream) -> ModernCallChannel:
+            return ModernCallChannel(call, stream, incoming, rounds, self._listeners, self._services)
+
+        if tool.task_support == "forbidden" or not meta.tasks:
+            return ToolPlan(tool, arguments, answers, channel)
+        self._tasks.tasks.check_room(None, incoming.context)
+        return ToolPlan(
+            tool,
+            arguments,
+            answers,
+            channel,
+            partial(self._tasks.create, incoming, tool, Admitted(arguments, answers, rounds)),
+        )
+
+
+def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:
+    """Raise `McpError` -32021 if the tool needs a capability that this request does not declare."""
+    missing = [name for name in tool.requires if not offers(meta.capabilities, *_REQUESTS[name])]
+    if tool.task_support == "required" and not meta.tasks:
+        missing.append(TASKS_EXTENSION)
+    if missing:
+        why = f"Missing required client capability: tool {tool.name} needs {', '.join(missing)}"
+        raise McpError(Code.MISSING_CLIENT_CAPABILITY, why, required_capabilities(missing))

@@ -20,7 +20,7 @@ import trio
 from ...core.replay import ReplayLog
 from ...log.context import Recorder
 from ...log.events import LimitReached, MessagesDelivered, StreamEnded, StreamOpened
-from ...settings.limits import Limits
+from ...settings.server import Limits
 from ...wire.jsonrpc import Json, Rpc
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import fidelity, reach, returning, stopping, timing
-from .step import ANSWERS, Profile, Step
-from .verdict import Check
+from .step import ANSWERS, Check, Profile, Step
 
 STEPS: Final[tuple[Step, ...]] = (
     *reach.STEPS,

@@ -9,7 +9,6 @@ from typing import Final
 
 from ...wire.jsonrpc import request
 from ...wire.revisions import V2025_11_25, V2026_07_28
-from ...wire.two_ways import is_same_id, lost
 from ..client.live import Sending, message_sending
 from ..client.records import ClientExchange
 from ..side import (
@@ -29,14 +28,17 @@ from ..side import (
     with_headers,
 )
 from ..trials import Trial
-from .step import Step, Taken
-from .verdict import (
+from .step import (
     Case,
     Check,
     Comparison,
+    Step,
+    Taken,
     compared,
+    is_same_id,
     listed,
     listing,
+    lost,
     members,
     not_applicable,
     permitted,

@@ -16,11 +16,12 @@ from ..marks import client_mark, client_of
 from ..naming import GUESSED
 from ..side import CAPABILITIES, LegacySession, Side, call, in_session, modern, modern_call, open_session
 from ..trials import Trial
-from .step import Step, Taken
-from .verdict import (
+from .step import (
     Case,
     Check,
     Comparison,
+    Step,
+    Taken,
     UnjudgedError,
     compared,
     listed,

@@ -30,9 +30,8 @@ from ..side import (
     session,
 )
 from ..trials import Trial
-from .step import Step, Taken
+from .step import Case, Check, Comparison, Step, Taken, compared, listed, members, not_applicable, unclear
 from .timing import PROGRESS, is_held
-from .verdict import Case, Check, Comparison, compared, listed, members, not_applicable, unclear
 
 _STEPS: Final = 8
 # A server needs up to a second to find out whether a half-closed client still reads.

@@ -11,12 +11,24 @@ from typing import Final
 import trio
 
 from ...wire.jsonrpc import notification
-from ...wire.two_ways import is_late, ms
 from ..side import WAYS, Side, call, era_client, in_session, modern_call, session
 from ..trials import Trial
-from .step import Profile, Step, Taken
+from .step import (
+    Case,
+    Check,
+    Comparison,
+    Profile,
+    Step,
+    Taken,
+    compared,
+    is_late,
+    listed,
+    listing,
+    ms,
+    not_applicable,
+    unclear,
+)
 from .timing import PROGRESS, call_of, offset
-from .verdict import Case, Check, Comparison, compared, listed, listing, not_applicable, unclear
 
 # For the probe to learn of a close or a cancellation late.
 _LATE: Final = 8.0

@@ -11,23 +11,26 @@ from typing import Any, Final
 import trio
 
 from ...wire.jsonrpc import request
-from ...wire.two_ways import LEAST_S, is_late, ms
 from ..behind import ProbeCall, Row
 from ..client.live import Sending
 from ..client.records import Arrived, ClientExchange
 from ..marks import client_mark
 from ..side import ACCEPT, WAYS, Side, Way, call, era_client, in_session, modern_call, open_session, session
 from ..trials import Trial
-from .step import Step, Taken
-from .verdict import (
+from .step import (
+    LEAST_S,
     Case,
     Check,
     Comparison,
+    Step,
+    Taken,
     UnjudgedError,
     compared,
+    is_late,
     listed,
     listing,
     members,
+    ms,
     not_applicable,
     permitted,
     unclear,

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from ...core.inbound import HostPolicy, HttpHead
 from ...settings import Settings
 from ...wire.errors import Refusal, Rejection
-from .asgi import Headers, Scope, Send, host_policy, http_head
-from .read_head import NOTES
+from .asgi import NOTES, Headers, Scope, Send, host_policy, http_head
 
 _NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 

@@ -25,13 +25,14 @@ from .asgi import (
     RefusedError,
     Scope,
     Send,
+    base_of,
     before_upgrade,
+    read_head,
     refuse,
     respond,
     start,
 )
 from .event_stream import event_position
-from .read_head import base_of, read_head
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
 # 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse

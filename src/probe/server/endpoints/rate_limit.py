@@ -16,9 +16,8 @@ from ...log.events import LimitReached
 from ...wire.errors import Rejection, too_many
 from ...wire.jsonrpc import Json, encode
 from ...wire.v2026.codec import modern_error
-from .asgi import Receive, RefusedError, Scope, Send, before_upgrade, http_head, refuse, respond
+from .asgi import FORWARDED, Receive, RefusedError, Scope, Send, before_upgrade, forwarded, http_head, refuse, respond
 from .exchange import JSON_HEADERS
-from .read_head import FORWARDED, forwarded
 from .socket_facts import MOST_CLIENTS
 
 # Platforms ask for these on behalf of all clients, from the same few addresses.

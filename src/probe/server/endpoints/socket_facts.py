@@ -12,7 +12,7 @@ from ...core.clients import client_key, endpoint
 from ...log.context import Recorder
 from ...log.event_log import EventLog
 from ...log.events import SocketClosed, SocketOpened, SocketRefused
-from ...settings.limits import Limits
+from ...settings.server import Limits
 
 MOST_CLIENTS = 10_000
 """The addresses with a rate; they take a megabyte. More are an attack, and a table by address cannot stop it."""

@@ -22,10 +22,9 @@ from ...engine.pipes.wires import ConnectionEnd, WireBrokenError
 from ...log import events
 from ...log.bounded import Newest
 from ...log.context import Context, Recorder
-from ...log.entry_reading import LATEST
 from ...log.event_log import Entry, Gap
 from ...log.events import UnknownEvent
-from ...log.ndjson import End, read_line
+from ...log.ndjson import LATEST, End, read_line
 from ...wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
 from ...wire.jsonrpc import clip
 from ..endpoints.exchange import HttpExchange

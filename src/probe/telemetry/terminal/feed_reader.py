@@ -10,8 +10,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any, Final
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from ...log.entry_reading import read_entry
 from ...log.event_log import Entry
+from ...log.ndjson import read_entry
 
 # The server sends a comment every `keep_alive_s`, 15 s by default and 600 s at most.
 _SILENCE_S: Final = 650.0

@@ -1,12 +1,14 @@
-"""Fixtures with each type of content."""
+"""Fixtures with each type of content, with notifications during the call, and with a connection that ends early."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ...engine.calls.context import ToolContext
 from ...engine.catalogue.tool import Tool, ToolResult, content, failure, text
 from ...wire.jsonrpc import Json
+from ...wire.revisions import V2025_11_25
 from ..shared import READ_ONLY
 
 PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAE0lEQVR42mOQizrx4cMHBiAGsgA3mgghyebLYgAAAABJRU5ErkJggg=="
@@ -103,4 +105,77 @@ TOOLS = (
     EMBEDDED_RESOURCE,
     MULTIPLE_CONTENT_TYPES,
     ERROR_HANDLING,
+)
+
+_AWAY_S: Final = 0.2
+"""Seconds between the end of the connection and the result: long enough that it cannot slip into the first one."""
+
+
+async def reconnect(context: ToolContext) -> ToolResult:
+    """End the connection, then finish."""
+    context.hang_up()
+    await context.sleep(_AWAY_S)
+    return content([text("The result was fetched after the connection had ended.")])
+
+
+POLLING = (
+    Tool(
+        name="test_reconnection",
+        title="Reconnection",
+        exercises="an event stream that ends before the result (2025-11-25)",
+        shows="the result, after coming back with `Last-Event-ID`",
+        description=(
+            "Ends the connection before the result is there. Look for: your client coming back with Last-Event-ID "
+            "after the retry interval, and the result."
+        ),
+        run=reconnect,
+        annotations=READ_ONLY,
+        # Earlier revisions have no priming event, so a client may have no id to come back with. 2026-07-28 has no event
+        # ids at all: there the end of the connection is a cancellation.
+        since=V2025_11_25,
+        until=V2025_11_25,
+    ),
+)
+
+_PAUSE_S: Final = 0.05
+
+
+async def log(context: ToolContext) -> ToolResult:
+    """Three messages at level info."""
+    context.log("info", "Tool execution started")
+    await context.sleep(_PAUSE_S)
+    context.log("info", "Tool processing data")
+    await context.sleep(_PAUSE_S)
+    context.log("info", "Tool execution completed")
+    return content([text("Three log messages were sent at level info.")])
+
+
+async def progress(context: ToolContext) -> ToolResult:
+    """Three reports, the first of them before any work: the suite wants 0, 50 and 100."""
+    context.report_progress(0, 100, "Completed step 0 of 100")
+    for done in (50, 100):
+        await context.sleep(_PAUSE_S)
+        context.report_progress(done, 100, f"Completed step {done} of 100")
+    return content([text("Progress went from 0 to 100.")])
+
+
+NOTIFYING = (
+    Tool(
+        name="test_tool_with_logging",
+        title="Logging",
+        exercises="three `notifications/message` of level info, 50 ms apart",
+        shows="them in its log, during the call",
+        description="Sends three log messages of level info. Look for: them in your client's log while the call runs.",
+        run=log,
+        annotations=READ_ONLY,
+    ),
+    Tool(
+        name="test_tool_with_progress",
+        title="Progress in halves",
+        exercises="progress 0, 50 and 100 of 100, 50 ms apart",
+        shows="three positions of the bar",
+        description="Reports progress 0, 50 and 100 of 100. Look for: three positions of the bar before the result.",
+        run=progress,
+        annotations=READ_ONLY,
+    ),
 )

@@ -8,11 +8,10 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from ...engine.catalogue.catalogue import Answers, Argument, Prompt, Resource, Template
-from ...engine.catalogue.params import shown
-from ...engine.catalogue.tool import text
+from ...engine.catalogue.tool import shown, text
 from ...wire.jsonrpc import Json, encode
 from .content import PNG
-from .input_required import entered, question
+from .questions import entered, question
 
 _TICK_S: Final = 3.0
 

@@ -1,13 +1,13 @@
-"""A fixture with an input schema that uses rare keywords of JSON Schema 2020-12."""
+"""Fixtures with input schemas: rare keywords of JSON Schema 2020-12, and a parameter that headers repeat."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.catalogue.params import ArgumentsError, shown
-from ...engine.catalogue.tool import Tool, ToolResult, content, text
+from ...engine.catalogue.tool import ArgumentsError, Tool, ToolResult, content, shown, text
 from ...wire.jsonrpc import Json, encode
+from ...wire.revisions import V2026_07_28
 from ..shared import READ_ONLY
 
 _SCHEMA: Final[Json] = {
@@ -93,5 +93,55 @@ TOOLS = (
         annotations=READ_ONLY,
         input_schema=_SCHEMA,
         check=check,
+    ),
+)
+
+_MAX_LENGTH: Final = 100
+"""Characters. Base64 in a header makes of them at most 547 bytes, which any gateway lets through."""
+
+_REGION: Final[Json] = {
+    "type": "object",
+    "properties": {
+        "region": {
+            "type": "string",
+            "maxLength": _MAX_LENGTH,
+            "description": "Where to name_region; comes as Mcp-Param-Region, too",
+            "x-mcp-header": "Region",
+        }
+    },
+    "additionalProperties": False,
+}
+
+
+def name_region(arguments: Mapping[str, Any]) -> ToolResult:
+    """Name the region. The engine has compared the header with it before."""
+    region = arguments.get("region")
+    return content([text("No region was given." if region is None else f"Region: {region}")])
+
+
+def check_region(arguments: Mapping[str, Any]) -> None:
+    """Raise `ArgumentsError` about the first argument at fault."""
+    for name, value in arguments.items():
+        if name != "region":
+            raise ArgumentsError(f"unknown parameter {shown(name)}: it takes region")
+        if not isinstance(value, str) or len(value) > _MAX_LENGTH:
+            raise ArgumentsError(f"region must be a string of at most {_MAX_LENGTH} characters, got {shown(value)}")
+
+
+HEADER = (
+    Tool(
+        name="test_x_mcp_header",
+        title="Parameter in a header",
+        exercises="`x-mcp-header`: the argument comes in `Mcp-Param-Region` as well",
+        shows="the value, also one with spaces at its ends or beyond ASCII",
+        description=(
+            "Has one parameter that belongs in the header Mcp-Param-Region as well, and returns it. Look for: the "
+            "value, also one with spaces at its ends or beyond ASCII."
+        ),
+        run=name_region,
+        annotations=READ_ONLY,
+        input_schema=_REGION,
+        check=check_region,
+        since=V2026_07_28,
     ),
 )

@@ -9,7 +9,7 @@ from ...engine.calls.context import ToolContext
 from ...engine.catalogue.tool import ListKind, Tool, ToolResult, content, text
 from ...wire.revisions import V2026_07_28
 from ..shared import READ_ONLY
-from .input_required import entered, form
+from .questions import entered, form
 
 _PAUSE_S: Final = 0.05
 

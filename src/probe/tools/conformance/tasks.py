@@ -6,13 +6,22 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.params import ArgumentsError, Text, shown
-from ...engine.catalogue.tool import Tool, ToolResult, WorkCancelledError, content, failure, text
+from ...engine.catalogue.tool import (
+    ArgumentsError,
+    Text,
+    Tool,
+    ToolResult,
+    WorkCancelledError,
+    content,
+    failure,
+    shown,
+    text,
+)
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2026_07_28
 from ..shared import READ_ONLY
-from .input_required import NAME, entered, form, greeting, question
+from .questions import NAME, entered, form, greeting, question
 
 _MAX_S: Final = 120
 """Seconds: the longest work of `cancellable_task` in toolset `probe`."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...engine.catalogue.params import Boolean, Choice, Integer
-from ...engine.catalogue.tool import Tool, ToolResult, structured
+from ...engine.catalogue.tool import Boolean, Choice, Integer, Tool, ToolResult, structured
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2026_07_28
 from ..shared import READ_ONLY, output

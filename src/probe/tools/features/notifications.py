@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import cast, get_args
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.params import Choice
-from ...engine.catalogue.tool import ListKind, LogLevel, Tool, ToolResult, structured
+from ...engine.catalogue.tool import Choice, ListKind, LogLevel, Tool, ToolResult, structured
 from ..shared import READ_ONLY, output
 
 _LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...engine.catalogue.catalogue import Answers, Argument, Prompt
-from ...engine.catalogue.params import ArgumentsError, Choice
-from ...engine.catalogue.tool import text
+from ...engine.catalogue.tool import ArgumentsError, Choice, text
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
-from ..forms import filled_in, form, form_ask
-from ..shared import IMAGE
+from ..shared import IMAGE, filled_in, form, form_ask
 from .resources import TEXT, TEXT_URI
 
 # 150 years: more than the 100 values that one answer may have, and exactly 100 that begin with 19.

@@ -1,14 +1,14 @@
-"""Other requests to the client: its roots, several things at once, and whether it is there."""
+"""Requests to the client: forms with every kind of field, a page, its roots, several things at once, and a ping."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.tool import Ask, Tool, ToolFailureError, ToolResult, structured
-from ...wire.revisions import V2025_11_25
-from ..forms import form, form_ask
-from ..shared import READ_ONLY, output, sampling_request
+from ...engine.catalogue.tool import Ask, Choice, Tool, ToolFailureError, ToolResult, structured
+from ...wire.jsonrpc import Json
+from ...wire.revisions import V2025_06_18, V2025_11_25
+from ..shared import READ_ONLY, form, form_ask, output, problems, sampling_request
 
 _ASKS: Final = {
     "form": form_ask(
@@ -95,5 +95,211 @@ TOOLS = (
         asks_client=True,
         # 2026-07-28 has no ping.
         until=V2025_11_25,
+    ),
+)
+
+_COLOURS = ("red", "green", "blue")
+_SIZES: Final[list[Json]] = [
+    {"const": "s", "title": "Small"},
+    {"const": "m", "title": "Medium"},
+    {"const": "l", "title": "Large"},
+]
+_DAYS: Final[list[Json]] = [
+    {"const": "fri", "title": "Friday"},
+    {"const": "sat", "title": "Saturday"},
+    {"const": "sun", "title": "Sunday"},
+]
+
+_BASIC: Final[Json] = {
+    "name": {
+        "type": "string",
+        "title": "Name",
+        "description": "2 to 40 characters, required",
+        "minLength": 2,
+        "maxLength": 40,
+        "default": "Ada Lovelace",
+    },
+    "count": {
+        "type": "integer",
+        "title": "Count",
+        "description": "A whole number from 0 to 100",
+        "minimum": 0,
+        "maximum": 100,
+        "default": 7,
+    },
+    "ratio": {
+        "type": "number",
+        "title": "Ratio",
+        "description": "A number from 0 to 1",
+        "minimum": 0,
+        "maximum": 1,
+        "default": 0.25,
+    },
+    "confirmed": {"type": "boolean", "title": "Confirmed", "description": "Ticked at first", "default": True},
+}
+
+_FORMATS: Final[Json] = {
+    "email": {"type": "string", "title": "E-mail", "format": "email", "default": "ada@example.com"},
+    "website": {"type": "string", "title": "Website", "format": "uri", "default": "https://example.com/ada"},
+    "day": {"type": "string", "title": "Day", "format": "date", "default": "2026-07-28"},
+    "moment": {"type": "string", "title": "Moment", "format": "date-time", "default": "2026-07-28T12:00:00Z"},
+}
+
+_CHOICES: Final[Json] = {
+    "colour": {
+        "type": "string",
+        "title": "Colour",
+        "description": "One of three",
+        "enum": list(_COLOURS),
+        "default": "green",
+    },
+    "size": {
+        "type": "string",
+        "title": "Size",
+        "description": "One of three, shown by their titles",
+        "oneOf": _SIZES,
+        "default": "m",
+    },
+    "colours": {
+        "type": "array",
+        "title": "Colours",
+        "description": "One or two of three",
+        "minItems": 1,
+        "maxItems": 2,
+        "items": {"type": "string", "enum": list(_COLOURS)},
+        "default": ["red", "blue"],
+    },
+    "days": {
+        "type": "array",
+        "title": "Days",
+        "description": "Any of three, shown by their titles",
+        "minItems": 0,
+        "maxItems": 3,
+        "items": {"anyOf": _DAYS},
+        "default": ["sat", "sun"],
+    },
+}
+
+_FORMS: Final = {
+    "all": form({**_BASIC, **_FORMATS, **_CHOICES}, ("name", "email", "colour")),
+    "basic": form(_BASIC, ("name",)),
+    "formats": form(_FORMATS, ("email",)),
+    "choices": form(_CHOICES, ("colour",)),
+}
+
+# 2025-06-18: of the defaults it has only that of booleans, of the choices only one of several, named by `enumNames`.
+_SIMPLE: Final = form(
+    {
+        "name": {key: value for key, value in _BASIC["name"].items() if key != "default"},
+        "email": {"type": "string", "title": "E-mail", "format": "email"},
+        "count": {key: value for key, value in _BASIC["count"].items() if key != "default"},
+        "confirmed": _BASIC["confirmed"],
+        "size": {
+            "type": "string",
+            "title": "Size",
+            "description": "One of three, shown by their names",
+            "enum": [option["const"] for option in _SIZES],
+            "enumNames": [option["title"] for option in _SIZES],
+        },
+    },
+    ("name",),
+)
+
+_OUTPUT: Final = output(
+    action={"type": "string", "enum": ["accept", "decline", "cancel"], "description": "What the person did"},
+    content={"description": "The content as it came; null without one"},
+    problems={
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "One sentence for each thing that does not fit the form; empty when all does",
+    },
+)
+
+
+async def elicit_form(context: ToolContext) -> ToolResult:
+    """Show the form of the arguments."""
+    schema = _FORMS[context.arguments["fields"]]
+    return _judged(schema, await context.elicit("Send this as it is, change it, or decline it.", schema, "form"))
+
+
+async def elicit_simple_form(context: ToolContext) -> ToolResult:
+    """Show the form of 2025-06-18."""
+    return _judged(_SIMPLE, await context.elicit("Fill this in, or decline it.", _SIMPLE, "form"))
+
+
+async def elicit_url(context: ToolContext) -> ToolResult:
+    """Send the person to a page of this server."""
+    answer = await context.elicit_url("Open this page and confirm it there.", "page")
+    return structured({"action": answer["action"], "confirmed": answer["action"] == "accept"})
+
+
+def _judged(schema: Json, answer: Json) -> ToolResult:
+    # A misfit is a finding about the client, which is what the caller wants to know: no failure of this tool.
+    return structured(
+        {
+            "action": answer["action"],
+            "content": answer.get("content"),
+            "problems": problems(schema, answer),
+        }
+    )
+
+
+FORMS = (
+    Tool(
+        name="elicit_form",
+        title="Form with every field",
+        exercises="`elicitation/create` with every kind of field and defaults (2025-11-25 and later)",
+        shows=(
+            "every field filled in, bounds and formats checked before sending, titles in place of values; `problems` "
+            "is empty"
+        ),
+        description=(
+            "Asks by a form and judges the answer. Look for: every field filled in when the form opens; bounds and "
+            "formats checked before it can be sent; titles in place of values; two multiple choices; ways to send, "
+            "decline and dismiss. problems names each value that does not fit. Needs a client with elicitation."
+        ),
+        run=elicit_form,
+        params=(Choice("fields", tuple(_FORMS), "all", "Which kinds of field the form has"),),
+        output_schema=_OUTPUT,
+        annotations=READ_ONLY,
+        requires=("elicitation",),
+        asks_client=True,
+        # 2025-11-25 changelog: defaults of all types (SEP-1034), titled and multiple choices (SEP-1330).
+        since=V2025_11_25,
+    ),
+    Tool(
+        name="elicit_simple_form",
+        title="Form of 2025-06-18",
+        exercises="a form that 2025-06-18 knows, too: no defaults but a ticked box, `enumNames`",
+        shows="the form, with the names of the sizes",
+        description=(
+            "Asks by a form that has only what 2025-06-18 knew: no defaults but a ticked box, and names for the "
+            "options in enumNames. Look for: a form also in an old client; in a new one the names, not the values. "
+            "Needs a client with elicitation."
+        ),
+        run=elicit_simple_form,
+        output_schema=_OUTPUT,
+        annotations=READ_ONLY,
+        requires=("elicitation",),
+        asks_client=True,
+        since=V2025_06_18,
+    ),
+    Tool(
+        name="elicit_url",
+        title="Page to confirm",
+        exercises="URL mode elicitation: a page of this server with one button (2025-11-25 and later)",
+        shows="the whole address before it is opened, consent, the page in a browser; the result after the button",
+        description=(
+            "Asks by a URL: a page of this server with one button. Look for: the whole address and its host before "
+            "anything is opened; your consent asked for; the page in a browser, not in the client; ways to decline. "
+            "The result comes when the page has been confirmed. Needs a client with elicitation in URL mode."
+        ),
+        run=elicit_url,
+        output_schema=output(action={"type": "string"}, confirmed={"type": "boolean"}),
+        annotations=READ_ONLY,
+        requires=("elicitation.url",),
+        asks_client=True,
+        # 2025-11-25 changelog: URL mode elicitation (SEP-1036).
+        since=V2025_11_25,
     ),
 )

@@ -14,8 +14,7 @@ from typing import Final
 
 from ...engine.catalogue.catalogue import Answers, Resource, Template
 from ...wire.jsonrpc import Json, encode
-from ..forms import filled_in, form, form_ask
-from ..shared import IMAGE
+from ..shared import IMAGE, filled_in, form, form_ask
 
 TEXT_URI: Final = "probe://text"
 """The resource to which other features link."""

@@ -6,8 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.catalogue.params import Choice
-from ...engine.catalogue.tool import Tool, ToolResult, content, failure, structured, text
+from ...engine.catalogue.tool import Choice, Tool, ToolResult, content, failure, structured, text
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2025_06_18

@@ -16,8 +16,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from pydantic_core import from_json
 
-from ...log.event_filter import contains
-from ...log.query import QueryError, twice, unknown, whole_number
+from ...log.query import QueryError, contains, twice, unknown, whole_number
 from ...wire.jsonrpc import clip
 from ..records import CallRecord
 from ..rows import Era, Transport

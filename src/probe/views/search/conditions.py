@@ -21,8 +21,8 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
 
 from ...log.bounded import Newest
-from ...log.event_filter import EventFilter, RowText, direction_of
 from ...log.event_log import Entry, EventLog
+from ...log.query import EventFilter, RowText, direction_of
 from ..fold import Views
 from ..meaning import EntryOf, exchange_key, groups_of, is_on_wire, method, problem_of
 from ..values import Exchange

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from ...log.event_filter import RowText
 from ...log.event_log import Entry, EventLog
+from ...log.query import RowText
 from ..fold import Views
 from ..meaning import is_on_wire
 from .conditions import Conditions, LoggedExchanges, WordTest

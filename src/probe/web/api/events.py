@@ -11,12 +11,11 @@ from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
-from ...log import event_filter, ndjson
-from ...log.event_filter import EventFilter
+from ...log import ndjson
 from ...log.event_log import Entry, EventLog, Gap
 from ...log.ndjson import End, Header, Why
-from ...log.query import QueryError, whole_number
-from ...settings.limits import Limits
+from ...log.query import EventFilter, QueryError, parse, whole_number
+from ...settings.server import Limits
 from ...views.entry_view import EntryViews, Touched
 from . import listing, responses
 from .listing import Query, read
@@ -205,7 +204,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
 
 def _asked(page: listing.Route) -> tuple[Query, EventFilter]:
     query = read(page.own, page.filters)
-    return query, event_filter.parse(query.filters, [item.name for item in page.own])
+    return query, parse(query.filters, [item.name for item in page.own])
 
 
 def _missing(log: EventLog, number: int) -> str:

@@ -19,7 +19,7 @@ from ...judge.reports.as_json import ALL_VERDICTS, as_json, subject_row
 from ...log.event_log import Entry, Gap, cost_of
 from ...log.ndjson import End
 from ...log.query import QueryError
-from ...log.stored import encode_with
+from ...log.redaction import encode_with
 from ...wire.jsonrpc import clip, encode
 from ..exports import har
 from ..exports.archive import SUFFIX, Archive

@@ -13,9 +13,9 @@ from types import MappingProxyType
 from quart import request
 
 from ...judge.reports.as_json import JudgeReport, RuleList
-from ...log.event_filter import EVENTS as KINDS
-from ...log.event_filter import NAMES as EVENT_FILTERS
 from ...log.event_log import Entry
+from ...log.query import EVENTS as KINDS
+from ...log.query import NAMES as EVENT_FILTERS
 from ...log.query import QueryError, switch, twice, unknown, whole_number
 from ...views.search.call_filter import ERAS, OUTCOMES, RUNNING, TRANSPORTS
 from ...views.search.call_filter import NAMES as CALL_FILTERS

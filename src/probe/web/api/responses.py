@@ -11,7 +11,7 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
 from ...log.query import QueryError
-from ...log.stored import encode_with
+from ...log.redaction import encode_with
 from ...server.endpoints.asgi import PROBLEM_MEDIA, RefusedError
 from ...wire.jsonrpc import encode
 

@@ -16,8 +16,7 @@ from ...engine.catalogue.catalogue import HOSTS
 from ...engine.catalogue.tool import Tool
 from ...engine.engine import Engine
 from ...log.opened import OpenedFile
-from ...server.endpoints.asgi import Scope
-from ...server.endpoints.read_head import base_of
+from ...server.endpoints.asgi import Scope, base_of
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN

@@ -18,8 +18,8 @@ from quart_trio import QuartTrio
 from ...engine.audit.call_store import AuditUnreadableError, CallRows, CallStore, CursorError
 from ...engine.budgets import Turns
 from ...engine.engine import Engine
-from ...log.entry_reading import read_entry
 from ...log.event_log import Entry
+from ...log.ndjson import read_entry
 from ...log.query import QueryError
 from ...views.entry_view import EntryViews, Touched
 from ...views.fold import Views

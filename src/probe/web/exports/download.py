@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from pydantic_core import from_json
 
 from ...core.escaping import shown
-from ...log.entry_reading import LATEST
+from ...log.ndjson import LATEST
 from ...telemetry.terminal.feed_reader import FeedError, origin
 from .extract import Extract
 

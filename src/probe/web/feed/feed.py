@@ -37,8 +37,19 @@ from ...views.tables import TableName
 from ...wire import sse
 from ...wire.errors import Rejection
 from ...wire.jsonrpc import encode
-from .feed_pieces import NEWEST_CALLS, FeedFrame, FeedHello, FeedReader, Pieces, tail_start
-from .feed_query import FeedCursor, FeedQuery, Missed, place, read
+from .feed_pieces import (
+    NEWEST_CALLS,
+    FeedCursor,
+    FeedFrame,
+    FeedHello,
+    FeedQuery,
+    FeedReader,
+    Missed,
+    Pieces,
+    place,
+    read,
+    tail_start,
+)
 
 
 async def _watch(receive: Receive, scope: trio.CancelScope) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from ....settings.limits import Limits
+from ....settings.server import Limits
 from ....views.retention import members
 from ....views.values import LIMIT_REFUSALS, Exchange, Message
 from ....wire.errors import CLIENT_CODES, Code, Refusal
