@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -132,7 +133,14 @@ def test_1_a_request_without_params() -> None:
 # Rungs 2 and 3.
 
 
-@pytest.mark.parametrize("header", [None, "", "2026-07-29", "2025-11-25", "2026-07-28x", "=?base64?MjAyNi0wNy0yOA==?="])
+@pytest.mark.proves("2026-07-28/streamable-http/18", "2026-07-28/streamable-http/19")
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(None, "", "2026-07-29", "2025-11-25", "2026-07", "2026-07-28x", "2026-07-28, 2026-07-28", '"2026-07-28"'),
+        *("DRAFT", "=?base64?MjAyNi0wNy0yOA==?="),
+    ],
+)
 def test_2_the_version_header_says_what_the_body_says(header: str | None) -> None:
     assert refused(Call().sending(mcp_protocol_version=header)) is Refusal.HEADER_MISMATCH
 
@@ -147,7 +155,8 @@ def test_2_a_contradiction_is_told_before_an_unsupported_version() -> None:
     assert refused(call) is Refusal.HEADER_MISMATCH
 
 
-@pytest.mark.parametrize("version", ["v999.0.0", "2025-11-25", "", "2026-07-28 ", "DRAFT"])
+@pytest.mark.proves("2026-07-28/versioning/1", "2026-07-28/streamable-http/20")
+@pytest.mark.parametrize("version", ["v999.0.0", "2025-11-25", "2024-11-05", "", "2026-07-28 ", "DRAFT", "x" * 5000])
 def test_3_a_version_that_is_not_served(version: str) -> None:
     call = Call(meta={VERSION: version, CAPABILITIES: {}})
     if version == version.strip():
@@ -162,7 +171,11 @@ def test_3_a_version_that_is_not_served(version: str) -> None:
 # Rungs 4 and 5.
 
 
-@pytest.mark.parametrize("header", [None, "", "tools/list", "Tools/Call", "TOOLS/CALL", "=?base64?dG9vbHMvY2FsbA==?="])
+@pytest.mark.proves("2026-07-28/streamable-http/23", "2026-07-28/streamable-http/44", "2026-07-28/streamable-http/46")
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "tools/list", "Tools/Call", "TOOLS/CALL", "tools/call/", "tools", "=?base64?dG9vbHMvY2FsbA==?="],
+)
 def test_4_the_method_header_says_what_the_body_says(header: str | None) -> None:
     assert refused(Call().sending(mcp_method=header)) is Refusal.HEADER_MISMATCH
 
@@ -171,9 +184,14 @@ def test_4_a_contradiction_is_told_before_an_unknown_method() -> None:
     assert refused(Call("unknown/method").sending(mcp_method="tools/list")) is Refusal.HEADER_MISMATCH
 
 
+@pytest.mark.proves("2026-07-28/streamable-http/21")
 @pytest.mark.parametrize(
     "method",
-    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/result", "x/y"],
+    [
+        *("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/result"),
+        *("tasks/list", "sampling/createMessage", "elicitation/create", "roots/list", "notifications/cancelled"),
+        *("notifications/initialized", "stream/resume", "Tools/Call", "tools", "x/y", "x" * 5000),
+    ],
 )
 def test_5_a_method_that_is_not_there_needs_no_name(method: str) -> None:
     assert refused(Call(method, taskId="t", uri="a:b", name="n")) is Refusal.METHOD_NOT_FOUND
@@ -182,18 +200,31 @@ def test_5_a_method_that_is_not_there_needs_no_name(method: str) -> None:
 # Rung 6.
 
 
+def encoded(value: str) -> str:
+    return f"=?base64?{b64encode(value.encode()).decode()}?="
+
+
+@pytest.mark.proves("2026-07-28/streamable-http/23", "2026-07-28/streamable-http/32", "2026-07-28/streamable-http/36")
+@pytest.mark.proves("2026-07-28/streamable-http/38", "2026-07-28/streamable-http/44")
 @pytest.mark.parametrize("method", [method for method, row in REQUESTS.items() if row.name_member])
 def test_6_the_name_header_says_what_the_body_says(method: str) -> None:
-    for header in (None, "", "wrong_name", "T", "=?base64?d3Jvbmc=?=", "=?base64?!?=", "=?base64?dA?=", "\xe9"):
+    named = PARAMS[method][REQUESTS[method].name_member or ""] if "ref" not in PARAMS[method] else "p"
+    right = encoded(named)
+    wrong = [None, "", "wrong_name", named.upper(), f"{named}x", f"{named}, {named}", "\xe9", f"{named}\x00"]
+    wrong += [encoded("wrong"), encoded(f" {named}"), right.replace("base64", "BASE64"), right[:-1], right[1:]]
+    wrong += ["=?base64?!?=", f"=?base64?{named}!?=", right.replace("?=", "=?="), "=?base64?/w==?="]
+    for header in wrong:
         call = Call(method, meta=DECLARING, **PARAMS[method]).sending(mcp_name=header)
-        assert refused(call) is Refusal.HEADER_MISMATCH
+        assert refused(call) is Refusal.HEADER_MISMATCH, header
 
 
-@pytest.mark.parametrize("header", ["t", "  t  ", "=?base64?dA==?="])
+@pytest.mark.proves("2026-07-28/streamable-http/33", "2026-07-28/streamable-http/34", "2026-07-28/streamable-http/47")
+@pytest.mark.parametrize("header", ["t", "  t  ", "=?base64?dA==?=", "\t=?base64?dA==?= "])
 def test_6_the_name_may_be_encoded(header: str) -> None:
     Call().sending(mcp_name=header).climb()
 
 
+@pytest.mark.proves("2026-07-28/streamable-http/34")
 def test_6_a_name_that_must_be_encoded() -> None:
     Call("prompts/get", name="größe").sending(mcp_name="=?base64?Z3LDtsOfZQ==?=").climb()
     # The bytes of UTF-8 themselves, as a server reads header bytes.
@@ -240,6 +271,8 @@ def with_argument(name: str, value: Any, header: Any) -> Call:
     return call
 
 
+@pytest.mark.proves("2026-07-28/streamable-http/37", "2026-07-28/streamable-http/39", "2026-07-28/streamable-http/40")
+@pytest.mark.proves("2026-07-28/streamable-http/41", "2026-07-28/streamable-http/45")
 @pytest.mark.parametrize(
     ("name", "value", "header"),
     [
@@ -255,6 +288,7 @@ def with_argument(name: str, value: Any, header: Any) -> Call:
         ("count", 42, "42"),
         ("count", 42, "42.0"),
         ("count", 42.0, "42"),
+        ("count", 7, "=?base64?Nw==?="),
         ("count", 1.5, None),
         ("count", 0, "0"),
         ("dry", False, "false"),
@@ -265,6 +299,8 @@ def test_7_argument_and_header_agree(name: str, value: Any, header: str | None) 
     with_argument(name, value, header).climb()
 
 
+@pytest.mark.proves("2026-07-28/streamable-http/29", "2026-07-28/streamable-http/36", "2026-07-28/streamable-http/37")
+@pytest.mark.proves("2026-07-28/streamable-http/38", "2026-07-28/streamable-http/39", "2026-07-28/streamable-http/42")
 @pytest.mark.parametrize(
     ("name", "value", "header"),
     [
@@ -276,6 +312,9 @@ def test_7_argument_and_header_agree(name: str, value: Any, header: str | None) 
         ("region", "Hello", "=?base64?SGVs!!!bG8=?="),
         ("region", "Hello", "SGVsbG8="),
         ("region", "=?base64?SGVsbG8=?=", "=?base64?SGVsbG8=?="),
+        ("region", "us-west1", ""),
+        ("region", "us-west1", "us-west1\x01"),
+        ("region", "Hello", "=?Base64?SGVsbG8=?="),
         ("region", "é", "é"),
         ("region", None, ""),
         ("region", None, "null"),
@@ -288,6 +327,11 @@ def test_7_argument_and_header_agree(name: str, value: Any, header: str | None) 
         ("count", 1.5, "1.5"),
         ("count", 2**53, "9007199254740992"),
         ("count", 2**53, None),
+        ("count", -(2**53), str(-(2**53))),
+        ("count", 10**30, str(10**30)),
+        ("count", 7, "0x7"),
+        ("count", 7, "+7"),
+        ("count", 7, "7.5"),
         ("dry", False, None),
         ("dry", True, "True"),
         ("dry", True, "1"),
@@ -295,6 +339,21 @@ def test_7_argument_and_header_agree(name: str, value: Any, header: str | None) 
 )
 def test_7_argument_and_header_disagree(name: str, value: Any, header: str | None) -> None:
     assert refused(with_argument(name, value, header)) is Refusal.HEADER_MISMATCH
+
+
+@pytest.mark.proves("2026-07-28/streamable-http/33", "2026-07-28/streamable-http/34", "2026-07-28/streamable-http/37")
+@pytest.mark.parametrize(
+    "value",
+    ["us-west1", "Hello, 世界", " padded ", "line1\nline2", "=?base64?literal?=", "=?base64?SGVsbG8=", "", "\x00"],
+)
+def test_7_any_text_can_be_mirrored_encoded(value: str) -> None:
+    """The examples of Value Encoding."""
+    with_argument("region", value, encoded(value)).climb()
+    literal = with_argument("region", value, value.encode().decode("latin-1"))
+    if value in ("us-west1", "=?base64?SGVsbG8=", ""):
+        literal.climb()
+    else:
+        assert refused(literal) is Refusal.HEADER_MISMATCH
 
 
 @pytest.mark.parametrize("arguments", [{}, {"where": None}, {"where": "Paris"}, {"where": {}}, {"city": "Paris"}])

@@ -53,6 +53,8 @@ FAULTS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.proves("2026-07-28/basic/43", "2026-07-28/basic/44", "2026-07-28/basic/45")
+@pytest.mark.proves("2026-07-28/logging/5", "2026-07-28/progress/1")
 @pytest.mark.parametrize(("params", "words"), FAULTS)
 def test_each_fault_is_named(params: Any, words: str) -> None:
     with pytest.raises(McpError) as caught:
