@@ -35,6 +35,5 @@ def hangup() -> Iterator[None]:
 
 @pytest.fixture
 async def probe() -> AsyncIterator[Probe]:
-    """A probe with default settings."""
     async with running() as probe:
         yield probe

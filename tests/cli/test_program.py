@@ -84,7 +84,6 @@ def test_a_reader_that_goes_ends_the_output_without_an_error() -> None:
 
 @pytest.fixture(params=["serve", "stdio"])
 def command(request: pytest.FixtureRequest) -> str:
-    """Each command that starts a server."""
     return str(request.param)
 
 

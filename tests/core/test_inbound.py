@@ -139,7 +139,6 @@ def test_two_different_hosts_are_no_request_and_the_same_one_twice_is_harmless()
 )
 @pytest.mark.proves("2025-11-25/transports/5")
 def test_an_origin_must_be_trusted(origin: str, allowed: bool) -> None:
-    """ "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden"."""
     given = head(("host", "localhost"), ("origin", origin))
     assert refused(LOCAL.check, given) is (None if allowed else Refusal.FORBIDDEN_ORIGIN)
 

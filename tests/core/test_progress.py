@@ -13,12 +13,10 @@ COUNTERS = ("reported", "emitted", "coalesced", "invalid", "late")
 
 
 def gate(rate: float = 10.0, burst: int = 2, now: float = 0.0) -> ProgressGate:
-    """Two reports at once, then one every 100 ms."""
     return ProgressGate(rate, burst, now)
 
 
 def counts(gate: ProgressGate) -> dict[str, int]:
-    """The counters that are not zero."""
     return {name: getattr(gate, name) for name in COUNTERS if getattr(gate, name)}
 
 

@@ -17,7 +17,6 @@ def log(*messages: bytes, max_messages: int = 3, max_bytes: int = 100) -> Replay
 
 
 def facts(log: ReplayLog) -> dict[str, Any]:
-    """What can be seen from outside."""
     kept = list(log.after(log.first - 1))
     return {"first": log.first, "last": log.last, "bytes": log.bytes, "closed": log.closed, "kept": kept}
 

@@ -44,7 +44,6 @@ def test_the_changes_are_of_every_kind() -> None:
 @pytest.mark.proves("2026-07-28/subscriptions/1")
 @pytest.mark.parametrize(("wanted", "passing"), TABLE)
 def test_a_filter_lets_through_what_it_names_and_nothing_else(wanted: Filter, passing: list[Change]) -> None:
-    """ "The server MUST NOT send notification types the client has not explicitly requested"."""
     assert [change for change in CHANGES if change in wanted.changes] == passing
     subscription = Subscription(wanted, max_queue=10)
     sent = [change for change in CHANGES if subscription.offer(change, 0) is ChangeFate.SEND]

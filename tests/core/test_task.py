@@ -48,7 +48,6 @@ def facts(task: TaskMachine) -> dict[str, Any]:
 
 @pytest.mark.proves("2025-11-25/tasks/10")
 def test_a_task_begins_working() -> None:
-    """ "Tasks MUST begin in the working status when created"."""
     expected = {"status": Status.WORKING, "message": "hello", "created_at": 100.0, "updated_at": 100.0}
     assert facts(TaskMachine(100.0, "hello")) == expected
 
@@ -81,7 +80,6 @@ def test_a_missing_row_raises_and_changes_nothing(status: Status, event: TaskInp
 @pytest.mark.proves("2025-11-25/tasks/12")
 @pytest.mark.parametrize("status", Status)
 def test_terminal_is_what_nothing_leaves(status: Status) -> None:
-    """ "Tasks with a completed, failed, or cancelled status MUST NOT transition to any other status"."""
     task = reach(status)
     assert task.terminal == (status in TERMINAL)
     assert task.terminal == (not any(task.allows(event) for event in TaskInput))

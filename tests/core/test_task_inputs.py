@@ -70,7 +70,6 @@ def test_a_row_of_the_table(state: str, how: str) -> None:
 @pytest.mark.proves("ext-tasks/tasks/17", "ext-tasks/tasks/18", "ext-tasks/tasks/19")
 @pytest.mark.parametrize(("state", "how"), [key for key, after in TABLE.items() if after is None])
 def test_a_key_is_never_used_for_a_second_question(state: str, how: str) -> None:
-    """ "Each request key in `inputRequests` MUST be unique over the lifetime of a single task"."""
     inputs = reach(state)
     with pytest.raises(TaskInputsViolationError, match="the task has asked under it before"):
         use(inputs, how, ASK)

@@ -115,7 +115,6 @@ def well_shaped(value: Any, members: Mapping[str, type]) -> bool:
 
 
 def argument(body: Json, test: Callable[[Any], bool]) -> bool:
-    """Whether an annotated argument passes a test."""
     arguments = (body["params"].get("arguments") or {}) if body["method"] == "tools/call" else {}
     return isinstance(arguments, dict) and any(test(value) for value in arguments.values())
 

@@ -33,7 +33,6 @@ class Call:
 
     @property
     def meta(self) -> Json:
-        """The progress token, if there is one."""
         return {} if self.token is None else {"progressToken": self.token}
 
 
@@ -56,7 +55,6 @@ class Told:
 
     @property
     def steps(self) -> list[float]:
-        """The progress, in order."""
         return [item["params"]["progress"] for item in self.messages if item.get("method") == "notifications/progress"]
 
 

@@ -24,13 +24,11 @@ def words(docstring: str) -> str:
 
 
 def table() -> str:
-    """A row for each kind of entry."""
     rows = (f"| `{kind.kind}` | {words(inspect.getdoc(kind) or '')} |\n" for kind in get_args(Event))
     return "| kind | recorded when |\n|---|---|\n" + "".join(rows)
 
 
 def written(page: str) -> str:
-    """The page with the table between the marks."""
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}"
 

@@ -24,17 +24,14 @@ class Example(NamedTuple):
 
 
 def name(page: Path) -> str:
-    """The path of a page in the project."""
     return page.relative_to(ROOT).as_posix()
 
 
 def examples(page: Path) -> list[Example]:
-    """The fenced blocks of a page."""
     return [Example(page, language, code) for language, code in _FENCE.findall(page.read_text())]
 
 
 def prose(page: Path) -> str:
-    """A page without its blocks of code."""
     return _FENCE.sub("", page.read_text())
 
 

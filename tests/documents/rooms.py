@@ -20,7 +20,6 @@ END: Final = "<!-- end -->\n"
 
 
 def packages(sources: Path) -> set[Path]:
-    """The folders with modules below `sources`, without `sources` itself."""
     return {module.parent for module in sources.rglob("*.py")} - {sources}
 
 
@@ -43,13 +42,11 @@ def rows(sources: Path, order: Sequence[str]) -> Iterator[str]:
 
 
 def written(page: str, table: str) -> str:
-    """The page with this table between the marks."""
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}{table}{END}{rest.partition(END)[2]}"
 
 
 def table() -> str:
-    """The table of the packages of this project."""
     return "| package | what |\n|---|---|\n" + "".join(rows(SOURCES, rooms(ROOT)))
 
 

@@ -38,14 +38,12 @@ def files() -> list[Path]:
 
 @cache
 def folders() -> frozenset[str]:
-    """The folders of the project, each between slashes."""
     every = {parent.relative_to(ROOT) for file in files() for parent in file.parents if parent.is_relative_to(ROOT)}
     return frozenset(f"/{folder.as_posix()}/" for folder in every)
 
 
 @cache
 def words() -> frozenset[str]:
-    """Every word of every source."""
     return frozenset(word for path in files() for word in re.findall(r"[A-Za-z_]\w*", path.read_text(errors="replace")))
 
 

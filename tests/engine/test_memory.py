@@ -19,7 +19,6 @@ HOLLOW: dict[str, Any] = {"x": [[] for _ in range(5000)]}
 
 
 def lists() -> int:
-    """How many lists are alive."""
     gc.collect()
     return sum(type(item) is list for item in gc.get_objects())
 

@@ -24,7 +24,6 @@ def make(**settings: Any) -> tuple[Stream, EventLog]:
 
 
 def reader(exchange: int | None = None, connection: str | None = None) -> Recorder:
-    """The recorder of a connection that reads."""
     log = EventLog(lambda: (0.0, 0.0), max_events=1, max_bytes=1)
     return Recorder(log).bind(exchange=exchange, connection=connection)
 

@@ -27,7 +27,6 @@ TOKENS = [0, -1, 7, 2**53 + 1, 10**30, "", "0", "a token", "é\u2028\U0001f600",
 
 
 async def tool(client: Legacy | Modern, name: str, token: Any = "t", **arguments: Any) -> dict[str, Any]:
-    """Call with a progress token."""
     return await client.tool(name, arguments, meta={"progressToken": token})
 
 

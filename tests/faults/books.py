@@ -22,7 +22,6 @@ class Job:
     arguments: dict[str, Any]
 
     def request(self, id: int) -> Message:
-        """The request; its progress token is its id."""
         params = {"name": self.tool, "arguments": self.arguments, "_meta": {"progressToken": id}}
         return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
@@ -53,7 +52,6 @@ class Book:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to come."""
         return self.ended or self.lost is not None
 
     def take(self, message: Message, event: str | None = None) -> None:

@@ -68,7 +68,6 @@ class Client:
 
     @property
     def secrets(self) -> set[str]:
-        """All that prove a stream its own."""
         return {book.secret for book in self.books.values()} - {""}
 
     async def story(self, drops: int) -> None:
@@ -242,7 +241,6 @@ class Client:
                 book.check(self.jobs[id], records[id], self.answers.get(book.stream_id, []))
 
     def check_bare(self, taken_unheard: set[tuple[str, int]]) -> None:
-        """What was missed was taken."""
         missed = {(book.stream_id, place) for book in self.books.values() for place in book.missed}
         assert missed <= taken_unheard, missed - taken_unheard
 
@@ -258,10 +256,8 @@ class _Visit:
 
     @property
     def awaited(self) -> bool:
-        """Whether an answer is to come."""
         return bool(self.resumes or self.polls or self.calling is not None)
 
     def done(self, book: Book) -> None:
-        """A stream is read no more."""
         if book.over and book in self.reading:
             self.reading.remove(book)

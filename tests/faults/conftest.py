@@ -17,7 +17,6 @@ class Drops:
         self.counts: Counter[str] = Counter()
 
     def count(self, what: str, number: int) -> None:
-        """So many more."""
         self.counts[what] += number
 
 

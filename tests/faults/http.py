@@ -29,15 +29,12 @@ class Session:
         self._own: dict[str, str] = {}
 
     def opened(self, id: str) -> None:
-        """The server has given its id."""
         self._own = {"mcp-session-id": id}
 
     def get(self, seen: dict[str, str], about: str) -> Ask:
-        """A GET."""
         return Ask("GET", {**HEADERS, **self._own, "accept": "text/event-stream", **seen}, about=about)
 
     def post(self, message: Message, seen: dict[str, str] | None = None, about: str = "") -> Ask:
-        """A POST."""
         body = encoded(message)
         return Ask("POST", {**HEADERS, **self._own, "content-length": str(len(body)), **(seen or {})}, body, about)
 
@@ -53,15 +50,12 @@ class HttpLink:
         self._session = session
 
     async def ask(self, ask: Ask) -> None:
-        """Send a request, which is answered at its leisure."""
         raise NotImplementedError
 
     async def ask_in_part(self, ask: Ask, part: float) -> None:
-        """Send some of a request."""
         raise NotImplementedError
 
     async def say(self, message: Message) -> None:
-        """A POST."""
         if not self.meter.spent:
             await self.ask(self._session.post(message))
 
@@ -72,7 +66,6 @@ class HttpLink:
         self.cut()
 
     def cut(self) -> None:
-        """Nobody reads any more, on none of the connections."""
         self.meter.cut()
         self.changed.unpark_all()
 
@@ -123,7 +116,6 @@ class Events:
         return [heard for block in blocks if (heard := self._event(block)) is not None]
 
     def end(self) -> list[Heard]:
-        """No more of it."""
         return [Heard(json.loads(self._data))] if self.json else []
 
     def _event(self, block: bytes) -> Heard | None:

@@ -88,7 +88,6 @@ class _Sink(SendStream):
         self._hear(rest)
 
     def close(self) -> None:
-        """The client has closed its end."""
         self.closed = True
         self.changed.unpark_all()
 
@@ -109,7 +108,6 @@ class LineLink:
         self._rng = rng
 
     async def say(self, message: Message) -> None:
-        """One line."""
         if not (self._sink.meter.spent or self._sink.closed):
             await self._up.send_all(encoded(message) + b"\n")
 
@@ -121,11 +119,9 @@ class LineLink:
         self.cut()
 
     def cut(self) -> None:
-        """The sink refuses, swallows or holds what comes now."""
         self._sink.meter.cut()
 
     def release(self) -> None:
-        """What was held is heard after all."""
         self._sink.meter.restore()
         self._sink.changed.unpark_all()
 

@@ -105,11 +105,9 @@ class Meter:
         return kept
 
     def cut(self) -> None:
-        """Cut it now."""
         self._bytes = 0
 
     def restore(self) -> None:
-        """It was only slow."""
         self._bytes = self._messages = None
 
     def message(self, heard: Heard) -> None:

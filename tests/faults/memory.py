@@ -89,7 +89,6 @@ class _Link(HttpLink):
         self._http = http
 
     async def ask(self, ask: Ask) -> None:
-        """A call of the application."""
         await self.ask_in_part(ask, 1.0)
 
     async def ask_in_part(self, ask: Ask, part: float) -> None:
@@ -122,7 +121,6 @@ class MemoryHttp:
         self._left: list[_Link] = []
 
     def serve(self, exchange: _Exchange) -> None:
-        """Begin a call."""
         self._nursery.start_soon(exchange.run, self._app)
 
     async def begin(self, rng: random.Random) -> None:

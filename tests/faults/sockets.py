@@ -55,7 +55,6 @@ class _Sockets:
             await _leave(stream, how)
 
     async def close(self) -> None:
-        """Leave those that were forgotten."""
         for stream in self._zombies:
             await _leave(stream, "reset")
 
@@ -82,7 +81,6 @@ class SocketLink:
         self._take(rest)
 
     async def say(self, message: Message) -> None:
-        """One text frame."""
         if not self._meter.spent:
             await self._send(frame(TEXT, encoded(message)))
 
@@ -93,7 +91,6 @@ class SocketLink:
         self.cut()
 
     def cut(self) -> None:
-        """Nobody reads any more."""
         self._meter.cut()
 
     async def resume(self, book: Book, id: int, *, last: bool) -> bool:
@@ -130,7 +127,6 @@ class SocketLink:
             await self._stream.send_all(data)
 
     async def say_goodbye(self) -> None:
-        """A close frame."""
         await self._send(close())
 
 
@@ -165,12 +161,10 @@ class _Link(HttpLink):
         self._nursery = nursery
 
     async def ask(self, ask: Ask) -> None:
-        """On a connection of its own."""
         self._nursery.start_soon(self._exchange, ask, 1.0)
         await trio.lowlevel.checkpoint()
 
     async def ask_in_part(self, ask: Ask, part: float) -> None:
-        """As `ask`."""
         await self._exchange(ask, part)
 
     async def _exchange(self, ask: Ask, part: float) -> None:

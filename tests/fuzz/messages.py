@@ -13,12 +13,10 @@ ABOUT = {"name": "fuzz", "version": "1", "title": "Fuzz"}
 
 
 def request(method: str, params: Any = None, id: Any = 1) -> dict[str, Any]:
-    """A request."""
     return {"jsonrpc": "2.0", "id": id, "method": method, **({} if params is None else {"params": params})}
 
 
 def note(method: str, params: Any = None) -> dict[str, Any]:
-    """A notification."""
     return {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
 
 

@@ -137,6 +137,5 @@ async def check_nothing_left(probe: Probe, services: list[str]) -> None:
 
 
 def memory() -> int:
-    """The bytes that are held, while `tracemalloc` runs."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0]

@@ -96,7 +96,6 @@ async def converse(pieces: Sequence[bytes], check: Check) -> None:
 
 
 async def settled() -> None:
-    """Everything has happened that can happen now."""
     await wait_all_tasks_blocked(_CUSHION_S)
 
 

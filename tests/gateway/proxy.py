@@ -97,7 +97,6 @@ class Rules:
         return None
 
     def head(self, request: Request, status: int, headers: list[tuple[str, str]]) -> tuple[int, list[tuple[str, str]]]:
-        """Change the head of a response."""
         return status, headers
 
     def message(self, request: Request, message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -105,11 +104,9 @@ class Rules:
         return [message]
 
     def body(self, request: Request, status: int, body: bytes) -> bytes:
-        """Change a body without a message."""
         return body
 
     def event(self, request: Request, block: bytes) -> bytes:
-        """Change an event, as bytes."""
         return block
 
     async def end(self, request: Request, answered: bool, send: Any) -> None:
@@ -120,7 +117,6 @@ class Rules:
         return b""
 
     def zips(self, request: Request) -> bool:
-        """True if an event stream is compressed."""
         return False
 
 

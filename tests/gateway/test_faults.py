@@ -155,7 +155,6 @@ async def test_the_clock_of_the_probe_may_be_another() -> None:
 
 
 def later(row: Row, seconds: float) -> Row:
-    """An entry of a machine with a wrong clock."""
     return {**row, "at": row["at"] + seconds}
 
 

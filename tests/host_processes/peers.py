@@ -74,16 +74,13 @@ class Place:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return int(self.url.removesuffix("/mcp").rpartition(":")[2])
 
     @property
     def for_hosts(self) -> str:
-        """Where tool hosts connect."""
         return f"ws://127.0.0.1:{self.port}/toolhost"
 
     def modern(self) -> Modern:
-        """A modern client of all tools."""
         return Modern(self.app, "/mcp?tools=all")
 
     async def legacy(self) -> Legacy:
@@ -101,7 +98,6 @@ class Place:
         ]
 
     async def event(self, kind: str, **members: Any) -> Json:
-        """The first of these events, once it is there."""
         return dict((await until(lambda: self.events(kind, **members)))[0])
 
 
@@ -114,7 +110,6 @@ async def visiting(url: str, **http: Any) -> AsyncIterator[Place]:
 
 
 def arrived(place: Place) -> Place:
-    """The same place for a test that begins now."""
     return Place(place.url, place.app, last_event(place.url))
 
 
@@ -138,11 +133,9 @@ class HostProcess:
         self.name = name
 
     def tool(self, name: str = "work") -> str:
-        """What clients call a tool of it."""
         return f"{self.name}__{name}"
 
     async def registered(self) -> None:
-        """Wait until the server has taken it."""
         await self.program.said("registered as")
 
     async def says(self, what: str, key: str) -> float:
@@ -150,11 +143,9 @@ class HostProcess:
         return float(json.loads(await self.program.said(f'"what": "{what}", "key": "{key}"'))["at"])
 
     def has_said(self, what: str, key: str) -> bool:
-        """Whether it has said this of its work."""
         return any(f'"what": "{what}", "key": "{key}"' in line for line in self.program.lines)
 
     async def release(self, *keys: str) -> None:
-        """Let work go on to its end."""
         for key in keys:
             await self.program.tell(key)
 

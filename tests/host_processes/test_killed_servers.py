@@ -15,7 +15,6 @@ RUNS = ("sent", "reporting", "answering")
 
 
 async def again(host: HostProcess, times: int) -> None:
-    """Wait until the host has been registered so often."""
     await until(lambda: sum("registered as" in line for line in host.program.lines) == times)
 
 

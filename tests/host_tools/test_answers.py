@@ -13,7 +13,6 @@ from ..support.probe import Probe
 
 
 def misuse(probe: Probe) -> list[str]:
-    """What hosts did wrong, in order."""
     return [event["what"] for event in probe.events("host.misuse")]
 
 

@@ -18,7 +18,6 @@ REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 
 
 async def user(probe: Probe, revision: str, tools: str = "hosts") -> Legacy | Modern:
-    """A client of a revision."""
     return probe.modern(tools=tools) if revision == REVISIONS[-1] else await probe.client(revision, tools=tools)
 
 

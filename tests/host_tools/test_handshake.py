@@ -48,7 +48,6 @@ async def test_a_handshake_is_refused_with_a_status_and_a_reason(
 
 
 def everything(probe: Probe) -> list[Any]:
-    """The whole log."""
     return [entry.encoded().decode() for entry in probe.engine.log.since(0, 1_000_000).entries]
 
 

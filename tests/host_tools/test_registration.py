@@ -20,7 +20,6 @@ OTHER = "instance-of-another-host"
 
 
 async def names(probe: Probe) -> list[str]:
-    """The tools that clients see."""
     return [tool["name"] for tool in (await probe.modern(tools="hosts").call("tools/list"))["tools"]]
 
 

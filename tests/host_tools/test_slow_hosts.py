@@ -18,7 +18,6 @@ OTHER = "instance-of-another-host"
 
 
 def stuck(host: Host) -> None:
-    """The host reads nothing from now on."""
     host.reads = trio.Event()
 
 
@@ -53,7 +52,6 @@ async def test_what_waits_for_a_host_is_bounded_and_then_calls_fail_at_once(auto
 
 
 def call_of(name: str, size: int) -> dict[str, Any]:
-    """The params of a call."""
     return {"name": name, "arguments": padded(size)}
 
 
@@ -122,7 +120,6 @@ async def calling_next(client: Modern, n: int) -> AsyncIterator[Call]:
 
 
 def second_id(probe: Probe) -> str:
-    """The dispatch of the second call."""
     return str(probe.events("dispatch.sent")[1]["dispatch"])
 
 

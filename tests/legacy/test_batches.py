@@ -143,7 +143,6 @@ async def test_a_batch_on_a_stream_can_be_resumed(probe: Probe, autojump_clock: 
 @pytest.mark.proves("2025-11-25/transports/9")
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
 async def test_the_later_revisions_refuse_every_batch(revision: str, probe: Probe) -> None:
-    """2025-06-18 changelog: "Remove support for JSON-RPC batching"."""
     client = await probe.client(revision)
     for batch in ([], [ROOTS_CHANGED], [client.request("ping")], [client.request("ping"), client.request("ping")]):
         await refused(client, batch, f"revision {revision} has no batches")

@@ -23,7 +23,6 @@ from ..support.probe import Probe, running
 
 
 async def arrive(probe: Probe, *messages: dict[str, Any]) -> None:
-    """Messages arrive without any await between them."""
     for message in messages:
         receive(probe.engine, message)
 
@@ -40,7 +39,6 @@ def cancelled(id: Any, **more: Any) -> dict[str, Any]:
 async def test_a_cancelled_request_gets_no_response_and_its_stream_ends(
     revision: str, probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """Receivers SHOULD "Not send a response for the cancelled request"."""
     client = await probe.client(revision)
     began = trio.current_time()
     with trio.fail_after(100):
@@ -73,7 +71,6 @@ async def test_nothing_is_sent_for_a_cancelled_request_ever_after(probe: Probe, 
 async def test_a_cancellation_is_recorded_with_everything_there_is_to_know(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "Both parties SHOULD log cancellation reasons for debugging"."""
     client = await probe.client()
     async with client.post(slow(client)) as answer:
         await trio.sleep(3.5)
@@ -261,8 +258,6 @@ async def test_work_that_does_not_stop_at_once_is_not_heard_either(tool: str, au
 async def test_a_cancelled_task_stays_so_even_if_execution_continues_to_completion_or_fails(
     tool: str, autojump_clock: MockClock
 ) -> None:
-    """basic/utilities/tasks: it "MUST remain in `cancelled` status even if execution continues to completion or
-    fails"."""
     async with running(toolsets=[RUDE]) as probe:
         client = await probe.client()
         async with trio.open_nursery() as nursery:
@@ -354,7 +349,6 @@ IGNORED: dict[str, tuple[dict[str, Any] | None, str]] = {
 async def test_an_invalid_cancellation_is_ignored_and_recorded(
     case: str, revision: str, probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "Invalid cancellation notifications SHOULD be ignored"; "The `initialize` request MUST NOT be cancelled"."""
     params, what = IGNORED[case]
     if case == "a task's request" and revision != "2025-11-25":
         what = "cancellation without effect"
@@ -428,7 +422,6 @@ async def test_one_of_two_waiting_for_a_task_can_be_cancelled(probe: Probe, auto
 async def test_a_disconnect_is_no_cancellation_and_the_answer_can_be_fetched(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """basic/transports: "Disconnection SHOULD NOT be interpreted as the client cancelling its request"."""
     client = await probe.client()
     async with client.post(slow(client)) as answer:
         seen = await answer.first(4)

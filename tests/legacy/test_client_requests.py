@@ -292,7 +292,6 @@ async def test_what_is_no_answer_to_an_open_question_fails_none(autojump_clock: 
 async def test_a_client_that_does_not_answer_is_told_to_stop_and_the_tool_goes_on(
     tool: str, seconds: int, autojump_clock: MockClock
 ) -> None:
-    """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
     async with running(toolsets=TOOLSETS) as probe:
         client = await probe.client()
         began = trio.current_time()
@@ -309,7 +308,6 @@ async def test_a_client_that_does_not_answer_is_told_to_stop_and_the_tool_goes_o
 
 @pytest.mark.proves("2025-11-25/lifecycle/4")
 async def test_a_client_that_only_reports_progress_is_not_waited_for_longer(autojump_clock: MockClock) -> None:
-    """ "implementations SHOULD always enforce a maximum timeout, regardless of progress notifications"."""
     async with running(toolsets=TOOLSETS) as probe:
         client = await probe.client()
         began = trio.current_time()
@@ -407,7 +405,6 @@ async def test_two_sessions_ask_with_the_same_id_and_get_their_own_answers() -> 
 
 @pytest.mark.proves("2025-11-25/transports/16", "2025-11-25/transports/23")
 async def test_questions_of_calls_side_by_side_stay_on_the_streams_of_their_calls() -> None:
-    """ "The server MUST send each of its JSON-RPC messages on only one of the connected streams"."""
     async with running(toolsets=TOOLSETS) as probe:
         client = await probe.client()
         async with client.post(call(client, "elicit", "a")) as a, client.post(call(client, "sample", "b")) as b:

@@ -99,7 +99,6 @@ class Run:
         return [Event(None, sent.body.decode(), None).message for sent in getattr(answer, "messages", [])]
 
     def stopped(self) -> None:
-        """From here on nothing may be sent."""
         self.mark = self.probe.engine.log.last
 
     def emitted_later(self) -> list[dict[str, Any]]:
@@ -119,12 +118,10 @@ class Run:
         return heard[-1]["progress"] if heard else 0 if record.tool in COUNTING else None
 
     def settled(self) -> list[dict[str, Any]]:
-        """The ends of calls, as logged."""
         return self.probe.events("call.settled")
 
 
 def by_notification(run: Run) -> None:
-    """`notifications/cancelled`."""
     run.receive({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "it"}})
     run.stopped()
 
@@ -180,7 +177,6 @@ async def take(run: Run, events: Any) -> None:
 
 
 def responses(run: Run) -> list[dict[str, Any]]:
-    """The responses among the messages that came."""
     return [event.message for event in run.events if event.data and "method" not in event.message]
 
 
@@ -256,7 +252,6 @@ async def test_a_call_stopped_by_the_shutdown_at_any_await_is_told_so(tool: str,
 
 
 async def drain_when(engine: Engine, shut: trio.Event) -> None:
-    """The signal handler of the program."""
     await shut.wait()
     await engine.drain()
 
@@ -271,7 +266,6 @@ def by_tasks_cancel(run: Run) -> None:
 
 
 def by_notification_for_the_maker(run: Run) -> None:
-    """`notifications/cancelled` for the request that made the task."""
     run.receive({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "it"}})
     run.stopped()
 
@@ -290,9 +284,6 @@ async def as_task(
 @pytest.mark.proves("2025-11-25/tasks/36", "2025-11-25/tasks/37", "2025-11-25/tasks/38")
 @pytest.mark.parametrize("tool", TASKS)
 async def test_a_task_cancelled_at_any_await_stays_cancelled(tool: str, autojump_clock: MockClock) -> None:
-    """2025-11-25 basic/utilities/tasks: receivers "SHOULD attempt to stop the task execution and MUST transition the
-    task to `cancelled` status before sending the response"; "Once a task is cancelled, it MUST remain in `cancelled`
-    status"."""
     arguments, least = TASKS[tool]
 
     async def once(n: int) -> bool:
@@ -389,8 +380,6 @@ async def test_waiting_for_a_task_can_be_stopped_at_any_await(autojump_clock: Mo
 
 @pytest.mark.proves("2025-11-25/cancellation/4")
 async def test_a_task_survives_the_cancellation_of_its_request_at_any_await(autojump_clock: MockClock) -> None:
-    """2025-11-25 basic/utilities/cancellation: "For task-augmented requests, the `tasks/cancel` request MUST be used
-    instead of the `notifications/cancelled` notification"."""
     arguments, least = TASKS["task_with_progress"]
 
     async def once(n: int) -> bool:

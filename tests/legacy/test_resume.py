@@ -37,7 +37,6 @@ def data(events: list[Event]) -> list[tuple[str | None, str]]:
 
 
 def steps(events: list[Event]) -> list[Any]:
-    """The progress values, then the id of the response."""
     messages = [event.message for event in events if event.data]
     return [message["params"]["progress"] if "method" in message else message["id"] for message in messages]
 
@@ -61,7 +60,6 @@ async def test_a_finished_stream_can_be_read_again_from_each_of_its_events(
 async def test_a_running_stream_goes_on_where_the_client_lost_it(
     count: int, probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "Disconnection SHOULD NOT be interpreted as the client cancelling its request"."""
     client = await probe.client()
     with trio.fail_after(60):
         async with client.post(slow(client)) as answer:
@@ -138,7 +136,6 @@ async def test_the_standalone_stream_keeps_what_came_while_nobody_read(probe: Pr
 
 @pytest.mark.proves("2025-11-25/transports/25", "2025-11-25/transports/26")
 async def test_no_message_of_another_stream_is_replayed(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "The server MUST NOT replay messages that would have been delivered on a different stream"."""
     client = await probe.client()
     await client.call("resources/subscribe", {"uri": "test://watched-resource"})
     async with client.get(), client.post(slow(client, 6, "one")) as one, client.post(slow(client, 6, "two")) as two:

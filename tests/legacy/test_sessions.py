@@ -33,7 +33,6 @@ async def status(client: Legacy, method: str) -> int:
 
 @pytest.mark.proves("2025-11-25/transports/27", "2025-11-25/transports/28")
 def test_a_session_id_is_visible_ascii_and_unguessable() -> None:
-    """2025-11-25 basic/transports: "globally unique and cryptographically secure", "0x21 to 0x7E"."""
     ids = {new_id() for _ in range(1000)}
     assert len(ids) == 1000
     assert all(len(id) >= 43 and all("\x21" <= letter <= "\x7e" for letter in id) for id in ids)
@@ -110,7 +109,6 @@ async def test_a_request_before_initialized_is_served_and_noted_except_ping(prob
 
 @pytest.mark.proves("2025-11-25/transports/30")
 async def test_delete_ends_a_session_for_good_and_no_other(probe: Probe) -> None:
-    """ "Clients that no longer need a particular session SHOULD send an HTTP DELETE"."""
     client, other = await probe.client(), await probe.client()
     async with exchange(probe.app, "DELETE", "/mcp", client.headers) as answer:
         assert (answer.status, await answer.body()) == (204, b"")

@@ -37,7 +37,6 @@ async def status(client: Legacy, task: dict[str, Any]) -> str:
 
 
 def questions(probe: Probe) -> list[dict[str, Any]]:
-    """Every elicitation that was sent, on whatever stream."""
     emitted = probe.events("message.emitted")
     return [event["message"] for event in emitted if event["message"].get("method") == "elicitation/create"]
 
@@ -59,8 +58,6 @@ async def paused(client: Legacy) -> dict[str, Any]:
 
 @pytest.mark.proves("2025-11-25/tasks/15")
 async def test_the_task_needs_input_even_while_nobody_listens(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "When the task receiver has messages for the requestor that are necessary to complete the task, the receiver
-    SHOULD move the task to the `input_required` status"."""
     client = await probe.client()
     task = await paused(client)
     assert questions(probe) == []
@@ -126,7 +123,6 @@ async def test_the_question_comes_on_a_get_stream_that_is_opened_later(probe: Pr
 
 @pytest.mark.proves("2025-11-25/tasks/14", "2025-11-25/transports/23")
 async def test_the_question_is_asked_once_though_both_streams_are_open(probe: Probe, autojump_clock: MockClock) -> None:
-    """basic/transports: the server "MUST NOT broadcast the same message across multiple streams"."""
     client = await probe.client()
     async with trio.open_nursery() as nursery:
         await nursery.start(client.listen, lambda _: ACCEPT)
@@ -171,8 +167,6 @@ async def test_a_question_that_was_missed_can_be_fetched_and_answered(probe: Pro
 
 @pytest.mark.proves("2025-11-25/tasks/16", "2025-11-25/tasks/27")
 async def test_the_question_is_a_form_and_belongs_to_the_task(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "The receiver MUST include the `io.modelcontextprotocol/related-task` metadata in the request to associate it
-    with the task"."""
     client = await probe.client()
     task = await paused(client)
     async with client.post(client.request("tasks/result", task)) as answer:
@@ -186,7 +180,6 @@ async def test_the_question_is_a_form_and_belongs_to_the_task(probe: Probe, auto
 
 @pytest.mark.proves("2025-11-25/tasks/17")
 async def test_the_task_works_again_after_the_answer(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "When the receiver receives all required input, the task SHOULD transition out of `input_required` status"."""
     client = await probe.client()
     task = await paused(client)
     async with client.post(client.request("tasks/result", task)) as answer:
@@ -275,7 +268,6 @@ async def test_a_malformed_answer_fails_the_task_at_once(kind: str, probe: Probe
 
 @pytest.mark.proves("2025-11-25/lifecycle/2")
 async def test_a_question_that_nobody_answers_is_withdrawn_and_fails_the_task(autojump_clock: MockClock) -> None:
-    """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
     async with running(client_request_s=20) as probe:
         client = await probe.client()
         task = await paused(client)
@@ -437,7 +429,6 @@ CURIOUS = Toolset("curious", (Tool("curious", "Curious", "Asks twice", _ask_twic
 
 @pytest.mark.proves("2025-11-25/tasks/17")
 async def test_the_task_works_again_when_the_last_question_is_answered(autojump_clock: MockClock) -> None:
-    """ "When the receiver receives all required input" """
     async with running(toolsets=[CURIOUS]) as probe:
         client = await probe.client()
         task = {"taskId": (await client.tool("curious", task={}))["task"]["taskId"]}

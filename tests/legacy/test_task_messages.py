@@ -21,7 +21,6 @@ from ..support.tasks import ENDINGS, RELATED, create, get, named
 async def test_messages_of_a_task_go_on_its_tasks_result_stream_while_one_is_open(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """basic/transports: the server "MUST NOT broadcast the same message across multiple streams"."""
     client = await probe.client()
     async with trio.open_nursery() as nursery:
         await nursery.start(client.listen)
@@ -121,7 +120,6 @@ async def test_progress_of_a_task_goes_on_after_the_handle_and_carries_its_id(
 
 @pytest.mark.proves("2025-11-25/progress/9")
 async def test_progress_stops_when_the_task_is_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "Progress notifications for tasks MUST stop after the task reaches a terminal status"."""
     client = await probe.client()
     async with trio.open_nursery() as nursery:
         await nursery.start(client.listen)
@@ -204,7 +202,6 @@ async def test_every_message_of_a_task_carries_its_id(reader: str, autojump_cloc
 
 @pytest.mark.proves("2025-11-25/tasks/65", "2025-11-25/progress/8")
 async def test_several_tasks_at_once_do_not_mix(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "Each task is uniquely identifiable by a receiver-generated task ID"."""
     client = await probe.client()
     tasks: dict[int, dict[str, Any]] = {}
     async with trio.open_nursery() as nursery:

@@ -76,7 +76,6 @@ async def ending_of(client: Legacy, method: str, params: dict[str, Any]) -> dict
 
 @pytest.mark.proves("2025-11-25/tasks/45")
 async def test_a_task_whose_tool_breaks_ends_with_an_internal_error(autojump_clock: MockClock) -> None:
-    """ "Internal errors: `-32603` (Internal error)"."""
     async with running(toolsets=[ENDINGS]) as probe:
         client = await probe.client()
         task = await create(client, "crashes")
@@ -89,8 +88,6 @@ async def test_a_task_whose_tool_breaks_ends_with_an_internal_error(autojump_clo
 async def test_a_failing_task_fails_with_the_error_that_was_asked_for(
     kind: str, code: int, probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "If the underlying request resulted in a JSON-RPC error, `tasks/result` MUST return that same JSON-RPC error";
-    the `tasks/get` response "SHOULD include a `statusMessage` field with diagnostic information about the failure"."""
     client = await probe.client()
     task = await create(client, "failing_task", failAfterMs=1000, errorCode=kind)
     error = await error_of(client, "tasks/result", named(task))
@@ -113,7 +110,6 @@ async def test_a_failing_task_fails_with_the_error_that_was_asked_for(
 async def test_a_completed_task_gives_the_result_of_the_call(
     tool: str, arguments: dict[str, Any], expected: dict[str, Any], probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "If the request completed with a JSON-RPC response, `tasks/result` MUST return a successful" one."""
     client = await probe.client()
     task = await create(client, tool, **arguments)
     result = await client.call("tasks/result", named(task))
@@ -124,7 +120,6 @@ async def test_a_completed_task_gives_the_result_of_the_call(
 
 @pytest.mark.proves("2025-11-25/tasks/24")
 async def test_tasks_result_blocks_until_the_status_is_terminal(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "it MUST block the response until the task reaches a terminal status"."""
     client = await probe.client()
     task = await create(client, durationMs=5000)
     began = trio.current_time()
@@ -174,8 +169,6 @@ async def test_waiting_for_a_cancelled_task_ends_at_once_with_one_error(
 
 @pytest.mark.proves("2025-11-25/tasks/5")
 async def test_a_disconnect_from_tasks_result_loses_nothing(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "clients MAY disconnect from an SSE stream opened by the server in response to a `tasks/result` request at any
-    time"."""
     client = await probe.client()
     task = await create(client, durationMs=5000)
     async with client.post(client.request("tasks/result", named(task), "waiting")) as answer:
@@ -192,7 +185,6 @@ async def test_a_disconnect_from_tasks_result_loses_nothing(probe: Probe, autoju
 
 @pytest.mark.proves("2025-11-25/tasks/34")
 async def test_every_task_that_can_be_fetched_is_listed(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "If a task is retrievable via `tasks/get` for a requestor, it MUST be retrievable via `tasks/list`"."""
     client = await probe.client()
     tasks = [await create(client, durationMs=1000), await create(client, "failing_task"), await create(client)]
     await client.call("tasks/cancel", named(tasks[2]))
@@ -205,7 +197,6 @@ async def test_every_task_that_can_be_fetched_is_listed(probe: Probe, autojump_c
 @pytest.mark.proves("2025-11-25/tasks/32", "2025-11-25/tasks/33")
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 6])
 async def test_a_long_list_comes_in_pages(count: int) -> None:
-    """ "Receivers MUST include a `nextCursor` in the response if more tasks are available"."""
     async with running(page_size=2) as probe:
         client, other = await probe.client(), await probe.client()
         created = []
@@ -236,7 +227,6 @@ async def test_a_cursor_survives_the_expiry_of_what_it_points_at(autojump_clock:
     "cursor", ["", "x", "dGFza3M6MA", "dG9vbHM6MQ", "dGFza3M6MQ==", "dGFza3M6LTE", "é", "dGFza3M6MDE"]
 )
 async def test_a_cursor_that_was_never_given_is_an_error(cursor: str, probe: Probe) -> None:
-    """ "Invalid or nonexistent cursor in `tasks/list`: `-32602`"."""
     client = await probe.client()
     await create(client)
     error = await error_of(client, "tasks/list", {"cursor": cursor})
@@ -279,7 +269,6 @@ async def test_notifications_of_a_task_stay_in_its_session(probe: Probe, autojum
 
 @pytest.mark.proves("2025-11-25/tasks/37")
 async def test_cancelling_answers_with_the_task_already_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
-    """Receivers "MUST transition the task to `cancelled` status before sending the response"."""
     client = await probe.client()
     task = await create(client, "cancellable_task")
     await trio.sleep(3.5)
@@ -291,7 +280,6 @@ async def test_cancelling_answers_with_the_task_already_cancelled(probe: Probe, 
 
 @pytest.mark.proves("2025-11-25/tasks/12", "2025-11-25/tasks/38")
 async def test_a_cancelled_task_stays_cancelled_for_good(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "Once a task is cancelled, it MUST remain in `cancelled` status even if execution continues"."""
     client = await probe.client()
     async with trio.open_nursery() as nursery:
         await nursery.start(client.listen)
@@ -318,8 +306,6 @@ async def test_a_cancelled_task_stays_cancelled_for_good(probe: Probe, autojump_
 async def test_a_task_that_has_ended_cannot_be_cancelled(
     tool: str, arguments: dict[str, Any], status: str, probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "Receivers MUST reject cancellation requests for tasks already in a terminal status [...] with error code
-    `-32602`"."""
     client = await probe.client()
     task = await create(client, tool, **arguments)
     await trio.sleep(2)
@@ -336,7 +322,6 @@ async def test_a_task_that_has_ended_cannot_be_cancelled(
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
 @pytest.mark.parametrize("params", [{}, {"taskId": 7}, {"taskId": None}, {"taskId": ""}, {"taskId": "x" * 100_000}])
 async def test_an_invalid_task_id_is_an_error(method: str, params: dict[str, Any], probe: Probe) -> None:
-    """ "Invalid or nonexistent `taskId` in `tasks/get`, `tasks/result`, or `tasks/cancel`: `-32602`"."""
     client = await probe.client()
     error = await error_of(client, method, params)
     assert error.code == -32602

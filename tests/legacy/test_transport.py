@@ -66,7 +66,6 @@ async def test_a_request_that_is_answered_at_once_gets_one_json_object(revision:
     ],
 )
 async def test_a_notification_or_response_is_accepted_with_202_and_no_body(message: Any, probe: Probe) -> None:
-    """ "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body"."""
     client = await probe.client()
     async with client.post(message) as answer:
         assert (answer.status, await answer.body()) == (202, b"")
@@ -77,7 +76,6 @@ async def test_a_notification_or_response_is_accepted_with_202_and_no_body(messa
 @pytest.mark.proves("2025-11-25/transports/12", "2025-11-25/transports/15", "2025-11-25/transports/17")
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_a_call_that_takes_time_gets_a_stream_that_ends_with_its_response(revision: str, probe: Probe) -> None:
-    """ "After the JSON-RPC response has been sent, the server SHOULD terminate the SSE stream"."""
     client = await probe.client(revision)
     async with client.post(client.request("tools/call", {"name": "simple_tool"}, "it")) as answer:
         assert answer.status == 200
@@ -123,7 +121,6 @@ async def test_before_2025_11_25_no_event_is_without_a_message(
 
 @pytest.mark.proves("2025-11-25/transports/24")
 async def test_event_ids_are_unique_across_all_streams_of_a_session(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "the ID MUST be globally unique across all streams within that session"."""
     client = await probe.client(tools="all")
     await client.call("resources/subscribe", {"uri": "test://watched-resource"})
     async with client.get() as first, client.get() as second:
@@ -153,7 +150,6 @@ async def test_a_resumed_stream_does_not_use_an_id_twice_for_different_messages(
 async def test_the_work_is_polled_when_the_server_closes_the_connection(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "it SHOULD send an SSE event with a standard retry field before closing the connection"."""
     client = await probe.client()
     with trio.fail_after(5):
         async with client.post(client.request("tools/call", {"name": "test_reconnection"}, "it")) as answer:
@@ -229,7 +225,6 @@ async def taken(event: Any) -> None:
 
 @pytest.mark.proves("2025-11-25/transports/21")
 async def test_no_response_is_sent_on_a_get_stream(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "The server MUST NOT send a JSON-RPC response on the stream unless resuming"."""
     client = await probe.client()
     async with client.get() as standalone:
         await client.tool("simple_tool", {"delayMs": 100})
@@ -240,7 +235,6 @@ async def test_no_response_is_sent_on_a_get_stream(probe: Probe, autojump_clock:
 
 @pytest.mark.proves("2025-11-25/transports/19", "2025-11-25/transports/20")
 async def test_a_get_stream_carries_nothing_of_the_requests_that_run(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "These messages SHOULD be unrelated to any concurrently-running JSON-RPC request from the client"."""
     client = await probe.client()
     async with client.get() as standalone:
         assert (standalone.status, standalone.headers["content-type"]) == (200, "text/event-stream")
@@ -454,7 +448,6 @@ async def test_other_http_methods_are_refused_with_what_is_allowed(method: str, 
 @pytest.mark.proves("2025-11-25/transports/19")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_get_and_delete_need_a_session(method: str, probe: Probe) -> None:
-    """ "or else return HTTP 405 Method Not Allowed, indicating that the server does not offer an SSE stream"."""
     async with exchange(probe.app, method, "/mcp", HEADERS) as answer:
         assert (answer.status, answer.headers["allow"]) == (405, "POST")
 
@@ -475,7 +468,6 @@ async def test_a_get_without_accept_for_events_is_not_acceptable(accept: str, pr
 async def test_a_foreign_host_or_origin_is_forbidden_whatever_else_is_asked(
     method: str, bad: dict[str, str], probe: Probe
 ) -> None:
-    """ "Servers MUST validate the Origin header on all incoming connections"."""
     client = await probe.client()
     async with exchange(probe.app, method, "/mcp", {**client.headers, **bad}) as answer:
         assert (answer.status, answer.headers["content-type"]) == (403, "application/json")

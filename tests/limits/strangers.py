@@ -29,10 +29,8 @@ async def legacy(probe: Probe, address: str, **options: Any) -> Legacy:
 
 
 def modern(probe: Probe, address: str) -> Modern:
-    """A modern client at an address."""
     return Modern(seen_from(probe.app, address), "/mcp?tools=all")
 
 
 def reached(probe: Probe) -> list[tuple[str, float]]:
-    """The limits that refused something, with their values."""
     return [(event["limit"], event["value"]) for event in probe.events("limit.reached")]

@@ -39,7 +39,6 @@ async def status(app: Any, target: str = "/ws", headers: dict[str, str] | None =
 
 
 async def spend(app: Any, headers: dict[str, str] | None = None) -> None:
-    """Use up the burst."""
     assert [await status(app, headers=headers) for _ in range(3)] == [SERVED] * 3
 
 

@@ -31,7 +31,6 @@ LONG = {"name": "pure_task", "arguments": {"durationMs": 60_000}}
 
 
 async def refused(client: Modern, method: str, params: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """Status, headers and error of a refusal."""
     async with client.post(client.request(method, params)) as answer:
         return answer.status, answer.headers, (await answer.json())["error"]
 

@@ -36,7 +36,6 @@ GET = b"GET %s HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 @pytest.fixture
 def server() -> Server:
-    """The limits are our listener's."""
     return contained
 
 
@@ -49,7 +48,6 @@ async def status(wire: Wire) -> int:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine counts as any other client."""
     monkeypatch.setattr(listening, "client_key", lambda address: address)
 
 

@@ -41,7 +41,6 @@ def stream_of(client: Pipe) -> tuple[str, str]:
 
 
 async def declared(client: Pipe) -> None:
-    """The handshake of a client with draft streams."""
     await client.initialize(capabilities=STREAMS)
 
 

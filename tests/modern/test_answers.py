@@ -92,8 +92,6 @@ KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
 async def test_an_answer_is_one_object_when_it_is_the_only_message_else_a_stream(
     case: str, probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "the server MUST return either `Content-Type: application/json` (a single JSON object) or `Content-Type:
-    text/event-stream` (an SSE response stream)"."""
     name, arguments, meta, kind = KINDS[case]
     client = probe.modern()
     async with client.post(tool_call(client, name, arguments, **meta)) as answer:
@@ -205,7 +203,6 @@ async def test_an_object_is_one_compact_line(autojump_clock: MockClock) -> None:
 
 @pytest.mark.proves("2026-07-28/streamable-http/13")
 async def test_the_response_ends_the_stream(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "The final JSON-RPC response SHOULD terminate the stream." """
     client = probe.modern()
     began = trio.current_time()
     async with client.post(slow(client, steps=2)) as answer:
@@ -218,7 +215,6 @@ async def test_the_response_ends_the_stream(probe: Probe, autojump_clock: MockCl
 
 @pytest.mark.proves("2026-07-28/streamable-http/12")
 async def test_a_question_never_goes_on_the_stream_as_a_request(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "The server MUST NOT send independent JSON-RPC requests on this stream." """
     client = probe.modern()
     async with client.post(tool_call(client, "test_streaming_elicitation", **TOKEN)) as answer:
         progress, response = await heard(client, answer)
@@ -228,7 +224,6 @@ async def test_a_question_never_goes_on_the_stream_as_a_request(probe: Probe, au
 
 @pytest.mark.proves("2026-07-28/streamable-http/11", "2026-07-28/basic/22")
 async def test_a_stream_carries_only_what_belongs_to_its_request(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "These notifications MUST relate to the originating client request." """
     client = probe.modern()
     got: dict[int, list[dict[str, Any]]] = {}
 
@@ -339,7 +334,6 @@ class SlowReader:
             self.body += event["body"]
 
     def messages(self) -> list[Any]:
-        """The messages that came."""
         return [json.loads(block.removeprefix("data: ")) for block in self.body.decode().split("\n\n")[:-1]]
 
 

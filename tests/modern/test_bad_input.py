@@ -273,7 +273,6 @@ async def test_a_bad_selection_lists_the_known_names(query: str, probe: Probe) -
 
 @pytest.mark.proves("2026-07-28/basic/13", "2026-07-28/basic/15", "2026-07-28/basic/18")
 async def test_a_full_server_says_so_with_a_code_outside_the_reserved_range(autojump_clock: object) -> None:
-    """New codes "SHOULD be allocated outside the JSON-RPC reserved range"."""
     async with running(max_calls=1) as probe:
         client = probe.modern()
         params = {"name": "progress", "arguments": {"step_ms": 5000}}

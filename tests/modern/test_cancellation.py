@@ -36,7 +36,6 @@ from ..support.shown import newest
 
 @pytest.mark.proves("2026-07-28/streamable-http/15", "2026-07-28/streamable-http/16", "2026-07-28/cancellation/3")
 async def test_closing_the_event_stream_cancels_the_call(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "Closing the SSE response stream MUST be treated by the server as cancellation of that request." """
     client = probe.modern()
     began = trio.current_time()
     async with client.post(slow(client)) as answer:
@@ -73,7 +72,6 @@ async def set_after(event: trio.Event, seconds: float) -> None:
 
 @pytest.mark.proves("2026-07-28/streamable-http/17")
 async def test_nothing_more_is_sent_for_a_cancelled_request_ever(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "and MUST NOT send any further messages for it"."""
     client = probe.modern()
     async with client.post(slow(client)) as answer:
         await answer.first(3)
@@ -209,7 +207,6 @@ async def test_work_that_does_not_stop_at_once_is_not_heard_either(
 async def test_of_the_result_and_the_disconnect_exactly_one_wins(
     side: str, kind: str, probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "Both parties MUST handle these race conditions gracefully"."""
     client = probe.modern()
     request = slow(client, steps=1) if kind == "stream" else tool_call(client, "simple_tool", {"delayMs": 1000})
     gone = trio.Event()
@@ -365,7 +362,6 @@ async def test_between_two_rounds_there_is_nothing_to_cancel(probe: Probe, autoj
 
 @pytest.mark.proves("2026-07-28/streamable-http/15", "2026-07-28/streamable-http/17")
 async def test_closing_a_subscription_ends_it_and_its_tickers(autojump_clock: MockClock) -> None:
-    """basic/patterns/subscriptions: "The client cancels it — close the SSE stream (HTTP)"."""
     async with running() as probe:
         client, other = probe.modern(), probe.modern()
         uri = await ticking_uri(client)

@@ -22,7 +22,6 @@ YES = {"action": "accept", "content": {"continue": True}}
 
 @pytest.fixture
 async def both(probe: Probe) -> tuple[Legacy, Modern]:
-    """A client of each era, of the same selection."""
     return await probe.client(LEGACY), probe.modern()
 
 

@@ -186,8 +186,6 @@ async def read(run: Run, answer: Answer) -> list[dict[str, Any]]:
 async def test_a_call_whose_client_goes_at_any_await_is_never_heard_again(
     stop: Callable[[Run], None], tool: str, autojump_clock: MockClock
 ) -> None:
-    """ "The server SHOULD stop work on the cancelled request as soon as practical and MUST NOT send any further
-    messages for it"."""
     arguments, least = CALLS[tool]
 
     async def once(n: int) -> bool:

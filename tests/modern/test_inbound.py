@@ -256,7 +256,6 @@ async def test_every_annotation_that_is_published_is_legal(probe: Probe) -> None
 @pytest.mark.parametrize("method", ["notifications/cancelled", "notifications/progress", "tools/call", "no/such"])
 @pytest.mark.parametrize("headers", [{}, {"mcp-method": None, "mcp-protocol-version": None}, {"mcp-method": "other"}])
 async def test_a_notification_is_accepted_and_never_answered(method: str, headers: Any, probe: Probe) -> None:
-    """ "202 Accepted with no body"; "header requirements for notification POSTs are not defined by this revision"."""
     client = probe.modern()
     for params in ({"requestId": 1}, {"requestId": None, "name": "chatty"}, {}):
         draft = Draft({"jsonrpc": "2.0", "method": method, "params": {"name": "", **params}}, dict(headers))
@@ -483,7 +482,6 @@ async def test_which_era_serves_a_request(
 
 @pytest.mark.proves("2026-07-28/versioning/6", "2026-07-28/versioning/7")
 async def test_both_eras_are_served_side_by_side(probe: Probe) -> None:
-    """ "A dual-era server MAY serve both eras concurrently on the same endpoint" """
     legacy, modern = await probe.client("2025-06-18"), probe.modern()
     for _ in range(2):
         assert await legacy.call("ping") == {}

@@ -28,13 +28,11 @@ TOLD = {kind: f"notifications/{kind}/list_changed" for kind in ("tools", "prompt
 
 
 async def announce(client: Modern, *kinds: str) -> None:
-    """Have these lists announced as changed."""
     for kind in kinds:
         await client.tool("announce_list_change", {"list": kind})
 
 
 async def task_of(client: Modern, name: str = "pure_task", **arguments: Any) -> str:
-    """The id of a new task."""
     return str((await client.tool(name, arguments))["taskId"])
 
 
@@ -81,7 +79,6 @@ async def test_the_acknowledgement_names_what_is_honoured(
 
 @pytest.mark.proves("ext-tasks/tasks/45")
 async def test_the_acknowledgement_names_the_tasks(probe: Probe) -> None:
-    """ "the server includes the list of task IDs it has agreed to send task status notifications for, if any"."""
     client = probe.modern()
     one, two = await task_of(client), await task_of(client)
     async with listening(client, taskIds=[two, "no-task", one, two]) as ear:
@@ -125,7 +122,6 @@ async def test_everything_carries_the_id_of_the_request_with_its_type(
 @pytest.mark.proves("2026-07-28/subscriptions/1")
 @pytest.mark.parametrize("kind", TOLD)
 async def test_only_the_list_that_was_asked_for_is_told(kind: str, probe: Probe) -> None:
-    """ "The server MUST NOT send notification types the client has not explicitly requested"."""
     client = probe.modern()
     async with listening(client, **{f"{kind}ListChanged": True}) as ear, listening(client) as deaf:
         await announce(client, *TOLD, *TOLD)
@@ -201,7 +197,6 @@ STORIES: list[tuple[str, dict[str, Any], list[str]]] = [
 
 
 def runs(values: list[str]) -> list[str]:
-    """Without repetitions."""
     return [value for at, value in enumerate(values) if at == 0 or values[at - 1] != value]
 
 
@@ -210,8 +205,6 @@ def runs(values: list[str]) -> list[str]:
 async def test_each_notification_is_what_tasks_get_tells(
     name: str, arguments: dict[str, Any], statuses: list[str], probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "Each notification carries a complete `DetailedTask` for the current status, identical to what `tasks/get` would
-    have returned at that moment"."""
     client = probe.modern()
     id = await task_of(client, name, **arguments)
     async with listening(client, taskIds=[id]) as ear:
@@ -492,7 +485,6 @@ async def test_drain_does_not_wait_for_subscriptions(autojump_clock: MockClock) 
 async def test_a_client_that_goes_ends_its_subscription_and_that_is_recorded(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "Closing the SSE response stream is the cancellation signal"."""
     client = probe.modern()
     async with listening(client, id="L", resourceSubscriptions=[CLOCK, WATCHED], **LISTS) as ear:
         await trio.sleep(7)

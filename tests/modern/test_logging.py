@@ -20,19 +20,16 @@ LEVEL = PREFIX + "logLevel"
 
 
 def logged(messages: list[dict[str, Any]]) -> list[str]:
-    """The levels of the log messages."""
     return [message["params"]["level"] for message in messages if message.get("method") == "notifications/message"]
 
 
 async def call(client: Modern, id: Any = "it", **meta: Any) -> list[dict[str, Any]]:
-    """Have all levels logged; the messages of the response."""
     async with client.post(tool_call(client, "log_levels", {}, id, **meta)) as answer:
         return await heard(client, answer)
 
 
 @pytest.mark.proves("2026-07-28/logging/3")
 async def test_without_a_level_nothing_is_logged(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "The server MUST NOT emit `notifications/message` for a request that does not include this field." """
     client = probe.modern()
     assert logged(await call(client)) == []
     assert probe.events("message.dropped") == []
@@ -58,7 +55,6 @@ async def test_a_level_lets_itself_and_graver_ones_through(level: str, probe: Pr
 
 @pytest.mark.proves("2026-07-28/logging/8", "2026-07-28/logging/7")
 async def test_a_message_says_what_it_is_about_and_who_says_it(probe: Probe, autojump_clock: MockClock) -> None:
-    """Servers SHOULD "Include relevant context in data field" and "Use consistent logger names"."""
     client = probe.modern()
     for _ in range(2):
         await call(client, **{LEVEL: "error"})
@@ -87,7 +83,6 @@ async def test_what_is_logged_depends_on_nobody(tool: str, autojump_clock: MockC
 @pytest.mark.parametrize("level", ["verbose", "DEBUG", "warn", "", None, 3, True, ["info"], {}])
 @pytest.mark.parametrize("tool", ["log_levels", "chatty"])
 async def test_an_unknown_level_is_refused(tool: str, level: Any, probe: Probe) -> None:
-    """ "the server SHOULD reject that request with a standard JSON-RPC error: Invalid log level: `-32602`"."""
     client = probe.modern()
     with pytest.raises(RpcError) as caught:
         await client.tool(tool, {}, meta={LEVEL: level})
@@ -98,8 +93,6 @@ async def test_an_unknown_level_is_refused(tool: str, level: Any, probe: Probe) 
 
 @pytest.mark.proves("2026-07-28/logging/4", "2026-07-28/streamable-http/52")
 async def test_log_messages_go_on_the_stream_of_their_request_only(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "the server MUST NOT deliver it on a `subscriptions/listen` stream or on any stream other than the one carrying
-    the response to the request that set the log level"."""
     client = probe.modern()
     asked = {"notifications": {"toolsListChanged": True, "resourcesListChanged": True}}
     listen = client.request("subscriptions/listen", asked, id="L", meta={LEVEL: "debug", "progressToken": "L"})
@@ -142,6 +135,5 @@ async def test_a_task_logs_nothing(probe: Probe, autojump_clock: MockClock) -> N
 @pytest.mark.proves("2026-07-28/logging/2")
 @pytest.mark.parametrize("tools", ["all", "features", "probe", "conformance"])
 async def test_whoever_may_log_declares_it(tools: str, probe: Probe) -> None:
-    """ "Servers that emit log message notifications MUST declare the `logging` capability"."""
     client = probe.modern(tools=tools)
     assert (await client.call("server/discover"))["capabilities"]["logging"] == {}

@@ -29,7 +29,6 @@ OLD, NEW = "0a" * 32, "0b" * 32
 
 @asynccontextmanager
 async def questions(**settings: Any) -> AsyncIterator[Modern]:
-    """A client of an engine that serves `support.questions`."""
     async with running(toolsets=(QUESTIONS,), tools="questions", **settings) as probe:
         yield Modern(probe.app, "/mcp")
 
@@ -39,7 +38,6 @@ async def ask(client: Modern, asking: Asking, **retry: Any) -> dict[str, Any]:
 
 
 def asked(result: Mapping[str, Any]) -> list[str]:
-    """The keys that a result asks for."""
     assert result["resultType"] == "input_required"
     return list(result["inputRequests"])
 
@@ -49,7 +47,6 @@ def answers(*keys: str) -> dict[str, Any]:
 
 
 async def state_of(client: Modern, asking: Asking) -> str:
-    """The state of a first round."""
     return str((await ask(client, asking))["requestState"])
 
 
@@ -117,7 +114,6 @@ async def asks(client: Modern, method: str, params: dict[str, Any]) -> bool:
 async def test_every_tool_prompt_and_resource_that_asks_does_so_by_valid_requests_with_a_state(
     autojump_clock: MockClock,
 ) -> None:
-    """Each `inputRequests` value "MUST be one of ElicitRequest, CreateMessageRequest, or ListRootsRequest"."""
     async with running(page_size=1000) as probe:
         client = probe.modern(capabilities=ALL_CAPABILITIES)
         calls = []
@@ -196,7 +192,6 @@ async def test_a_question_of_many_rounds_runs_in_the_official_fixture(probe: Pro
     ids=["plain", "like a retry", "malformed"],
 )
 async def test_no_other_method_asks_or_looks_at_what_a_retry_carries(retry: dict[str, Any], probe: Probe) -> None:
-    """Servers "MUST NOT send `InputRequiredResult` responses on any other client requests"."""
     client = probe.modern(tools="conformance")
     task = await client.tool("slow_compute", {"seconds": 60, "label": "x"})
     params: dict[str, dict[str, Any]] = {
@@ -291,7 +286,6 @@ async def test_an_answer_that_came_stays_and_another_for_the_same_question_is_su
 @pytest.mark.proves("2026-07-28/mrtr/16", "2026-07-28/mrtr/17")
 @pytest.mark.parametrize("key", ["name", "capital"])
 async def test_an_answer_that_does_not_fit_its_question_is_an_error_that_names_it(asking: Asking, key: str) -> None:
-    """ "Protocol errors (malformed JSON, invalid schema, …) SHOULD return a JSON-RPC error response"."""
     async with questions() as client:
         state = await state_of(client, asking)
         for misfit in (MISFITS[key], None, [], "x", {"error": {"code": -1, "message": "no"}}):
@@ -432,7 +426,6 @@ async def test_a_state_of_another_server_is_refused(asking: Asking) -> None:
 @METHODS
 @pytest.mark.proves("2026-07-28/mrtr/10")
 async def test_a_state_is_refused_for_another_name_or_other_arguments(asking: Asking) -> None:
-    """ "rejecting state presented on a request that does not match" """
     async with questions() as client:
         state = await state_of(client, asking)
         for params in (*asking.others, {**asking.params, "more": 1}):
@@ -530,7 +523,6 @@ async def test_the_first_round_is_known_from_the_others_by_its_state(probe: Prob
 @METHODS
 @pytest.mark.proves("2026-07-28/basic/21", "2026-07-28/basic/23", "2026-07-28/basic/24")
 async def test_each_round_may_reach_another_process_that_has_the_same_keys(asking: Asking) -> None:
-    """ "the server processing the retry does not need any information beyond what is … in the retry request" """
     async with questions(request_state_keys=OLD) as one, questions(request_state_keys=OLD) as other:
         retry: dict[str, Any] = {}
         for client, group in zip((one, other), asking.groups, strict=False):

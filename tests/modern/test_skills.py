@@ -40,12 +40,10 @@ async def pages(client: Modern, method: str, member: str, **params: Any) -> list
 
 
 async def everything(client: Modern, method: str, member: str, **params: Any) -> list[dict[str, Any]]:
-    """The items of all pages."""
     return [item for page in await pages(client, method, member, **params) for item in page]
 
 
 async def entries(client: Modern) -> list[dict[str, Any]]:
-    """Every entry, listed or not."""
     listed = await everything(client, "skills/list", "skills")
     return [*listed, (await client.call("skills/get", {"uri": UNLISTED}))["skill"]]
 

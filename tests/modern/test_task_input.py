@@ -104,7 +104,6 @@ class Asked:
 
 @pytest.fixture
 async def asking() -> Any:
-    """A probe whose only tools ask."""
     async with running(toolsets=(ASKING,), tools="asking") as probe:
         yield probe
 
@@ -122,7 +121,6 @@ async def task_of(probe: Probe, name: str = "ask_three", capabilities: dict[str,
 
 @pytest.mark.proves("ext-tasks/tasks/11", "ext-tasks/tasks/12", "ext-tasks/tasks/47")
 async def test_everything_that_is_asked_stands_in_input_requests(asking: Probe) -> None:
-    """ "The `inputRequests` field MUST contain all outstanding requests from the server to the client"."""
     task = await task_of(asking)
     expected = {key: {"method": ask.method, "params": ask.params} for key, ask in THREE.items()}
     assert await task.requests() == expected
@@ -155,7 +153,6 @@ async def test_a_task_asks_even_while_nobody_looks(probe: Probe, autojump_clock:
 
 @pytest.mark.proves("ext-tasks/tasks/17", "ext-tasks/tasks/18", "ext-tasks/tasks/19")
 async def test_no_key_is_used_twice_in_the_life_of_a_task(asking: Probe) -> None:
-    """ "Each request key in `inputRequests` MUST be unique over the lifetime of a single task"."""
     task = await task_of(asking, "ask_again")
     keys = []
     for number in (1, 2, 3):
@@ -183,7 +180,6 @@ async def test_a_tool_that_uses_a_key_twice_fails_rather_than_asks(
 
 @pytest.mark.proves("ext-tasks/tasks/20", "ext-tasks/tasks/23")
 async def test_an_update_is_acknowledged_with_an_empty_result(asking: Probe, autojump_clock: MockClock) -> None:
-    """ "On success, the server MUST acknowledge the request with an empty result"."""
     task = await task_of(asking, "ask_late")
     await trio.sleep(1.5)
     answer = await task.client.call("tasks/update", {"taskId": task.id, "inputResponses": {"go_on": GOOD["form"]}})
@@ -198,7 +194,6 @@ async def test_an_update_is_acknowledged_with_an_empty_result(asking: Probe, aut
 @pytest.mark.proves("ext-tasks/tasks/12", "ext-tasks/tasks/48")
 @pytest.mark.parametrize("order", [("form", "model", "roots"), ("roots", "form", "model"), ("model", "roots", "form")])
 async def test_answers_may_come_one_by_one_in_any_order(order: tuple[str, str, str], asking: Probe) -> None:
-    """ "in that case the task remains in `input_required` until the remaining responses arrive"."""
     task = await task_of(asking)
     for number, key in enumerate(order):
         assert set(await task.requests()) == set(order[number:])
@@ -234,7 +229,6 @@ async def test_an_answer_to_what_was_never_asked_is_ignored(unknown: Any, asking
 @pytest.mark.proves("ext-tasks/tasks/22")
 @pytest.mark.parametrize("second", [{"action": "decline"}, None, {}, 7])
 async def test_the_first_answer_counts(second: Any, asking: Probe) -> None:
-    """ "… keys that have already been answered"."""
     task = await task_of(asking)
     await task.update(form=GOOD["form"])
     assert await task.update(form=second) == {}

@@ -52,7 +52,6 @@ async def ended(client: Modern, name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def emitted(probe: Probe) -> list[dict[str, Any]]:
-    """Every message the server has sent."""
     return [event["message"] for event in probe.events("message.emitted")]
 
 
@@ -105,8 +104,6 @@ async def test_a_tool_that_only_runs_as_a_task_names_the_missing_extension(
 
 @pytest.mark.proves("ext-tasks/tasks/1")
 async def test_what_an_earlier_request_declared_does_not_count(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "… to a client that did not include the extension capability on its request, regardless of prior
-    declarations"."""
     client = probe.modern()
     assert (await client.tool("slow_compute", {"seconds": 0}))["resultType"] == "task"
     client.capabilities = WITHOUT
@@ -136,7 +133,6 @@ async def test_arguments_at_fault_make_no_task(declared: bool, probe: Probe) -> 
 
 @pytest.mark.proves("ext-tasks/tasks/9")
 async def test_what_is_asked_before_is_asked_before_there_is_a_task(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "… SHOULD resolve all MRTR exchanges synchronously before responding with a `CreateTaskResult`"."""
     client = probe.modern()
     first = await client.tool("test_tool_with_task")
     assert first["resultType"] == "input_required"
@@ -254,7 +250,6 @@ async def test_who_does_not_want_to_go_on_cancels_pausable_task(
 
 @pytest.mark.proves("ext-tasks/tasks/7", "ext-tasks/tasks/10", "ext-tasks/tasks/16")
 async def test_the_handle_names_a_task_that_exists_already(probe: Probe) -> None:
-    """ "A server MUST NOT return `CreateTaskResult` until … a `tasks/get` for the returned `taskId` would resolve"."""
     client = probe.modern()
     handle = await client.tool("pure_task")
     task = await client.get_task(handle["taskId"])
@@ -276,7 +271,6 @@ async def test_ttl_and_poll_interval_are_the_settings(autojump_clock: MockClock)
 
 @pytest.mark.proves("ext-tasks/tasks/43", "ext-tasks/tasks/51")
 async def test_task_ids_come_whole_from_the_source_of_unguessable_ids(probe: Probe) -> None:
-    """ "Servers MUST generate them with sufficient entropy that a third party cannot enumerate or guess them"."""
     given: list[str] = []
 
     def new_id() -> str:
@@ -412,8 +406,6 @@ ENDS: list[tuple[str, str, str]] = [
 async def test_only_a_json_rpc_error_is_a_failure(
     name: str, status: str, words: str, autojump_clock: MockClock
 ) -> None:
-    """ "The `failed` status MUST NOT be used to represent non-JSON-RPC errors, such as a tool result that completed
-    with `isError: true`"."""
     async with running(toolsets=(ENDINGS,), tools="endings") as probe:
         task = await ended(probe.modern(), name)
         assert (task["status"], task["statusMessage"]) == (status, words)
@@ -422,8 +414,6 @@ async def test_only_a_json_rpc_error_is_a_failure(
 @pytest.mark.proves("ext-tasks/tasks/13", "ext-tasks/tasks/40", "ext-tasks/tasks/42")
 @pytest.mark.parametrize("name", [name for name, status, _ in ENDS if status == "completed"])
 async def test_a_completed_task_has_the_result_the_call_would_have_had(name: str, autojump_clock: MockClock) -> None:
-    """ "If the request completed with a result (even if `isError: true` for tool results), … the `result` field MUST
-    contain that result"."""
     async with running(toolsets=(ENDINGS,), tools="endings") as probe:
         task = await ended(probe.modern(), name)
         direct = await probe.modern(capabilities=WITHOUT).tool(name)
@@ -495,7 +485,6 @@ async def test_a_step_is_in_the_status_message_even_if_the_tool_says_nothing_els
 
 @pytest.mark.proves("ext-tasks/tasks/29")
 async def test_a_task_sends_no_progress_and_no_log_messages(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "`notifications/progress` and `notifications/message` … are not supported on tasks in general"."""
     client = probe.modern()
     level = "io.modelcontextprotocol/logLevel"
     handle = await client.tool("task_with_progress", {"itemCount": 3}, meta={"progressToken": "t", level: "debug"})
@@ -525,7 +514,6 @@ async def test_nothing_of_the_tasks_of_2025_11_25_is_said(probe: Probe, autojump
 
 @pytest.mark.proves("ext-tasks/tasks/25", "ext-tasks/tasks/27", "ext-tasks/tasks/14")
 async def test_a_cancelled_task_is_cancelled_at_once_and_for_good(probe: Probe, autojump_clock: MockClock) -> None:
-    """ "On success, the server MUST acknowledge the request with an empty result"."""
     client = probe.modern()
     id = (await client.tool("cancellable_task"))["taskId"]
     await trio.sleep(2.5)
@@ -586,7 +574,6 @@ async def test_a_task_outlives_the_connection_that_made_it(probe: Probe, autojum
 async def test_a_cancelled_notification_for_the_creating_request_has_no_effect(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
-    """ "The `notifications/cancelled` notification MUST NOT be used for task cancellation"."""
     client = probe.modern()
     request = client.request("tools/call", {"name": "pure_task"}, id="creating")
     async with client.post(request) as answer:

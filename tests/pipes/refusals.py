@@ -50,12 +50,10 @@ ROWS += [FULL, OVERLOADED]
 
 
 def line(value: Any) -> bytes:
-    """A value as its line, without the end."""
     return json.dumps(value).encode()
 
 
 def request(method: str, id: Any = 5, **params: Any) -> dict[str, Any]:
-    """A request of the legacy era."""
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
 
 
@@ -69,7 +67,6 @@ def modern(method: str, id: Any = 5, version: Any = "2026-07-28", capabilities: 
 
 
 def initialize(id: Any = 5, **capabilities: Any) -> dict[str, Any]:
-    """The legacy handshake's request."""
     client = {"name": "t", "version": "1"}
     return request("initialize", id, protocolVersion="2025-11-25", capabilities=capabilities, clientInfo=client)
 

@@ -36,15 +36,12 @@ class Reader:
         return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**(params or {}), "_meta": meta}}
 
     def call(self, name: str, arguments: Json | None = None, *, id: Any, token: Any = None) -> Json:
-        """A tool call."""
         return self.request("tools/call", {"name": name, "arguments": arguments or {}}, id=id, token=token)
 
     async def say(self, message: Any) -> None:
-        """Send one message."""
         await self.process.write(json.dumps(message).encode() + b"\n")
 
     async def notify(self, method: str, params: Json | None = None) -> None:
-        """Send a notification."""
         await self.say({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
     async def hear(self) -> Json:
@@ -86,7 +83,6 @@ class Reader:
         await self.say({"jsonrpc": "2.0", "id": question["id"], "result": results.get(question["method"], {})})
 
     async def close(self) -> None:
-        """Close the server's standard input."""
         await self.process.stdin.aclose()
 
 

@@ -102,7 +102,6 @@ class Talk:
         return self.client.legacy(method, said or None, id=id)
 
     def call(self, name: str, arguments: Json | None = None, *, id: Any = "it", token: Any = None) -> Json:
-        """A tool call."""
         return self.request("tools/call", {"name": name, "arguments": arguments or {}}, id=id, token=token)
 
     def steps(self, count: int = 10, ms: int = 1000, *, id: Any = "it", token: Any = "token") -> Json:
@@ -110,7 +109,6 @@ class Talk:
         return self.call("progress", {"steps": count, "step_ms": ms}, id=id, token=token)
 
     def trifle(self, id: Any = "trifle") -> Json:
-        """A request that is answered at once."""
         return self.request("tools/call", {"name": "chatty"}, id=id)
 
     async def hear_for(self, seconds: float) -> list[Json]:
@@ -144,10 +142,8 @@ async def talking(probe: Probe, era: str, *, transport: str = "stdio", **options
 
 
 def steps_of(messages: list[Json]) -> list[Any]:
-    """The progress of notifications, the id of responses."""
     return [message["params"]["progress"] if "method" in message else message["id"] for message in messages]
 
 
 async def settle() -> None:
-    """Let everything happen that can happen now."""
     await wait_all_tasks_blocked()

@@ -17,7 +17,6 @@ ASKING = {"name": "elicit_simple_form", "arguments": {}}
 
 
 async def asked(client: Pipe) -> Any:
-    """The id of the question that a call asks."""
     await client.say(client.legacy("tools/call", ASKING, id="it"))
     return (await client.hear_until(lambda message: message.get("method") == "elicitation/create"))[-1]["id"]
 

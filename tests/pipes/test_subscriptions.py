@@ -24,7 +24,6 @@ def listen(client: Pipe, id: Any, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def of(message: dict[str, Any]) -> Any:
-    """The subscription that a message belongs to."""
     return (message.get("params") or message.get("result"))["_meta"].get(SUBSCRIPTION_ID)
 
 

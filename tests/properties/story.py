@@ -73,7 +73,6 @@ class Track:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """Everything seen, in the order of the stream."""
         return [self.seen[at] for at in sorted(self.seen)] + ([] if self.body is None else [self.body])
 
     @property
@@ -166,11 +165,9 @@ class World:
             self._nursery.start_soon(user.client.delete)
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass."""
         await trio.sleep(seconds)
 
     async def settle(self) -> None:
-        """Let everything happen that can happen now."""
         await wait_all_tasks_blocked()
 
     # The end of a story.

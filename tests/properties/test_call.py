@@ -126,11 +126,9 @@ class Model:
         return first
 
     def finish(self, at: float) -> None:
-        """The work begins to end."""
         self.ends_at = min(self.ends_at, at + self.linger)
 
     def heard(self, now: float) -> bool:
-        """Whether the work may speak."""
         return self.cause is None and now < self.ends_at
 
 

@@ -181,7 +181,6 @@ async def _make_all(client: Client, story: list[Move]) -> None:
 
 
 def typed(id: Any) -> Typed:
-    """Ids that JSON tells apart are different ones."""
     return type(id), id
 
 
@@ -194,7 +193,6 @@ class Log:
         self.started = {entry.context.call: entry for entry in self.of(events.CallStarted)}
 
     def of(self, *kinds: type) -> Iterator[Entry]:
-        """The entries of some kinds."""
         return (entry for entry in self.entries if isinstance(entry.fact, kinds))
 
     def cause(self, entry: Entry) -> Any:

@@ -116,7 +116,6 @@ class DraftStreams(RuleBasedStateMachine):
     # The model.
 
     def when(self, *names: str) -> float | None:
-        """When one of these happened last."""
         return next((at for name, at in reversed(self.history) if name in names), None)
 
     @property

@@ -133,12 +133,10 @@ class Facts:
         return [event for event in self.events if event["kind"] == kind]
 
     def sent_on(self, session: str, stream: str | None) -> list[Any]:
-        """The messages of a stream, in order."""
         return [e["message"] for e in self.emitted if (e["session"], e["stream"]) == (session, stream)]
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, and of one type: 5 is not "5"."""
     return type(one) is type(other) and one == other
 
 

@@ -46,7 +46,6 @@ class Call:
 
     @property
     def place(self) -> dict[str, Any]:
-        """The context of what the call's stream does."""
         stream = {"session": self.session, "stream": f"p{self.exchange}", "call": self.name}
         return {**stream, "exchange": self.exchange, "connection": self.carrier}
 

@@ -93,12 +93,10 @@ class Model:
         return self.cause is not None
 
     def advance(self, now: float) -> None:
-        """Time has passed."""
         if self.ended_at is None and self.due <= now:
             self.end(self.due, cause="deadline")
 
     def end(self, at: float, *, cause: str | None = None, code: str | None = None) -> None:
-        """Something ends the call, unless it has ended."""
         if self.ended_at is None:
             self.ended_at, self.cause, self.code = at, cause, code
 

@@ -158,7 +158,6 @@ async def take(client: Modern, one: Seen, answer: Answer, gone: trio.Event) -> N
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, and of one type: 5 is not "5"."""
     return type(one) is type(other) and one == other
 
 

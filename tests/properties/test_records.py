@@ -187,7 +187,6 @@ class Teller:
             self.put(call, fact, request)
 
     def other(self) -> None:
-        """A message about no call stands between them."""
         self.put(None, lambda position: MessageEmitted(position, "notification", "x", None, b"{}"), None)
 
 

@@ -111,7 +111,6 @@ class Model:
         self.states: list[State] = []
 
     def chosen(self, step: Round) -> State | None:
-        """The state that a retry begins with."""
         return None if step.state is None or not self.states else self.states[step.state % len(self.states)]
 
     def known(self, token: str | None, step: Round, request: Request) -> dict[str, Any] | None:

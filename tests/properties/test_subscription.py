@@ -130,11 +130,9 @@ class World:
         self._happened(("list", kind, target))
 
     async def create(self, name: str) -> None:
-        """A task, for subscriptions to come."""
         self.tasks.append((await self.client.tool(name, TASKS[name]))["taskId"])
 
     async def cancel_task(self, at: int) -> None:
-        """`tasks/cancel`."""
         await self.client.call("tasks/cancel", {"taskId": self.tasks[at % len(self.tasks)]})
 
     async def answer_task(self, at: int) -> None:
@@ -168,7 +166,6 @@ class World:
             listener.ear.answer.hang_up()
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass."""
         await trio.sleep(seconds)
 
     async def step(self, name: str, *arguments: Any) -> None:

@@ -26,7 +26,6 @@ class Tasks(RuleBasedStateMachine):
 
     @rule(seconds=st.floats(-10, 100))
     def the_clock_moves(self, seconds: float) -> None:
-        """Also backwards: the system clock can be set."""
         self.clock += seconds
 
     @rule(event=st.sampled_from(TaskInput), message=st.none() | st.text(max_size=3))

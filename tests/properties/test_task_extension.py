@@ -171,7 +171,6 @@ class World:
         await self._look(life)
 
     async def get(self, at: int) -> None:
-        """`tasks/get`."""
         if self.lives:
             await self._look(self.lives[at % len(self.lives)])
 
@@ -226,11 +225,9 @@ class World:
             assert life.over, "cancelled at once"
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass."""
         await trio.sleep(seconds)
 
     async def settle(self) -> None:
-        """Let everything happen that can happen now."""
         await settle()
 
     async def finish(self) -> None:

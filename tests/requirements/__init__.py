@@ -65,7 +65,6 @@ class Specification:
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """Those of all pages."""
         return tuple(clause for page in self.pages for clause in page.clauses)
 
 
@@ -82,7 +81,6 @@ Proofs = dict[str, list[Proof]]
 
 
 def specifications() -> list[Specification]:
-    """Everything that is asked."""
     return [_specification(path) for path in sorted(Path(__file__).parent.glob("*.toml"))]
 
 

@@ -25,13 +25,11 @@ FOREIGN = {
 
 @pytest.fixture
 async def with_hosts() -> AsyncIterator[Probe]:
-    """A probe that takes tool hosts."""
     async with running(toolhost_secret=SECRET) as probe:
         yield probe
 
 
 def states(probe: Probe) -> tuple[int, int, int]:
-    """What a request may have left behind."""
     return len(list(probe.engine.sessions)), len(probe.engine.records), len(probe.app.feed.open)
 
 

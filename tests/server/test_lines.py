@@ -38,7 +38,6 @@ async def everything(pieces: list[bytes], most: int = MOST, error: type[Exceptio
 
 
 def expected(text: bytes) -> list[bytes | None]:
-    """The same by definition."""
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")]
     return [line if len(line) <= MOST else None for line in lines if line]
 

@@ -32,12 +32,10 @@ def modern(method: str, params: Json | None = None, id: Any = "it", *, tasks: bo
 
 
 def call(name: str, arguments: Json | None = None, id: Any = "it", **more: Any) -> Json:
-    """A modern `tools/call`."""
     return modern("tools/call", {"name": name, "arguments": arguments or {}}, id, **more)
 
 
 def steps(count: int, step_ms: int, id: Any = "it") -> Json:
-    """A modern call that reports its steps."""
     return call("progress", {"steps": count, "step_ms": step_ms}, id)
 
 
@@ -55,7 +53,6 @@ def post(message: Json, fields: dict[str, str] | None = None) -> bytes:
 
 
 def head(method: str, fields: dict[str, str], path: str = "/mcp?tools=all") -> bytes:
-    """A request head of HTTP/1.1."""
     lines = [f"{method} {path} HTTP/1.1", "host: localhost", *(f"{name}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "", ""]).encode()
 
@@ -82,7 +79,6 @@ async def session(wire: Wire, **capabilities: Any) -> dict[str, str]:
 
 
 def legacy_steps(count: int, step_ms: int, id: Any = "it") -> Json:
-    """A legacy call that reports its steps."""
     params = {"name": "progress", "arguments": {"steps": count, "step_ms": step_ms}, "_meta": {"progressToken": id}}
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
@@ -99,7 +95,6 @@ def is_complete(body: bytes) -> bool:
 
 
 async def read2(peer: Http2) -> None:
-    """Read an HTTP/2 connection to its end."""
     while await peer.receive():
         pass
 
@@ -126,7 +121,6 @@ class Socket:
         return answer[0]
 
     async def say(self, message: Json) -> None:
-        """Send a message."""
         await self.wire.send(frame(TEXT, json.dumps(message).encode()))
 
     async def hear(self) -> Frame | None:

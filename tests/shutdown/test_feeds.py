@@ -36,7 +36,6 @@ def told(body: bytes) -> list[Any]:
 
 
 def states(body: bytes) -> list[tuple[str, str]]:
-    """What a feed told of the server's end."""
     entries = [value for value in told(body) if value.get("kind") == "server.state"]
     return [(entry["kind"], entry["state"]) for entry in entries if entry["state"] != "ready"]
 
@@ -75,7 +74,6 @@ async def test_an_idle_servers_feeds_tell_its_end(dial: Dialer, signals: int) ->
 
 
 def rows(body: bytes) -> list[Any]:
-    """The rows of calls that a feed told of."""
     return [row for value in told(body) if value.get("table") == "calls" for row in value["rows"]]
 
 

@@ -47,7 +47,6 @@ async def answered(dial: Dialer, port: int, request: bytes) -> tuple[int, bytes]
 
 
 async def stopping(server: Server, number: signal.Signals = signal.SIGTERM) -> None:
-    """Send the signal; the server has noticed it."""
     server.program.signal(number)
     await server.program.said("stopping:")
 

@@ -19,17 +19,14 @@ async def respond(send: Any, body: bytes = b"ok", *, status: int = 200, headers:
 
 
 async def start(send: Any) -> None:
-    """The head of a streamed response."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
 
 
 async def part(send: Any, body: bytes) -> None:
-    """A part of a streamed response."""
     await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
 async def end(send: Any) -> None:
-    """The end of a streamed response."""
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -45,7 +42,6 @@ async def read_body(receive: Any) -> bytes:
 
 
 async def until_disconnect(receive: Any) -> None:
-    """Wait for the peer to leave."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -89,12 +85,10 @@ class Recorder:
 
 
 async def plain(scope: Any, receive: Any, send: Any, call: Call) -> None:
-    """Read the body, answer ok."""
     await respond(send, b"ok")
 
 
 async def echo(scope: Any, receive: Any, send: Any, call: Call) -> None:
-    """Answer with the body of the request."""
     await respond(send, await read_body(receive))
 
 

@@ -64,5 +64,4 @@ class Certificate:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    """One certificate for all tests."""
     return Certificate(tmp_path_factory.mktemp("tls"))

@@ -21,7 +21,6 @@ E = TypeVar("E", bound=h2.events.Event)
 
 
 async def soon(event: trio.Event) -> None:
-    """Wait for something that has to happen."""
     with trio.fail_after(PATIENCE_S):
         await event.wait()
 
@@ -33,7 +32,6 @@ class Wire:
         self.stream = stream
 
     async def send(self, data: bytes) -> None:
-        """Send all of it."""
         with trio.fail_after(PATIENCE_S):
             await self.stream.send_all(data)
 
@@ -62,7 +60,6 @@ class Wire:
         return data
 
     async def close(self) -> None:
-        """FIN."""
         await trio.aclose_forcefully(self.stream)
 
     async def reset(self) -> None:
@@ -126,7 +123,6 @@ class Http2:
     grants: bool = True
 
     async def flush(self) -> None:
-        """Send what the state machine has to say."""
         await self.wire.send(self.state.data_to_send())
 
     async def request(self, path: str = "/", *, end: bool = True, headers: list[Any] | None = None) -> int:
@@ -139,12 +135,10 @@ class Http2:
         return stream_id
 
     async def data(self, stream_id: int, body: bytes, *, end: bool = False) -> None:
-        """Send one DATA frame."""
         self.state.send_data(stream_id, body, end_stream=end)
         await self.flush()
 
     async def reset(self, stream_id: int) -> None:
-        """RST_STREAM CANCEL."""
         self.state.reset_stream(stream_id, 8)
         await self.flush()
 
@@ -156,7 +150,6 @@ class Http2:
         return found
 
     async def drained(self, condition: Callable[[], bool]) -> None:
-        """Receive until `condition` is true."""
         while not condition():
             assert await self.receive(), f"closed; seen {self.seen[-5:]}"
 
@@ -200,11 +193,9 @@ class Http2:
         return None
 
     def count(self, kind: type[h2.events.Event]) -> int:
-        """How many events of that kind were received."""
         return sum(isinstance(event, kind) for event in self.seen)
 
     def body(self, stream_id: int) -> bytes:
-        """The body bytes received so far."""
         parts = (event for event in self.seen if isinstance(event, h2.events.DataReceived))
         return b"".join(part.data for part in parts if part.stream_id == stream_id)
 
@@ -233,7 +224,6 @@ class Dialer:
         return wire
 
     async def http1(self, port: int, *, tls: ssl.SSLContext | None = None) -> Http1:
-        """Connect and speak HTTP/1.1."""
         return Http1(await self.wire(port, tls=tls))
 
     async def http2(
@@ -249,6 +239,5 @@ class Dialer:
         return peer
 
     async def hang_up(self) -> None:
-        """Close every connection."""
         for wire in self._wires:
             await wire.close()

@@ -40,7 +40,6 @@ async def contained(
     *,
     task_status: trio.TaskStatus[list[str]],
 ) -> None:
-    """The server of this project."""
     await listener.serve(app, settings, sockets, task_status=task_status)
 
 

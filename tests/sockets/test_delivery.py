@@ -365,7 +365,6 @@ LARGE = bytes(range(256)) * 12_000
 
 
 async def large(scope, receive, send, call) -> None:
-    """Three megabytes in one message."""
     call.started.set()
     await respond(send, LARGE)
 

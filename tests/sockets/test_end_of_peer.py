@@ -25,7 +25,6 @@ AHEAD = GET % (b"/" * 1000) * 290
 
 @pytest.fixture
 def server() -> Server:
-    """The listener."""
     return contained
 
 

@@ -145,7 +145,6 @@ class Left:
         await self._then(receive, send)
 
     async def wait_there(self, count: int) -> None:
-        """Until so many peers have left."""
         await until(lambda: self.there >= count)
 
 

@@ -74,7 +74,6 @@ class Bell:
                 await self._waiting.park()
 
     async def started(self, count: int) -> None:
-        """Wait until so many calls run."""
         await self.until(lambda: len(self.probe.events("call.started")) >= count)
 
     async def settled(self, count: int) -> None:
@@ -416,12 +415,10 @@ async def goaway_alone(peer: Http2) -> None:
 
 
 async def close(peer: Http2) -> None:
-    """The connection ends without a word of HTTP/2."""
     await peer.wire.close()
 
 
 async def reset(peer: Http2) -> None:
-    """The connection breaks."""
     await peer.wire.reset()
 
 

@@ -32,7 +32,6 @@ def heard(peer: Http2, stream: int) -> list[dict[str, Any]]:
 
 
 async def hears(peer: Http2, stream: int, count: int) -> list[dict[str, Any]]:
-    """So many messages of an event stream, or more."""
     await peer.drained(lambda: len(heard(peer, stream)) >= count)
     return heard(peer, stream)
 

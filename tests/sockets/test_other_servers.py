@@ -22,7 +22,6 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 def messages(body: bytes) -> list[dict[str, Any]]:
-    """The messages of an event stream."""
     return [json.loads(line[6:]) for line in body.decode().split("\n") if line.startswith("data: {")]
 
 

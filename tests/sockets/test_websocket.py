@@ -52,7 +52,6 @@ class App:
 
     @property
     def end(self) -> dict[str, Any]:
-        """The disconnect."""
         assert self.events[-1]["type"] == "websocket.disconnect", self.events[-1]
         return self.events[-1]
 
@@ -119,7 +118,6 @@ class Peer:
         return found
 
     async def body(self) -> bytes:
-        """Everything to the end."""
         return self._reader.rest + await self.wire.read_to_end()
 
     async def closed(self) -> Frame:

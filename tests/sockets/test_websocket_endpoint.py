@@ -23,7 +23,6 @@ from .servers import Server, contained
 
 
 def _unpaced(scope: Any, size: int) -> float:
-    """Anybody may send as fast as they like."""
     return 0.0
 
 

@@ -30,7 +30,6 @@ FOR_PEOPLE = "A client starts this command and speaks to it here; Ctrl-C ends it
 
 
 def run(*arguments: str, **streams: object) -> subprocess.CompletedProcess[bytes]:
-    """A whole life of a process."""
     return subprocess.run([*STDIO, *arguments], timeout=PATIENCE_S, check=False, stderr=subprocess.PIPE, **streams)
 
 

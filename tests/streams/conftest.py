@@ -13,13 +13,11 @@ from .tools import ALL
 
 @pytest.fixture(params=["http", "pipe"])
 def transport(request: pytest.FixtureRequest) -> str:
-    """Each test runs over both."""
     return str(request.param)
 
 
 @pytest.fixture
 async def probe() -> AsyncIterator[Probe]:
-    """A probe with default settings."""
     async with running(toolsets=ALL) as probe:
         yield probe
 

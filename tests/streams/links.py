@@ -51,7 +51,6 @@ class Client:
         return message
 
     def forget(self) -> None:
-        """Lose the secrets."""
         self.secret = None
         self.secrets.clear()
 
@@ -112,7 +111,6 @@ class Link(ABC):
     def tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, id: Any = None, token: Any = None, **params: Any
     ) -> Message:
-        """`tools/call`."""
         meta = {} if token is None else {"_meta": {"progressToken": token}}
         return self.request("tools/call", {"name": name, "arguments": dict(arguments or {}), **meta, **params}, id)
 
@@ -124,7 +122,6 @@ class Link(ABC):
         return {**named, "_meta": {MARK: claim}} if claim else named
 
     def resume(self, stream: str, *, id: Any = None, **claim: Any) -> Message:
-        """`stream/resume`."""
         return self.request(RESUME, self.about(stream, **claim), id)
 
     async def start(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> str:
@@ -133,15 +130,12 @@ class Link(ABC):
         return str((await self.until(is_method(CREATE)))[-1]["params"]["stream"]["streamId"])
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification."""
         await self.say({"jsonrpc": "2.0", "method": method, "params": dict(params)})
 
     async def cancel(self, id: Any, reason: str = "changed my mind") -> None:
-        """Send `notifications/cancelled`."""
         await self.notify("notifications/cancelled", {"requestId": id, "reason": reason})
 
     async def answer(self, question: Message, result: Mapping[str, Any]) -> None:
-        """Answer a request of the server."""
         await self.say({"jsonrpc": "2.0", "id": question["id"], "result": dict(result)})
 
     # What is heard.
@@ -186,17 +180,14 @@ class Link(ABC):
         return (await self.until(answers(request["id"])))[:-1]
 
     async def poll(self, stream: str, **claim: Any) -> Message:
-        """The result of `stream/poll`, or the error."""
         answer = await self.ask(self.request(POLL, self.about(stream, **claim)))
         return dict(answer.get("result") or answer["error"])
 
     async def poll_all(self, **claim: Any) -> list[Message]:
-        """`stream/poll/all`."""
         answer = await self.ask(self.request(POLL_ALL, self.about(None, **claim)))
         return list(answer["result"]["streams"])
 
     async def error(self, request: Message) -> Message:
-        """The error that answers a request."""
         return dict((await self.ask(request))["error"])
 
 
@@ -218,7 +209,6 @@ class HttpLink(Link):
 
     @property
     def http(self) -> Legacy:
-        """The session."""
         assert self.client.http is not None
         return self.client.http
 
@@ -230,11 +220,9 @@ class HttpLink(Link):
         return session.label
 
     async def say(self, message: Any, headers: dict[str, str] | None = None) -> None:
-        """One POST."""
         await self._nursery.start(self._follow, self.http.post(message, headers))
 
     async def get(self, last_event_id: str) -> None:
-        """Resume as of any stream."""
         await self._nursery.start(self._follow, self.http.get(last_event_id))
 
     async def _follow(self, opening: Any, task_status: trio.TaskStatus[None]) -> None:
@@ -300,11 +288,9 @@ class PipeLink(Link):
 
     @property
     def label(self) -> str:
-        """The session in the event log."""
         return self._label
 
     async def say(self, message: Any, headers: dict[str, str] | None = None) -> None:
-        """One line."""
         assert self.pipe is not None
         await self.pipe.say(message)
 
@@ -339,7 +325,6 @@ def is_method(method: str) -> Callable[[Message], bool]:
 
 
 def answers(id: Any) -> Callable[[Message], bool]:
-    """Whether a message answers the request of this id."""
     return lambda message: "method" not in message and message.get("id") == id
 
 
@@ -350,7 +335,6 @@ def mark(message: Message) -> Message:
 
 
 def sequences(messages: list[Message]) -> list[int | None]:
-    """The places of messages in their streams."""
     return [mark(message).get("sequence") for message in messages]
 
 
@@ -360,5 +344,4 @@ def shape(messages: list[Message]) -> list[Any]:
 
 
 def steps(messages: list[Message]) -> list[Any]:
-    """The progress values among messages."""
     return [message["params"]["progress"] for message in messages if message.get("method") == PROGRESS]

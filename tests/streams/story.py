@@ -212,7 +212,6 @@ class Story:
             await link.answer(self.questions.pop(0), ACCEPTED)
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass."""
         await trio.sleep(seconds)
 
     async def settle(self) -> None:

@@ -65,7 +65,6 @@ END_EXAMPLE = """{
 
 
 def example(text: str, stream: str) -> Any:
-    """An example, about a stream that there is."""
     assert ID in text
     return json.loads(text.replace(ID, stream))
 

@@ -17,7 +17,6 @@ from .tools import SLOW
 
 
 def told(probe: Probe, *kinds: str) -> list[dict[str, Any]]:
-    """The events of some kinds about resumable streams."""
     opened = {(event["session"], event["stream"]) for event in probe.events("stream.opened") if resumable(event)}
     return [event for event in probe.events(*kinds) if (event["session"], event["stream"]) in opened]
 

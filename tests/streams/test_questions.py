@@ -20,19 +20,16 @@ UNASKED = "answer without a question"
 
 
 def question(messages: list[Any]) -> Any:
-    """The one request of the server among messages."""
     (found,) = [message for message in messages if "method" in message and "id" in message]
     return found
 
 
 def heard(messages: list[Any], id: Any = "it") -> Any:
-    """The answer that a tool repeats."""
     (answer,) = [message for message in messages if "method" not in message and message["id"] == id]
     return answer["result"]["structuredContent"]["heard"]
 
 
 async def resumed(link: Link, stream: str, **claim: Any) -> list[Any]:
-    """Resume; what there is at once."""
     await link.say(link.resume(stream, **claim))
     return await link.now()
 

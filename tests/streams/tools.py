@@ -49,7 +49,6 @@ async def ask_and_fail(context: ToolContext) -> ToolResult:
 
 
 async def fail(context: ToolContext) -> ToolResult:
-    """Wait, and answer with an error of JSON-RPC."""
     await context.sleep(context.arguments["waitMs"] / 1000)
     raise McpError(4711, "very wrong", {"why": ["a", 1, None]})
 

@@ -46,7 +46,6 @@ class Collector:
     status: int = 200
 
     def named(self, name: str) -> Span:
-        """The one span of a name."""
         (span,) = [span for span in self.spans if span.name == name]
         return span
 

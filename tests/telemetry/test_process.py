@@ -58,7 +58,6 @@ def rest(server: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def ended(server: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Send SIGTERM; the same."""
     server.send_signal(signal.SIGTERM)
     return rest(server)
 

@@ -37,7 +37,6 @@ def steps(probe: Probe) -> tuple[Requests, list[RequestStep]]:
 
 
 def taken(requests: Requests, views: Views, entry: Entry) -> RequestStep:
-    """One more entry."""
     views.take(entry)
     return requests.take(entry)
 
@@ -76,7 +75,6 @@ class Samples:
 
 
 async def page(probe: Probe, path: str = "/metrics", method: str = "GET", host: str = "127.0.0.1:8000") -> Any:
-    """Status, headers and text of a page."""
     async with exchange(probe.app, method, path, {**HEADERS, "host": host}) as answer:
         return answer.status, answer.headers, (await answer.body()).decode()
 

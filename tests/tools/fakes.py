@@ -88,12 +88,10 @@ class FakeContext:
         return self.answer if key is None else self.by_key.get(key, self.answer)
 
     def of(self, kind: str) -> list[Event]:
-        """The details of all events of one kind."""
         return [event[1:] for event in self.events if event[0] == kind]
 
     @property
     def slept(self) -> float:
-        """Seconds asked for, all together."""
         return cast("float", sum(seconds for (seconds,) in self.of("sleep")))
 
 

@@ -93,7 +93,6 @@ class HttpPort:
         self._scopes[id].cancel()
 
     async def end(self) -> None:
-        """DELETE the session, if there is one."""
         if self._session:
             await self._http.delete(self._url, headers=self._session)
 
@@ -193,7 +192,6 @@ class PipePort:
         return await self._read()
 
     async def give_up(self, id: Any) -> None:
-        """2026-07-28 basic/patterns/cancellation: "the client MUST send a `notifications/cancelled` notification"."""
         told = {"requestId": id}
         await self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
 
@@ -255,7 +253,6 @@ class AsgiSocket:
         return (await self._texts.receive()).encode()
 
     def leave(self) -> None:
-        """The client closes."""
         with suppress(trio.WouldBlock):
             self._to_server.send_nowait({"type": "websocket.disconnect", "code": 1000})
 

@@ -170,7 +170,6 @@ class Legacy(Speaker):
         return {"jsonrpc": "2.0", "id": id, "method": method, **({"params": said} if said else {})}
 
     async def ask(self, method: str, params: Json | None = None, **more: Any) -> Json:
-        """Send a request and wait for the response."""
         return await self.response(await self.say(self.request(method, params, **more)))
 
     async def tool(self, name: str, arguments: Json | None = None, **more: Any) -> Json:
@@ -180,11 +179,9 @@ class Legacy(Speaker):
         return await self.ask("tools/call", params if task is None else {**params, "task": task}, **more)
 
     async def notify(self, method: str, params: Json | None = None) -> None:
-        """Send a notification."""
         await self.port.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
 
     async def cancel(self, id: Any) -> None:
-        """Cancel a request."""
         await self.notify("notifications/cancelled", {"requestId": id})
 
     def check(self, message: Json) -> None:
@@ -230,11 +227,9 @@ class Modern(Speaker):
         return request
 
     async def ask(self, method: str, params: Mapping[str, Any] | None = None, **more: Any) -> Json:
-        """Send a request and wait for the response."""
         return await self.response(await self.say(self.request(method, params, **more)))
 
     async def tool(self, name: str, arguments: Json | None = None, **more: Any) -> Json:
-        """Call a tool and wait for the response."""
         return await self.ask("tools/call", {"name": name, "arguments": arguments or {}}, **more)
 
     async def rounds(self, method: str, params: Json, **more: Any) -> Json:
@@ -251,7 +246,6 @@ class Modern(Speaker):
         raise AssertionError("the server asks for ever")
 
     async def cancel(self, id: Any) -> None:
-        """Cancel a request."""
         await self.port.give_up(id)
 
     def check(self, message: Json) -> None:

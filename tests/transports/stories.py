@@ -62,7 +62,6 @@ class Chapter:
         return add
 
     def add(self, name: str, tell: Tell, *, long: bool = False) -> None:
-        """Add a story that is made, not written."""
         self.stories.append(Story(name, tell, long))
 
 
@@ -82,7 +81,6 @@ def misfits(tool: Tool) -> list[Json]:
 
 
 def code(answer: Json) -> int:
-    """The code of an error that had to come."""
     return int(answer["error"]["code"])
 
 

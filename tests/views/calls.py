@@ -42,7 +42,6 @@ def record(number: int = 1, **fields: Any) -> CallRecord:
 
 
 def written(item: CallRecord, *entries: tuple[int, bytes], complete: bool = True) -> Written:
-    """A record as it is written."""
     fields = tuple(getattr(item, name) for name in FIELDS)
     return Written(item.seq, item.id, fields, item.encoded(), entries, complete)
 

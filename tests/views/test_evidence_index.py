@@ -599,7 +599,6 @@ class Hosted(Story):
         self.mine(call, HostMessage("sent", "request", "tool.dispatch", f"d{number}", b"{}"), connection="h3")
 
     def mine(self, call: str, fact: Event, **context: Any) -> None:
-        """A fact that belongs to this call alone."""
         seq = self.tell(fact, **{"call": call, "exchange": int(call[1:]), **context})
         self.found.setdefault(call, self.evidence.of(call)[:-1]).append(seq)
 

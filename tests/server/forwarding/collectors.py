@@ -31,16 +31,13 @@ class Collected:
         self.port = int(url.rpartition(":")[2])
 
     def entries(self, kind: str) -> list[dict[str, Any]]:
-        """The entries of a kind so far."""
         return [json.loads(entry.encoded()) for entry in self._all() if entry.fact.kind == kind]
 
     def rows(self, table: TableName) -> list[dict[str, Any]]:
-        """The rows of a table, the newest last."""
         tables = self.engine.observer.tables
         return [json.loads(row) for row in tables.rows(table, tables.all(table))]
 
     async def until(self, met: Callable[[], object]) -> None:
-        """Wait until something is so in the log."""
         while not met():
             await self.engine.log.wait_beyond(self.engine.log.last)
 
@@ -77,7 +74,6 @@ async def socket_to(
 
 
 async def greeted(socket: WebSocketConnection, **changes: Any) -> dict[str, Any]:
-    """Say hello; the answer."""
     await socket.send_message(json.dumps({**HELLO, **changes}))
     return dict(json.loads(await socket.get_message()))
 

@@ -26,7 +26,6 @@ SESSION = events.SessionOpened("0123", "2025-11-25", "a-client", "1", b"{}", "st
 
 
 def told(seq: int, fact: events.Event) -> str:
-    """A line of the log of a process."""
     return ndjson.line(Entry(seq, 1.0, 1.0, Context("i1", 1, session="s1"), fact)).decode()
 
 

@@ -26,7 +26,6 @@ AGAIN = "the log is forwarded again to {url}"
 
 @asynccontextmanager
 async def forwarder(url: str, *more: str) -> AsyncIterator[Stdio]:
-    """A process that forwards its log there."""
     async with speaking("--forward", url, "--forward-secret", SECRET, *more) as process:
         yield process
 

@@ -36,7 +36,6 @@ def target(page: Route, id: str = "1") -> str:
 
 @pytest.fixture
 async def probe() -> AsyncIterator[Probe]:
-    """A probe that has every page."""
     async with running(judge=True) as probe:
         yield probe
 

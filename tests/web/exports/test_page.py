@@ -41,7 +41,6 @@ class Balanced(HTMLParser):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """An element ends."""
         assert self.open.pop() == tag
 
 
