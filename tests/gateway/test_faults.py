@@ -67,12 +67,9 @@ async def test_a_fault_is_found_and_no_other(number: int, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("number", "names"),
     [
-        (15, ["quiet.call"]),
-        (16, ["quiet.call", "busy"]),
         (17, ["quiet.call", "busy"]),
         (20, ["break.after"]),
         (41, ["heads"]),
-        (42, ["headers"]),
         (43, ["encoding"]),
         (48, ["load.quick"]),
     ],

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -41,64 +39,6 @@ async def answered(host: Host, client: Modern, tool: str, text: str = "fine") ->
     assert call.result["content"][0]["text"] == text
 
 
-async def test_a_second_answer_is_dropped(place: Place, name: Name) -> None:
-    mine, client = name(), place.modern()
-    async with by_hand(place.port, mine * 5) as host:
-        await host.register(mine, [PLAIN])
-        async with calling(client, f"{mine}__plain") as call:
-            dispatch, _ = await host.dispatched()
-            await host.answer(dispatch, text="the first")
-            await host.answer(dispatch, text="the second")
-            await host.fail(dispatch, 1, "and an error", {"code": "third"})
-        assert call.result["content"][0]["text"] == "the first"
-        await answered(host, client, f"{mine}__plain")
-        assert [event["what"] for event in place.events("dispatch.late")] == ["result", "error"]
-
-
-async def test_a_late_answer_is_dropped(place: Place, name: Name) -> None:
-    mine, client, legacy = name(), place.modern(), await place.legacy()
-    async with by_hand(place.port, mine * 5) as host:
-        await host.register(mine, [PLAIN])
-        async with calling(legacy, f"{mine}__plain", token="t") as call:
-            dispatch, _ = await host.dispatched()
-            await legacy.cancel(call.id, "too slow")
-            assert await host.cancelled() == {"dispatch": dispatch, "cause": "notification", "reason": "too slow"}
-        await host.progress(dispatch, 1)
-        await host.answer(dispatch, text="too late")
-        await answered(host, client, f"{mine}__plain")
-        assert (call.response, call.progress) == (None, [])
-        assert [event["what"] for event in place.events("dispatch.late")] == ["progress", "result"]
-        assert [event["how"] for event in place.events("dispatch.stopped")] == ["answered"]
-
-
-PROGRESS = '{"jsonrpc": "2.0", "method": "tool.progress", "params": %s}'
-NONSENSE = {
-    "no JSON": "{",
-    "no object": "[1]",
-    "no message": '{"jsonrpc": "2.0", "id": "zzz"}',
-    "an answer to nothing": '{"jsonrpc": "2.0", "id": "d999", "result": {"text": "x"}}',
-    "an answer to no id": '{"jsonrpc": "2.0", "id": 7, "result": {"text": "x"}}',
-    "progress of nothing": PROGRESS % '{"dispatch": "d999", "progress": 1}',
-    "a number that is none": PROGRESS % '{"dispatch": "d1", "progress": NaN}',
-    "an unknown notification": '{"jsonrpc": "2.0", "method": "tool.unknown"}',
-}
-
-
-async def test_the_connection_survives_nonsense_and_so_do_its_calls(place: Place, name: Name) -> None:
-    mine, client = name(), place.modern()
-    async with by_hand(place.port, mine * 5) as host:
-        await host.register(mine, [PLAIN])
-        async with calling(client, f"{mine}__plain", token="t") as call:
-            dispatch, _ = await host.dispatched()
-            for text in NONSENSE.values():
-                await host.say_text(text)
-            # The one that had an id was answered.
-            assert (await host.hear())["id"] == "zzz"
-            await host.answer(dispatch, text="sense")
-        assert call.result["content"][0]["text"] == "sense"
-        assert len(place.events("host.misuse")) == len(NONSENSE)
-
-
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 RUDE = {
     "binary": (frame(BINARY, PING), 1003),
@@ -121,31 +61,6 @@ async def test_what_breaks_the_rules_of_the_wire_ends_that_connection_only(
             assert (await host.hear_close())[0] == code
         assert call.failure["code"] == "host_gone"
         await answered(polite, client, f"{other}__plain")
-
-
-def reported(dispatch: str, step: int) -> bytes:
-    """A report as a frame, which is made faster than a library makes one."""
-    params = {"dispatch": dispatch, "progress": step}
-    return frame(TEXT, json.dumps({"jsonrpc": "2.0", "method": "tool.progress", "params": params}).encode())
-
-
-async def test_a_flood_of_progress_reaches_the_client_in_order_and_thinned_out(place: Place, name: Name) -> None:
-    mine, client, reports = name(), place.modern(), 10_000
-    async with by_hand(place.port, mine * 5) as host:
-        await host.register(mine, [PLAIN])
-        async with calling(client, f"{mine}__plain", token="t") as call:
-            dispatch, _ = await host.dispatched()
-            began = trio.current_time()
-            await send_bytes(host, b"".join(reported(dispatch, step) for step in range(1, reports + 1)))
-            await host.answer(dispatch, text="done")
-        values = [report["progress"] for report in call.progress]
-        assert values[-1] == reports
-        assert all(before < after for before, after in pairwise(values))
-        # 10 at once, 10 a second, and the last.
-        assert len(values) <= 10 + (trio.current_time() - began) * 10 + 1
-        settled = await place.event("dispatch.settled", outcome="completed")
-        assert (settled["reports"], settled["invalid"]) == (reports, 0)
-        assert settled["sent"] + settled["coalesced"] == reports
 
 
 async def test_a_host_that_never_reads_is_bounded_and_then_ended(place: Place, name: Name) -> None:
