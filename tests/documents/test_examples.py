@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from probe.judge.outcome.expectations import load
+from probe.judge.outcome import load
 from probe.judge.rules.catalogue import catalogue
 
 from ..support.process import served

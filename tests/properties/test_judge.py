@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from probe.judge.judge import Judge
-from probe.judge.outcome.judgement import report_of
+from probe.judge.report import report_of
 from probe.judge.reports.as_json import as_json
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue

@@ -19,20 +19,23 @@ import click
 from ..core.clients import LABEL_RULE, is_client_label
 from ..core.escaping import shown
 from ..core.exceptions import first
-from ..judge.outcome.comparison import compare, compare_values
-from ..judge.outcome.exit_status import (
+from ..judge.outcome import (
     CLEAN,
     FOUND,
     MINIMUM,
     NOTHING_SAID,
     Demands,
     ExitStatus,
+    Expectation,
+    ExpectationError,
+    compare,
+    compare_values,
+    load,
     outcome,
     outcome_of_comparison,
 )
-from ..judge.outcome.expectations import Expectation, ExpectationError, load
 from ..judge.reports.as_json import as_json
-from ..judge.reports.badge import badge
+from ..judge.reports.card import badge
 from ..judge.reports.junit import junit
 from ..judge.reports.terminal import comparison, terminal
 from ..judge.rules.all import FUNCTIONS

@@ -21,13 +21,11 @@ from ..log.ndjson import End, Header
 from ..views.fold import Views
 from ..views.retention import ForgottenError, Retention
 from ..views.values import Exchange, Message
-from .clients.clients import Clients
-from .clients.ends import Ends
-from .clients.kind import Kind
+from .clients.clients import Clients, Ends
 from .clients.moments import Unreadable
 from .clients.questions import Reply
 from .clients.rounds import Retry
-from .clients.series import ALWAYS, NEVER
+from .clients.series import ALWAYS, NEVER, Kind
 from .clients.subject import Subject
 from .rules.catalogue import Rule, RuleCatalogue
 from .trace import opportunities as each

@@ -19,8 +19,7 @@ from ..log.follower import LogFollower
 from ..log.ndjson import SavedLog
 from .clients.subject import Subject
 from .judge import Judge
-from .outcome.judgement import report_with, subject_report
-from .report import Judgement, SubjectReport
+from .report import Judgement, SubjectReport, report_with, subject_report
 from .rules.all import FUNCTIONS
 from .rules.catalogue import catalogue
 from .verdicts import Verdict

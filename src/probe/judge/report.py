@@ -1,18 +1,20 @@
-"""The findings of the judge, as values: one model for the terminal, JSON, JUnit, the card, the badge and the pages.
+"""The report of a judge, as values: one model for the terminal, JSON, JUnit, the page, the badge and the dashboard.
 
-The same log gives the same report, byte for byte: it names no time of judging, and everything in it has an order.
+The same log gives the same report, byte for byte: it has no time of judging, and everything in it has an order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..log.event_log import Gap
 from ..log.ndjson import End
+from .clients.subject import Subject
+from .judge import Judge, JudgedLog
 from .rules.catalogue import Level, Rule, RuleCatalogue
-from .verdicts import Verdict, VerdictEvidence
+from .verdicts import RuleTally, Verdict, VerdictEvidence
 
 NOT_VISIBLE: Final = (
     "whether a person was asked for consent, and what a person was shown",
@@ -134,3 +136,74 @@ class Judgement:
         return {
             rule.rule.id: rule.broken for subject in self.subjects for rule in subject.rules if rule.broken is not None
         }
+
+
+_NOTHING_FOUND: Final = RuleTally()
+
+
+def report_of(judge: Judge) -> Judgement:
+    """The findings of a judge so far; the judge can go on."""
+    return report_with(judge, (subject_report(judge, subject) for subject in judge.subjects))
+
+
+def report_with(judge: Judge, subjects: Iterable[SubjectReport]) -> Judgement:
+    """A report about some of the subjects of a judge."""
+    return Judgement(judge.catalogue, tuple(map(_log_report, judge.logs)), tuple(subjects), judge.forgotten)
+
+
+def _log_report(log: JudgedLog) -> LogReport:
+    header = log.header
+    return LogReport(header.run, header.program, log.offset, log.last, log.end, tuple(log.gaps), log.living)
+
+
+def subject_report(judge: Judge, subject: Subject) -> SubjectReport:
+    """The findings of a judge about one subject."""
+    asked = judge.rules_about(subject)
+    return SubjectReport(
+        subject.label,
+        subject.kind,
+        tuple(sorted(subject.names)),
+        tuple(sorted(subject.agents)),
+        tuple(sorted(subject.revisions)),
+        tuple(sorted(subject.transports)),
+        dict(sorted(subject.capabilities.items())),
+        None if subject.several is None else subject.several.why,
+        not subject.gaps,
+        subject.exchanges,
+        subject.requests,
+        subject.listings,
+        subject.uses,
+        subject.sessions,
+        tuple(_rule_report(rule, subject) for rule in asked if _in_reach(rule, subject)),
+        tuple(rule for rule in asked if not _in_reach(rule, subject)),
+    )
+
+
+def _in_reach(rule: Rule, subject: Subject) -> bool:
+    """Whether a rule can apply to what a subject spoke, and over what."""
+    if subject.transports and not subject.transports & set(rule.transports):
+        return False
+    return not subject.revisions or bool(subject.revisions & set(rule.revisions))
+
+
+def _rule_report(rule: Rule, subject: Subject) -> RuleReport:
+    tally = subject.tallies.get(rule.id, _NOTHING_FOUND)
+    return RuleReport(
+        rule,
+        tally.verdict,
+        _level(rule, subject.revisions),
+        tally.counts,
+        tally.evidence,
+        tuple(sorted(tally.breaches)),
+        dict(sorted(tally.measured.items())),
+        dict(sorted(tally.at.items())),
+        subject.broken.get(rule.id),
+    )
+
+
+def _level(rule: Rule, revisions: Iterable[str]) -> Level:
+    levels = [rule.level_of(revision) for revision in revisions if revision in rule.revisions]
+    return max(levels, key=_STRENGTH.index) if levels else rule.level
+
+
+_STRENGTH: Final = ("may", "practice", "should", "must")

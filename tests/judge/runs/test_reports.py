@@ -7,11 +7,9 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from probe.judge.judge import Judge
-from probe.judge.outcome.comparison import compare
-from probe.judge.outcome.judgement import report_of
-from probe.judge.report import Judgement
-from probe.judge.reports.badge import badge
-from probe.judge.reports.card import card
+from probe.judge.outcome import compare
+from probe.judge.report import Judgement, report_of
+from probe.judge.reports.card import badge, card
 from probe.judge.reports.junit import junit
 from probe.judge.reports.terminal import comparison, terminal
 from probe.judge.rules.all import FUNCTIONS

@@ -1,4 +1,4 @@
-"""Views in the order of their time, found by a window of it."""
+"""Views in the order of their time, found by a window of it, and the kinds of opportunity (`opportunities.py`)."""
 
 from __future__ import annotations
 
@@ -71,3 +71,22 @@ class Series(Generic[View]):
             found = next(((at, view) for at, view in new if where(view)), None)
             self._firsts[where] = self._gone + len(self.views), found
         return found[1] if found is not None and found[0] < until else None
+
+
+class Kind(Generic[View]):
+    """A kind of opportunity, by its name; `View` is what a rule gets.
+
+    Of one that is `about_messages` a rule is asked only at the revisions and transports that it is for. Of one that is
+    `about_exchanges` its `methods` are those of HTTP.
+    """
+
+    __slots__ = ("about_exchanges", "about_messages", "name")
+
+    def __init__(self, name: str, *, about_messages: bool = False, about_exchanges: bool = False) -> None:
+        self.name = name
+        self.about_messages = about_messages
+        self.about_exchanges = about_exchanges
+
+    def __repr__(self) -> str:
+        """Its name."""
+        return self.name

@@ -14,14 +14,11 @@ from ...views.values import Exchange, Message
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
 from ..verdicts import RuleTally, Verdict
-from .alike import Alike
 from .dialogue import Dialogue
-from .kind import Kind
-from .known import Known
+from .known import Alike, Known
 from .lines import Lines
-from .moments import ClientEnd, Unreadable
-from .series import ALWAYS, Series
-from .speech import Era
+from .moments import ClientEnd, Era, Unreadable
+from .series import ALWAYS, Kind, Series
 from .tokens import Tokens
 
 # Different names of clients, and of capabilities, that one subject is told of: clients choose both.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...core.escaping import shown
-from ..outcome.comparison import Compared, ComparedValue
+from ..outcome import Compared, ComparedValue
 from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from .wording import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from ..trace.rules import registered
-from . import cancel, polite, progress, security
+from . import cancel, polite, progress
 from .catalogue import catalogue, check_complete
 from .lists import cache, listen, page, param, skills, tools
-from .messages import ids, jsonrpc, lifecycle, log_levels, meta, negotiated, ping, refused, version, wire_schema
+from .messages import jsonrpc, lifecycle, meta, ping, refused
 from .questions import elicit, mrtr, roots, sampling, tasks, tasksx
-from .transports import http, http_answers, http_modern, resume, session, stdio, websocket
+from .transports import http, http_answers, resume, session, stdio, websocket
 
 _GROUPS: Final = (
     cache,
@@ -18,15 +18,11 @@ _GROUPS: Final = (
     elicit,
     http,
     http_answers,
-    http_modern,
-    ids,
     jsonrpc,
     lifecycle,
     listen,
-    log_levels,
     meta,
     mrtr,
-    negotiated,
     page,
     param,
     ping,
@@ -36,16 +32,13 @@ _GROUPS: Final = (
     resume,
     roots,
     sampling,
-    security,
     session,
     skills,
     stdio,
     tasks,
     tasksx,
     tools,
-    version,
     websocket,
-    wire_schema,
 )
 
 FUNCTIONS: Final = registered()

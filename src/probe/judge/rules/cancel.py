@@ -9,13 +9,11 @@ from ...views.values import Exchange, Message
 from ...wire.jsonrpc import RequestId, is_id
 from ..clients.tasks import task_of
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ..trace.member import MISSING, member
 from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNREADABLE
-from ..trace.rules import rule
+from ..trace.rules import MISSING, member, rule
 from ..trace.trace import Trace
-from ..values import shown
+from ..values import is_whole, number_or_type, numeric, shown
 from .transports.session import is_deleted
-from .words import is_whole, number_or_type, numeric
 
 _CANCELLED: Final = "notifications/cancelled"
 

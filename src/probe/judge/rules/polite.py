@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from ...views.clients import Connection
 from ...views.retention import members
 from ...views.values import Exchange, Message
-from ..clients.alike import FOR_GOOD
+from ..clients.known import FOR_GOOD
 from ..clients.listings import CHANGES, LISTS
 from ..clients.moments import Control
 from ..clients.series import ALWAYS, NEVER

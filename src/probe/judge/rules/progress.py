@@ -10,12 +10,10 @@ from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.series import NEVER
 from ..trace.findings import FAIL, MEASURED, PASS, WARN, Finding
-from ..trace.member import MISSING, member
 from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST
-from ..trace.rules import form, rule
+from ..trace.rules import MISSING, form, member, rule
 from ..trace.trace import Trace
-from ..values import shown
-from .words import is_whole, number_or_type
+from ..values import is_whole, number_or_type, shown
 
 # Two waits that differ by less are of one timer.
 _SAME_WAIT: Final = 0.1

@@ -29,8 +29,8 @@ from ...log.follower import LogFollower
 from ...log.ndjson import End
 from ...settings import Settings
 from ..judge import Judge
-from ..outcome.expectations import findings
-from ..outcome.judgement import report_of
+from ..outcome import findings
+from ..report import report_of
 from ..rules.all import FUNCTIONS
 from ..rules.catalogue import catalogue
 from .client import ClientRun

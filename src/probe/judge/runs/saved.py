@@ -17,8 +17,7 @@ from ...log import ndjson
 from ...log.event_log import Entry
 from ...log.ndjson import LogReader, NdjsonError
 from ..judge import Judge
-from ..outcome.judgement import report_of
-from ..report import Judgement
+from ..report import Judgement, report_of
 from .judged import Judged
 
 # No line is read in pieces that a server has written: the body of a message has a limit far below.

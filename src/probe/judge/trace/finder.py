@@ -21,12 +21,11 @@ from ...views.retention import ForgottenError, members
 from ...views.values import Exchange, Message
 from ...wire.errors import Code
 from ..clients.dialogue import NEWS
-from ..clients.kind import Kind
 from ..clients.listings import Pages
-from ..clients.moments import Control, Frame, ProcessChange, TaskNews, Unreadable
+from ..clients.moments import Control, Frame, ProcessChange, TaskNews, Unreadable, note_speech
 from ..clients.questions import PageVisit, Question, Reply
 from ..clients.rounds import Retry
-from ..clients.speech import note_speech
+from ..clients.series import Kind
 from ..clients.subject import Subject
 from ..clients.tasks import Told
 from . import opportunities as each

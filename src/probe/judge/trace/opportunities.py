@@ -10,10 +10,10 @@ from typing import Final
 
 from ...views.clients import Connection, Session
 from ...views.values import Exchange, Message
-from ..clients.kind import Kind
 from ..clients.moments import ClientEnd, Control, Frame, ProcessChange, TaskNews, Unreadable
 from ..clients.questions import PageVisit, Question, Reply
 from ..clients.rounds import Retry
+from ..clients.series import Kind
 from ..clients.tasks import Told
 
 EXCHANGE: Final = Kind[Exchange]("exchange", about_exchanges=True)

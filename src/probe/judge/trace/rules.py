@@ -1,4 +1,4 @@
-"""Rules as functions and as rows of data, by their ids.
+"""Rules as functions and as rows of data, by their ids, and members of messages by their JSON pointers (RFC 6901).
 
     @rule("progress.token-unique", each=REQUEST)
     def own_token(request: Message, trace: Trace) -> Finding | None: ...
@@ -12,17 +12,47 @@ finding, whenever it is asked. The modules of `judge/rules/` register theirs whe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from ...views.values import Message
 from ...wire.jsonrpc import Rpc
-from ..clients.kind import Kind
+from ..clients.series import Kind
 from ..values import shown
-from .findings import FAIL, PASS, WARN, Finding
-from .member import MISSING, member_of, names_in
+from .findings import FAIL, PASS, WARN, Finding, Hidden
 from .trace import Trace
+
+MISSING: Final = object()
+"""Stands for a member that a message does not have."""
+
+
+def names_in(pointer: str) -> Sequence[str]:
+    """The names that a JSON pointer leads along."""
+    return [name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:]]
+
+
+def member(message: Message, pointer: str, *, below: bool = False) -> Any:
+    """The value of a member, `MISSING` without it. Raises `Hidden` where it is hidden at or above the pointer.
+
+    With `below` also where something inside of it is hidden, so that its content is not known.
+    """
+    if below and message.hides(pointer):
+        raise Hidden
+    return member_of(message, names_in(pointer), pointer)
+
+
+def member_of(message: Message, names: Sequence[str], pointer: str) -> Any:
+    """The same, with the names in the pointer."""
+    if any(path == pointer or pointer.startswith(path + "/") for path, _ in message.hidden):
+        raise Hidden
+    value = message.value
+    for name in names:
+        if not isinstance(value, dict) or name not in value:
+            return MISSING
+        value = value[name]
+    return value
+
 
 View = TypeVar("View")
 Ask: TypeAlias = Callable[[View, Trace], Finding | None]

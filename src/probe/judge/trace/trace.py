@@ -23,12 +23,11 @@ from typing import Any, Final, TypeVar, cast
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import ProgressToken, RequestId
-from ..clients.alike import Place as AlikePlace
-from ..clients.kind import Kind
 from ..clients.known import FirstPage
+from ..clients.known import Place as AlikePlace
 from ..clients.lines import Line, Run
 from ..clients.listings import ListPage, Lists
-from ..clients.series import ALWAYS, NEVER, Series
+from ..clients.series import ALWAYS, NEVER, Kind, Series
 from ..clients.skills import SkillEntry
 from ..clients.subject import Mark, Place, Subject
 from ..clients.tasks import TaskView

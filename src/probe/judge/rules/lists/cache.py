@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from ....views.values import Message
-from ...clients.alike import CACHEABLE
+from ...clients.known import CACHEABLE
 from ...clients.listings import CHANGES
 from ...trace.findings import PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWERED, PIPE, REQUEST, SESSION, TOLD

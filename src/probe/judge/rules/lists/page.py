@@ -13,9 +13,8 @@ from ...clients.known import FirstPage
 from ...clients.listings import PAGED, Lists
 from ...clients.moments import ClientEnd, ProcessChange
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
-from ...trace.member import MISSING, member
 from ...trace.opportunities import ANSWERED, END, PROCESS, REQUEST, SESSION
-from ...trace.rules import rule
+from ...trace.rules import MISSING, member, rule
 from ...trace.trace import Trace
 from ...values import shown
 

@@ -13,9 +13,8 @@ from ....wire.v2026.headers import SAFE_INTEGER, HeaderValueError, decode, same
 from ...clients.listings import ListedTool
 from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
-from ...trace.member import MISSING
 from ...trace.opportunities import REFUSED, REQUEST
-from ...trace.rules import rule
+from ...trace.rules import MISSING, rule
 from ...trace.trace import Trace
 from ...values import pointer, shown
 

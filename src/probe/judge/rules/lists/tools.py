@@ -14,9 +14,8 @@ from ....views.retention import members
 from ....views.values import Exchange, Message
 from ...clients.listings import ListedTool
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
-from ...trace.member import MISSING, member
 from ...trace.opportunities import ANSWERED, LEFT, MESSAGE, PIPE_END, REQUEST, SESSION_END, TOLD
-from ...trace.rules import rule
+from ...trace.rules import MISSING, member, rule
 from ...trace.trace import Trace
 from ...values import shown
 from ..transports.session import is_deleted

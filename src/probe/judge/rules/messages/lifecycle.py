@@ -1,19 +1,25 @@
-"""Rules `lifecycle.*`: initialize, and what follows it."""
+"""Rules `lifecycle.*` and `version.*`: initialize, what was negotiated, and which era a client speaks."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ....log.bounded import Newest
 from ....views.clients import Connection, Session
+from ....views.retention import members
 from ....views.values import Message
+from ....wire.errors import Code
 from ....wire.revisions import MODERN
-from ...clients.moments import ClientEnd
+from ....wire.v2026.meta import CLIENT_CAPABILITIES
+from ...clients.moments import ClientEnd, declared_in
 from ...clients.series import NEVER
 from ...clients.subject import FREE
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ...trace.opportunities import END, FIRST, MESSAGE, NOTIFICATION, PIPE_END, REQUEST, SESSION, UNREAD
+from ...trace.opportunities import ANSWERED, END, FIRST, MESSAGE, NOTIFICATION, PIPE_END, REQUEST, SESSION, UNREAD
 from ...trace.rules import form, rule
 from ...trace.trace import Trace
 from ...values import shown
@@ -255,3 +261,175 @@ def once(message: Message, trace: Trace) -> Finding | None:
     if is_lost or message.at - first.at < trace.allowances.arrival_s:
         return None
     return WARN(f"{_INITIALIZED} came again", first)
+
+
+_OF_METHOD: Final[Mapping[str, str]] = {
+    "prompts": "prompts",
+    "resources": "resources",
+    "completion": "completions",
+    "tasks": "tasks",
+    "logging": "logging",
+    "tools": "tools",
+}
+_WITH_TASKS: Final = "2025-11-25"
+# The side that works on a task sends it. A client works on tasks that the server asks it for, and declares that.
+_STATUS: Final = "notifications/tasks/status"
+
+
+@rule("lifecycle.capabilities-respected", each=REQUEST)
+def uses_declared(request: Message, trace: Trace) -> Finding | None:
+    """Uses only what was declared.
+
+    A client of 2026-07-28 need not ask for that, so only the result of a server/discover that it got at the same URL
+    or on the same pipe counts. Tasks are left to the extension and to `jsonrpc.methods-of-revision` where the revision
+    has none. tools/list at a server without tools is common and harmless.
+    """
+    capability = _OF_METHOD.get((request.method or "").partition("/")[0])
+    if capability is None or (capability == "tasks" and request.revision != _WITH_TASKS):
+        return None
+    told = _told(request, trace)
+    offered = None if told is None else _offered(told, trace)
+    if told is None or offered is None or _may_not_know(request, told, trace):
+        return None
+    if capability in offered:
+        return PASS(told)
+    return (WARN if capability == "tools" else FAIL)(
+        f"{request.method}, and the server did not declare {capability}", told
+    )
+
+
+def _told(request: Message, trace: Trace) -> Message | None:
+    """The request by whose answer the client knows what the server offers."""
+    session, at, url = request.in_session, request.at, _url(request)
+    if session is not None:
+        return session.initialize if session.initialize is not None and session.initialize.answered_by(at) else None
+    discoveries = trace.seen.newest(
+        ANSWERED, "server/discover", 1, lambda each: _url(each) == url and _offered(each, trace) is not None
+    )
+    return discoveries[0] if discoveries else None
+
+
+def _offered(told: Message, trace: Trace) -> Mapping[str, Any] | None:
+    if told.opened is not None:
+        return trace.subject.known.offered.get(told.opened)
+    result = None if told.answer is None else members(told.answer.result)
+    return None if result is None or not isinstance(result.get("capabilities"), dict) else result["capabilities"]
+
+
+def _may_not_know(request: Message, told: Message, trace: Trace) -> bool:
+    """True on a pipe where the client may not have read the answer yet, nor has it said that it has."""
+    session = request.in_session
+    ready = None if session is None else session.initialized
+    if request.pipe is None or (ready is not None and ready.at < request.at):
+        return False
+    return request.at - (told.answered or 0.0) < trace.allowances.settle_s
+
+
+def _url(request: Message) -> tuple[str, str]:
+    if request.pipe is not None:
+        return request.pipe.label, ""
+    exchange = request.exchange
+    return ("", "") if exchange is None or exchange.head is None else (exchange.request.path, exchange.request.query)
+
+
+@rule("lifecycle.capabilities-respected", each=NOTIFICATION, methods={_STATUS})
+def declares_tasks(message: Message, trace: Trace) -> Finding | None:
+    """Likewise the client itself, for the status of its own tasks."""
+    session = message.in_session
+    if session is None or message.revision != _WITH_TASKS:
+        return None
+    shown_by = () if session.initialize is None else (session.initialize,)
+    if "tasks" in declared_in(session):
+        return PASS(*shown_by)
+    return FAIL(f"{_STATUS}, and the client did not declare tasks", *shown_by)
+
+
+_DISCOVER: Final = "server/discover"
+# The time for which an answer of server/discover may be kept where it says nothing about that.
+_TTL_S: Final = 60.0
+_WINDOW_S: Final = 600.0
+_FEWEST_REQUESTS: Final = 10
+_FEW_PROBES: Final = 3
+_MANY_PROBES: Final = 10
+_SPAN_S: Final = 60.0
+_AGAIN_S: Final = 60.0
+_TOO_OFTEN: Final = 3
+
+
+@dataclass
+class _Probing:
+    """How often a client probed, and when it did so needlessly."""
+
+    began: float
+    requests: int = 0
+    probes: int = 0
+    last: Message | None = None
+    needless: deque[float] = field(default_factory=lambda: deque(maxlen=_MANY_PROBES + 1))
+    is_judged: bool = False
+
+
+def _is_modern(request: Message) -> bool:
+    return request.era == "modern" and request.answer is not None and request.answer.rpc == "response"
+
+
+@rule("version.era-remembered", each=REQUEST, any_revision=True, one_process=True)
+def remembers_era(request: Message, trace: Trace) -> Finding | None:
+    """Remembers which era the server speaks.
+
+    A new process knows nothing yet, so only a probe that follows another on the same connection counts, and only while
+    the answer to that may still be kept.
+    """
+    at, method = request.at, request.method
+    is_back = method == "initialize" and trace.seen.first(ANSWERED, None, _is_modern, until=at) is not None
+    if request.era != "modern" and not is_back:
+        return None
+    known = trace.kept(lambda: _Probing(at))
+    known.requests += 1
+    if method in (_DISCOVER, "initialize"):
+        return _probes(request, known, trace)
+    if known.is_judged or known.requests < _FEWEST_REQUESTS or at - known.began < _SPAN_S:
+        return None
+    known.is_judged = True
+    return PASS() if known.probes <= _FEW_PROBES else None
+
+
+def _probes(request: Message, known: _Probing, trace: Trace) -> Finding | None:
+    at, before, known.last = request.at, known.last, request
+    known.probes += 1
+    told = trace.seen.last(ANSWERED, _DISCOVER, until=at)
+    page = None if told is None else trace.seen.page(told)
+    ttl_s = _TTL_S if page is None or page.ttl_ms is None else page.ttl_ms / 1000
+    if before is None or before.place is None or before.place is not request.place or at - before.at >= ttl_s:
+        return None
+    known.needless.append(at)
+    often = len(known.needless) > _MANY_PROBES and at - known.needless[0] <= _WINDOW_S
+    if not often or known.requests < _FEWEST_REQUESTS or known.probes * 2 < known.requests:
+        return None
+    return FAIL(f"{known.probes} probes in {known.requests} requests")
+
+
+@rule("version.missing-capability-learned", each=ANSWERED)
+def learns_capability(request: Message, trace: Trace) -> Finding | None:
+    """Does not repeat a request the server cannot serve it.
+
+    A model may try a tool once more, so it takes three within a minute.
+    """
+    had = trace.at
+    if trace.seen.error_of(request) != Code.MISSING_CLIENT_CAPABILITY:
+        return None
+    before = trace.seen.equal(request, None).between(had - _AGAIN_S, had, _TOO_OFTEN)[1 - _TOO_OFTEN :]
+    if len(before) + 1 >= _TOO_OFTEN:
+        lacks = ", ".join(sorted(trace.seen.lacked(request) or ()))
+        return FAIL(f"{request.method} was sent again without {lacks}", *before)
+    if before:
+        return None
+    trace.sure.had_time(had, _AGAIN_S)
+    return PASS() if trace.seen.acted(None, had, had + _AGAIN_S) else None
+
+
+@rule("version.missing-capability-learned", each=REQUEST)
+def declares_lacked(request: Message, trace: Trace) -> Finding | None:
+    """The same request with the capability is right."""
+    lacked = trace.seen.lacked(request)
+    declared = members(request.meta.get(CLIENT_CAPABILITIES)).keys()
+    return PASS() if lacked is not None and lacked <= declared else None

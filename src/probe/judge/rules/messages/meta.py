@@ -1,4 +1,4 @@
-"""Rules `meta.*`: the members of `_meta`."""
+"""Rules `meta.*` and `logging.*`: the members of `_meta`, and log levels, which stand there in 2026-07-28."""
 
 from __future__ import annotations
 
@@ -208,3 +208,33 @@ def _is_baggage(value: Any) -> bool:
 form("meta.trace-context", each=MESSAGE, member="/params/_meta/traceparent", must=_is_parent)
 form("meta.trace-context", each=MESSAGE, member="/params/_meta/tracestate", must=_is_state)
 form("meta.trace-context", each=MESSAGE, member="/params/_meta/baggage", must=_is_baggage)
+
+_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+def is_level(value: Any) -> bool:
+    """True for one of the eight levels that every schema lists."""
+    return value in _LEVELS
+
+
+def has_level_in_params(request: Message, trace: Trace) -> bool:
+    """True for a request of a revision that has `logging/setLevel`."""
+    return request.era == "legacy"
+
+
+def has_level_in_meta(request: Message, trace: Trace) -> bool:
+    """True for a request that names the level itself."""
+    return request.era == "modern"
+
+
+_META_LEVEL: Final = pointer("params", "_meta", "io.modelcontextprotocol/logLevel")
+
+form(
+    "logging.level",
+    each=REQUEST,
+    methods={"logging/setLevel"},
+    where=has_level_in_params,
+    member="/params/level",
+    must=is_level,
+)
+form("logging.level", each=REQUEST, where=has_level_in_meta, member=_META_LEVEL, must=is_level)

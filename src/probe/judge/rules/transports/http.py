@@ -1,18 +1,97 @@
-"""Rules `http.*` of every revision, and of those with sessions: the heads of requests."""
+"""Rules `http.*` about the heads of requests, and `security.*` about their addresses.
+
+For Accept, Content-Type and the era they call the functions of `core/`: a refusal of the server and a finding rest on
+one reading of the same bytes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Final
+from urllib.parse import unquote_plus
 
+from ....core.inbound import HttpHead, acceptance, is_json
+from ....core.modern_inbound import era_of_head, repeats
 from ....views.clients import Session
+from ....views.retention import members
 from ....views.values import Exchange, Message
+from ....wire.errors import Rejection
+from ....wire.v2026.headers import HeaderValueError, decode, encode
+from ....wire.v2026.meta import PROTOCOL_VERSION
 from ...clients.series import ALWAYS
-from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
-from ...trace.opportunities import DENIED, EXCHANGE, REFUSED, RESPONSE, SESSION
-from ...trace.rules import rule
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import DENIED, EXCHANGE, MESSAGE, REFUSED, REQUEST, RESPONSE, SESSION
+from ...trace.rules import member, rule
 from ...trace.trace import Trace
-from .heads import SESSION_ID, VERSION, accepts, is_modern, is_post, one_value, says_json
+
+SESSION_ID: Final = "mcp-session-id"
+VERSION: Final = "mcp-protocol-version"
+LAST_EVENT: Final = "last-event-id"
+NO_IDS: Final = frozenset({"", "undefined", "null", "None"})
+"""Programs without a session id send one of these in its place; the log shows them as they are."""
+
+
+def is_post(exchange: Exchange) -> bool:
+    """True for a POST to the endpoint with a body (RFC 9112 section 6.3; in HTTP/2 no header has to announce it).
+
+    A POST without a body carries no message: health checks send such ones.
+    """
+    length, headers = exchange.header("content-length"), exchange.headers
+    if exchange.fields.method != "POST" or not exchange.is_endpoint:
+        return False
+    if length is not None:
+        return length.strip("0") != ""
+    return "transfer-encoding" in headers or "content-type" in headers
+
+
+def is_modern(exchange: Exchange) -> bool:
+    """True if the head names a revision without sessions."""
+    return era_of_head(exchange.fields) == "modern"
+
+
+def one_value(head: HttpHead, name: str) -> str | None:
+    """The value of a header; None without it, and for two different ones, as the server refuses these."""
+    try:
+        return head.get(name)
+    except Rejection:
+        return None
+
+
+def parts(exchange: Exchange, name: str) -> Sequence[str]:
+    """The values of a header; a gateway may have joined two of them with a comma."""
+    return [part.strip(" \t") for value in exchange.fields.each(name) for part in value.split(",")]
+
+
+def accepts(exchange: Exchange, *kinds: str) -> Finding:
+    """Check that Accept lists media types. A range such as `*/*` covers them, and every server takes it: WARN."""
+    listed = {kind: acceptance(exchange.fields, kind) for kind in kinds}
+    if missing := [kind for kind, how in listed.items() if how == "not"]:
+        return FAIL(f"Accept does not list {' and '.join(missing)} (client or gateway)")
+    if covered := [kind for kind, how in listed.items() if how == "by range"]:
+        return WARN(f"Accept covers {' and '.join(covered)} by a range")
+    return PASS()
+
+
+def says_json(exchange: Exchange) -> Finding:
+    """Check that Content-Type is `application/json` in UTF-8."""
+    try:
+        if is_json(exchange.fields):
+            return PASS()
+    except Rejection:
+        pass
+    given = exchange.fields.each("content-type")
+    return FAIL(f"Content-Type is {', '.join(given)}" if given else "Content-Type is missing")
+
+
+def session_id(exchange: Exchange) -> str | None:
+    """The session of a request for the endpoint: its label, or the beginning of an id unknown to the server."""
+    value = exchange.header(SESSION_ID)
+    if value is None or value in NO_IDS or not exchange.is_endpoint or exchange.is_hidden(SESSION_ID):
+        return None
+    return exchange.request.named or value
+
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
@@ -150,3 +229,179 @@ def is_on_connection_of(session: Session, exchange: Exchange) -> bool:
     requests = reversed(session.scope.requests.values())
     newest = islice((each for each in requests if each.seq < exchange.seq), _MOST_REQUESTS)
     return exchange.connection is not None and any(each.place is exchange.connection for each in newest)
+
+
+_METHOD: Final = "mcp-method"
+_NAME: Final = "mcp-name"
+_MEMBERS: Final[Mapping[str, str]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+
+
+def head_of(message: Message) -> Exchange | None:
+    """The HTTP request of a message; None for a part of an array, and where the log lacks the head.
+
+    An array is the fault of `jsonrpc.no-batch`, and one head cannot repeat several messages.
+    """
+    return message.post if message.batch is None else None
+
+
+@rule("http.meta-version-header", each=REQUEST)
+def names_meta_version(request: Message, trace: Trace) -> Finding | None:
+    """Names the protocol version on every POST.
+
+    For notifications "header requirements … are not defined by this revision". Two different headers are judged by
+    `http.meta-version-equal`.
+    """
+    exchange = head_of(request)
+    if exchange is None or not isinstance(request.meta.get(PROTOCOL_VERSION), str):
+        return None
+    values = parts(exchange, VERSION)
+    if not values:
+        return FAIL("MCP-Protocol-Version is missing (client or gateway)")
+    if len(values) == 1:
+        return PASS()
+    if len(set(values)) == 1:
+        return WARN(f"MCP-Protocol-Version stands {len(values)} times")
+    return UNCLEAR(f"MCP-Protocol-Version has {len(values)} values")
+
+
+@rule("http.meta-version-equal", each=REQUEST)
+def same_version(request: Message, trace: Trace) -> Finding | None:
+    """Names the same version in header and `_meta`."""
+    exchange, named = head_of(request), request.meta.get(PROTOCOL_VERSION)
+    if exchange is None or not isinstance(named, str) or VERSION not in exchange.headers:
+        return None
+    values = set(parts(exchange, VERSION))
+    if values == {named}:
+        return PASS()
+    return FAIL(f"MCP-Protocol-Version is {', '.join(sorted(values))}, _meta says {named} (client or gateway)")
+
+
+@rule("http.mcp-method", each=REQUEST)
+def repeats_method(request: Message, trace: Trace) -> Finding | None:
+    """Repeats the method in Mcp-Method. The log clips a very long method; the message has all of it."""
+    exchange, method = head_of(request), members(request.value).get("method")
+    if exchange is None or not isinstance(method, str):
+        return None
+    found = exchange.fields.each(_METHOD)
+    if repeats(exchange.fields, _METHOD, method):
+        return PASS()
+    if not found:
+        return FAIL("Mcp-Method is missing (client or gateway)")
+    if set(parts(exchange, _METHOD)) == {method}:
+        return WARN("Mcp-Method stands more than once")
+    if method != encode(method):
+        return UNCLEAR("no header can carry this method")
+    return FAIL(f"Mcp-Method is {', '.join(found)}, the method is {method} (client or gateway)")
+
+
+@rule("http.mcp-name", each=REQUEST, methods={"tools/call", "prompts/get", "resources/read"})
+@rule("http.mcp-name-task", each=REQUEST, methods={"tasks/get", "tasks/update", "tasks/cancel"})
+def repeats_name(request: Message, trace: Trace) -> Finding | None:
+    """Repeats name, uri or task id in Mcp-Name."""
+    source = _MEMBERS[request.method or ""]
+    exchange, name = head_of(request), member(request, f"/params/{source}")
+    if exchange is None or not isinstance(name, str):
+        return None
+    found = exchange.fields.each(_NAME)
+    if not found:
+        return FAIL("Mcp-Name is missing (client or gateway)")
+    # A missing encoding is the fault of another rule.
+    blame = FAIL if any(value.startswith("=?base64?") and value.endswith("?=") for value in found) else UNCLEAR
+    try:
+        if repeats(exchange.fields, _NAME, name, encoded=True):
+            return PASS()
+        if {decode(value) for value in found} == {name}:
+            return WARN("Mcp-Name stands more than once")
+    except HeaderValueError as error:
+        return blame(f"Mcp-Name {error}")
+    remark = f"Mcp-Name is {', '.join(found)}, params.{source} is {name} (client or gateway)"
+    return (FAIL if name == encode(name) else blame)(remark)
+
+
+@rule("http.no-posted-responses", each=MESSAGE)
+def posts_no_responses(message: Message, trace: Trace) -> Finding | None:
+    """Posts no responses. In a session, with its id, they are legal."""
+    exchange = message.post
+    if exchange is None or SESSION_ID in exchange.headers or message.rpc == "invalid":
+        return None
+    return FAIL("a response was posted") if message.rpc in ("response", "error") else PASS()
+
+
+@rule("http.no-session-remains", each=REQUEST)
+def request_without_remains(request: Message, trace: Trace) -> Finding | None:
+    """Leaves sessions, GET and Last-Event-ID behind."""
+    exchange = request.post
+    if exchange is None or holds_session(exchange, trace):
+        return None
+    remains = [name for name in (SESSION_ID, LAST_EVENT) if name in exchange.headers]
+    return _left_over(f"{' and '.join(remains)} in a request of this revision", exchange, trace) if remains else PASS()
+
+
+@rule("http.no-session-remains", each=EXCHANGE, methods={"GET", "DELETE"})
+def no_get_or_delete(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Likewise: a GET or DELETE."""
+    if not exchange.is_endpoint or not is_modern(exchange) or holds_session(exchange, trace):
+        return None
+    return _left_over(
+        f"{exchange.request.method} with MCP-Protocol-Version {exchange.header(VERSION)}", exchange, trace
+    )
+
+
+def holds_session(exchange: Exchange, trace: Trace) -> bool:
+    """True if the client opened a legacy session before, or may have done so: there GET and the rest are legal."""
+    named = exchange.request.named is not None
+    return named or trace.subject.kind == "nothing" or trace.seen.last(SESSION, until=trace.at) is not None
+
+
+def _left_over(remark: str, exchange: Exchange, trace: Trace) -> Finding:
+    trace.sure.whole(remark)
+    return FAIL(remark, at=exchange)
+
+
+_SECRETS: Final = frozenset({"access_token", "token", "api_key", "apikey", "key", "authorization", "secret"})
+# Sessions that the id in an address is looked for among.
+_NEWEST: Final = 20
+
+
+@rule("security.session-id-kept", each=EXCHANGE)
+def keeps_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Keeps the session id out of addresses.
+
+    The server compares before it hides anything. The sentence is of 2025-11-25: of an id in an address alone it must be
+    known that its session is of that revision.
+    """
+    session, bound = exchange.session, set(trace.rule.revisions)
+    named = None if session is None or session.seq > exchange.seq or not session.is_legacy else session.revision
+    if not exchange.request.session_in_query:
+        return PASS() if named in bound else None
+    opened = {each.revision for each in trace.seen.newest(SESSION, None, _NEWEST)}
+    revisions = {named} if named is not None else opened
+    if revisions == bound:
+        return FAIL("the id of a session stands in the address (client or gateway)")
+    if revisions & bound or not revisions:
+        return UNCLEAR("the id of a session of an unknown revision stands in the address")
+    return None
+
+
+@rule("security.secrets-not-in-query", each=EXCHANGE)
+def keeps_secrets(exchange: Exchange, trace: Trace) -> Finding | None:
+    """Sends no credentials in the query. A person gives the address, and some gateways demand it."""
+    request = exchange.request
+    if not request.query or not (exchange.is_endpoint or request.path.rstrip("/").endswith("/ws")):
+        return None
+    found = _SECRETS & _names(request.query)
+    return FAIL(f"{' and '.join(sorted(found))} in the query of the address") if found else PASS()
+
+
+@lru_cache(maxsize=256)
+def _names(query: str) -> frozenset[str]:
+    """The names of the parameters of a query that have a value, in lower case."""
+    parts = (part.partition("=") for part in query.split("&"))
+    return frozenset(unquote_plus(name).lower() for name, _, value in parts if value)

@@ -17,7 +17,7 @@ from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, DENIED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
 from ...trace.rules import rule
 from ...trace.trace import Trace
-from .heads import LAST_EVENT
+from .http import LAST_EVENT
 
 # Ends of a response without a loss: the client left, or the stream was complete.
 _NOT_LOST: Final = frozenset({None, "", "client", "end of stream", "displaced by a newer connection"})

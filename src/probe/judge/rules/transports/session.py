@@ -11,7 +11,7 @@ from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END
 from ...trace.rules import rule
 from ...trace.trace import Trace
-from .heads import NO_IDS, SESSION_ID, is_modern, session_id
+from .http import NO_IDS, SESSION_ID, is_modern, session_id
 from .processes import why_ended
 
 _GONE: Final = "404"

@@ -1,1 +1,0 @@
-"""A report against the expectations of a project, against another report, and the exit status of the run."""
