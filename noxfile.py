@@ -272,7 +272,7 @@ def cluster(session: nox.Session) -> None:
     os.environ["PROBE_HAPROXY"] = front(session, "PROBE_HAPROXY")
     python = str(programs / "python")
     # as in `serve`
-    os.execv(python, [python, "-m", "load.cluster", *session.posargs])  # noqa: S606 - no shell is what is wanted
+    os.execv(python, [python, "-m", "bench.cluster", *session.posargs])  # noqa: S606 - no shell is what is wanted
 
 
 @nox.session
@@ -563,9 +563,11 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def load(session: nox.Session) -> None:
-    """Floods, minutes long: fails when memory grows, a task is left, or others wait. `-- --seconds 120` is shorter."""
+    """Floods, then floods from one of 1,000 rooms: fails when memory grows, a task is left, or others wait."""
     python = environment(session, "dev") / "python"
-    session.run(python, "-m", "load", *session.posargs)
+    of_rooms = ("--rooms", "1000", "--idle", "10000", "--file", str(ENVIRONMENTS / "load-rooms.json"))
+    for options in [session.posargs] if session.posargs else [(), of_rooms]:
+        session.run(python, "-m", "load", *options)
 
 
 # Many modules are loaded when somebody first needs them: what they import has to be in the lock all the same. Left out

@@ -8,6 +8,8 @@
     pipes.py      calls over a WebSocket and over standard streams
     feed.py, hosts.py, start.py, growth.py
                   calls beside dashboards, through a tool host, the first one of all, and while the server holds more
+    cluster.py, replicas.py
+                  replicas with rooms behind a balancer, and how calls a second grow with them
     client.py     the part of an MCP client that the load needs, legacy and modern
     http1.py      the part of HTTP/1.1 that the client needs
     results.py    what was measured, as figures that another run can be compared with

@@ -22,6 +22,7 @@ from .feed import Dashboards, feed
 from .growth import Growing, grown
 from .hosts import Hosting, hosted
 from .http1 import BrokenResponseError
+from .replicas import replicated
 from .results import CONCURRENCIES, Results
 from .servers import (
     NO_SERVER,
@@ -147,6 +148,11 @@ async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores, result
                 if server.name not in (UPPER_BOUND, NO_SERVER):
                     _note(f"{measurement}: {server.name}")
                     await measure_alone(server)
+        for number in (1, 2) * plan.rounds if options.only in (None, "replicas") else ():
+            _note(f"replicas: {number}")
+            shape = {"warm_up_s": plan.warm_up_s, "window_s": plan.window_s}
+            found = await replicated(number, cores, plan.busy_clients, **shape)
+            results.replicas.setdefault(number, []).append(found)
 
 
 _Once: TypeAlias = tuple[Measurement, Callable[[Server], bool], Callable[[Running], Awaitable[None]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 from .http1 import Connection
@@ -38,6 +38,9 @@ class Client(ABC):
     """A client of one server. Its requests may go over any connection."""
 
     port: int
+    _: KW_ONLY
+    prefix: str = ""
+    """What stands before the path, such as `/r/ROOM`."""
 
     def call(self, tool: Tool, id: int, *, token: bool = False) -> bytes:
         """A `tools/call`; with `token`, its id is its progress token too."""
@@ -70,7 +73,7 @@ class Session(Client):
     def post(self, message: dict[str, Any]) -> bytes:
         """The request that brings a message."""
         session = b"mcp-session-id: " + self.id + b"\r\n"
-        return _post(self.port, message, session + b"mcp-protocol-version: " + REVISIONS["legacy"].encode() + b"\r\n")
+        return _post(self, message, session + b"mcp-protocol-version: " + REVISIONS["legacy"].encode() + b"\r\n")
 
     def _request(self, method: str, params: dict[str, Any], meta: dict[str, Any]) -> bytes:
         said = {**params, "_meta": meta} if meta else params
@@ -98,7 +101,7 @@ class Sessionless(Client):
             mirrored["mcp-name"] = params["name"]
         headers = "".join(f"{name}: {value}\r\n" for name, value in mirrored.items())
         message = {"jsonrpc": "2.0", "id": int(_ID), "method": method, "params": {**params, "_meta": said}}
-        return _post(self.port, message, headers.encode())
+        return _post(self, message, headers.encode())
 
 
 def _numbered(request: bytes, id: int) -> bytes:
@@ -114,7 +117,7 @@ async def open_client(connection: Connection, port: int, era: Era) -> Client:
 async def _open_session(connection: Connection, port: int) -> Session:
     params = {"protocolVersion": REVISIONS["legacy"], "capabilities": {}, "clientInfo": _NAMES}
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    head, body = await connection.exchange(_post(port, request))
+    head, body = await connection.exchange(_post(Sessionless(port), request))
     id = head.get(b"mcp-session-id")
     if head.status != 200 or id is None:
         raise WrongAnswerError(f"initialize was answered {head.status} {body[:300]!r}")
@@ -143,10 +146,10 @@ async def get_json(port: int, path: str) -> Any:
     return json.loads(body)
 
 
-def _post(port: int, message: dict[str, Any], headers: bytes = b"") -> bytes:
+def _post(client: Client, message: dict[str, Any], headers: bytes = b"") -> bytes:
     body = json.dumps(message, separators=(",", ":")).encode()
     head = (
-        f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+        f"POST {client.prefix}/mcp HTTP/1.1\r\nhost: 127.0.0.1:{client.port}\r\ncontent-type: application/json\r\n"
         f"accept: application/json, text/event-stream\r\ncontent-length: {len(body)}\r\n"
     )
     return head.encode() + headers + b"\r\n" + body

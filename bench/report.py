@@ -16,6 +16,7 @@ from .feed import Feed
 from .growth import Growth
 from .hosts import Hosted
 from .load import Cancellations, Streams, percentile
+from .replicas import Replicated, efficiency
 from .results import CONCURRENCIES, Results, added_ms, median_rate
 from .servers import Cores
 from .tools import Calls
@@ -52,6 +53,7 @@ def tables(results: Results) -> Iterable[str]:
         ("Calls beside dashboards", results.feeds, lambda: _feeds(results.feeds)),
         ("Calls through a tool host", results.hosts, lambda: _hosts(results.hosts)),
         ("From the start of the process to the first answered call", results.starts, lambda: _starts(results.starts)),
+        ("Rooms on replicas behind HAProxy", results.replicas, lambda: _replicas(results.replicas)),
         ("Processor per call, by what the server holds", results.growth, lambda: _growth(results.growth)),
     ]
     for title, measured, lines in parts:
@@ -97,6 +99,16 @@ def _growth(measured: Mapping[str, Growth]) -> list[str]:
         )
     ]
     return _table(["server", "of", "how many, and processor per call"], rows)
+
+
+def _replicas(measured: Mapping[int, Sequence[Replicated]]) -> list[str]:
+    rows = []
+    for number, rounds in measured.items():
+        best = max(rounds, key=lambda found: found.per_second)
+        shares = (best.replicas_us, best.balancer_us, best.load_us)
+        rows.append([str(number), f"{best.per_second:,.0f}", *(f"{microseconds:.0f} µs" for microseconds in shares)])
+    columns = ["replicas", "calls per second", "processor per call: replicas", "HAProxy", "load"]
+    return [*_table(columns, rows), "", f"Of the ideal: {efficiency(measured):.2f} (bench/replicas.py)"]
 
 
 def _feeds(measured: Mapping[str, Feed]) -> list[str]:

@@ -34,7 +34,18 @@ TICK_S = 2.0
 HOST_SECRET = "known-to-this-benchmark"  # noqa: S105  it guards a server that lives for seconds, on this machine
 
 Measurement = Literal[
-    "calls", "http2", "pipes", "streams", "many", "cancellation", "listen", "feed", "hosts", "start", "growth"
+    "calls",
+    "http2",
+    "pipes",
+    "streams",
+    "many",
+    "cancellation",
+    "listen",
+    "feed",
+    "hosts",
+    "start",
+    "growth",
+    "replicas",
 ]
 
 
@@ -220,7 +231,19 @@ class Cores:
         finally:
             _move_to(self.load)
 
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """What is started inside, this process too, may use both cores."""
+        if self.server is None or self.load is None:
+            yield
+            return
+        _move_to(self.server, self.load)
+        try:
+            yield
+        finally:
+            _move_to(self.load)
 
-def _move_to(core: int) -> None:
+
+def _move_to(*cores: int) -> None:
     if sys.platform == "linux":
-        os.sched_setaffinity(0, {core})
+        os.sched_setaffinity(0, cores)

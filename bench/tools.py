@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -57,16 +57,45 @@ class Calls:
 
 async def calls(running: Running, clients: int, *, warm_up_s: float, window_s: float) -> Calls:
     """So many clients call again and again. Raises `WrongAnswerError` for whatever is not the tool's answer."""
-    made = await _clients(running, clients)
-    with _script(running, made, FIRST_ID) as warm_up, _script(running, made, _SECOND_ID) as window:
-        await _run(_wrk(running, clients, warm_up_s, warm_up))
-        before = running.cpu_s()
-        printed = await _run(_wrk(running, clients, window_s, window))
-        cpu_s = running.cpu_s() - before
-    found = json.loads(printed.splitlines()[-1])
-    if found["failed"] or not found["done"]:
-        raise WrongAnswerError(f"wrk counts {found['done']} answers and {found['failed']} failures")
-    return Calls(found["done"] / found["seconds"], found["p50"], found["p99"], cpu_s / found["done"] * 1e6)
+    load = Load(running.port, running.server.echo, await _clients(running, clients), clients)
+    return await load.calls(running.cpu_s, warm_up_s=warm_up_s, window_s=window_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Calls of a tool in the name of some clients, in turn, over so many connections."""
+
+    port: int
+    tool: Tool
+    clients: Sequence[Client]
+    connections: int
+
+    async def calls(self, processor_s: Callable[[], float], *, warm_up_s: float, window_s: float) -> Calls:
+        """Keep all connections busy. Raises `WrongAnswerError` for whatever is not the tool's answer."""
+        with self.script(FIRST_ID) as warm_up, self.script(_SECOND_ID) as window:
+            await _run(self.command(warm_up_s, warm_up))
+            before = processor_s()
+            printed = await _run(self.command(window_s, window))
+            cpu_s = processor_s() - before
+        found = json.loads(printed.splitlines()[-1])
+        if found["failed"] or not found["done"]:
+            raise WrongAnswerError(f"wrk counts {found['done']} answers and {found['failed']} failures")
+        return Calls(found["done"] / found["seconds"], found["p50"], found["p99"], cpu_s / found["done"] * 1e6)
+
+    def command(self, seconds: float, script: str) -> list[str]:
+        """wrk for so long."""
+        common = ["wrk", "--threads=1", f"--connections={self.connections}", f"--timeout={_TIMEOUT_S}s"]
+        return [*common, f"--script={script}", _duration(seconds), f"http://127.0.0.1:{self.port}/mcp"]
+
+    @contextmanager
+    def script(self, first_id: int) -> Iterator[str]:
+        """The name of a file by which wrk sends a call of each client in turn."""
+        parts = [client.numberless(self.tool) for client in self.clients]
+        heads = ",".join(_lua(head) for head, _ in parts)
+        with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+            file.write(_SCRIPT % (heads, _lua(parts[0][1]), first_id))
+            file.flush()
+            yield file.name
 
 
 @asynccontextmanager
@@ -75,8 +104,9 @@ async def calling(running: Running, clients: int) -> AsyncIterator[None]:
     if not clients:
         yield
         return
-    with _script(running, await _clients(running, clients), FIRST_ID) as script:
-        command = _wrk(running, clients, _FOREVER_S, script)
+    load = Load(running.port, running.server.echo, await _clients(running, clients), clients)
+    with load.script(FIRST_ID) as script:
+        command = load.command(_FOREVER_S, script)
         process = await trio.lowlevel.open_process(command, stdout=subprocess.DEVNULL)
         try:
             yield
@@ -125,11 +155,6 @@ def _ms(text: str) -> float:
     return float(number) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit]
 
 
-def _wrk(running: Running, clients: int, seconds: float, script: str) -> list[str]:
-    common = ["wrk", "--threads=1", f"--connections={clients}", f"--timeout={_TIMEOUT_S}s", f"--script={script}"]
-    return [*common, _duration(seconds), f"http://127.0.0.1:{running.port}/mcp"]
-
-
 def _duration(seconds: float) -> str:
     """Both programs take whole seconds only."""
     return f"--duration={max(1, round(seconds))}"
@@ -149,17 +174,6 @@ async def _clients(running: Running, count: int) -> list[Client]:
         made = [await open_client(connection, port, era) for _ in range(count if era == "legacy" else 1)]
     await _check(running, made[0])
     return made
-
-
-@contextmanager
-def _script(running: Running, clients: Sequence[Client], first_id: int) -> Iterator[str]:
-    """The name of a file that says what wrk sends: a call of each client in turn."""
-    parts = [client.numberless(running.server.echo) for client in clients]
-    heads = ",".join(_lua(head) for head, _ in parts)
-    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
-        file.write(_SCRIPT % (heads, _lua(parts[0][1]), first_id))
-        file.flush()
-        yield file.name
 
 
 async def _check(running: Running, client: Client) -> None:

@@ -31,13 +31,14 @@ class Raw(Connection):
 
 @dataclass(slots=True)
 class Flood:
-    """One flood on a port: until when, and what came of it.
+    """One flood on a port: until when, and what came of it. `prefix` stands before its paths, such as `/r/ROOM`.
 
     `clients` gives each worker an address of its own, `turns` tells apart what is done in turn.
     """
 
     port: int
     ends_at: float
+    prefix: str = ""
     done: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     clients: count[int] = field(default_factory=lambda: count(1))
@@ -74,7 +75,7 @@ class Flood:
             await trio.sleep(0.01)
 
 
-Worker: TypeAlias = Callable[[Flood, str], Awaitable[None]]
+Worker: TypeAlias = Callable[[Flood, wire.Client], Awaitable[None]]
 
 
 async def run(flood: Flood, worker: Worker, workers: int) -> None:
@@ -92,6 +93,6 @@ async def run(flood: Flood, worker: Worker, workers: int) -> None:
 
 
 async def _again(flood: Flood, worker: Worker) -> None:
-    client = wire.address(next(flood.clients))
+    client = wire.Client.numbered(next(flood.clients), flood.prefix)
     while not flood.over:
         await worker(flood, client)

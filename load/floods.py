@@ -13,9 +13,10 @@ import trio
 
 from . import wire
 from .flood import Flood, Raw, Worker, run
+from .rooms import room_path
 
 
-async def session(flood: Flood, client: str) -> None:
+async def session(flood: Flood, client: wire.Client) -> None:
     """A session with a GET stream that stays open, and a call every twenty seconds. Nobody ends the session."""
     async with flood.connected() as connection, flood.connected() as listening:
         _, _, id = await flood.ask(connection, wire.initialize(client))
@@ -32,7 +33,7 @@ async def session(flood: Flood, client: str) -> None:
             await trio.sleep(20)
 
 
-async def slow_reader(flood: Flood, client: str) -> None:
+async def slow_reader(flood: Flood, client: wire.Client) -> None:
     """Asks for three megabytes and takes a kilobyte a second of them."""
     arguments = {"blocks": 50, "chars": 65536}
     async with flood.connected() as connection:
@@ -46,7 +47,7 @@ async def slow_reader(flood: Flood, client: str) -> None:
             part = await connection.part()
 
 
-async def churn(flood: Flood, client: str) -> None:
+async def churn(flood: Flood, client: wire.Client) -> None:
     """Connects and goes in one of four ways: at once, half way through a head, after an answer, or with a reset."""
     way = next(flood.turns) % 4
     request = wire.modern("server/discover", {}, client, 1)
@@ -60,7 +61,7 @@ async def churn(flood: Flood, client: str) -> None:
     flood.done += way < 2
 
 
-async def cancel(flood: Flood, client: str) -> None:
+async def cancel(flood: Flood, client: wire.Client) -> None:
     """Starts a call that would take minutes, and hangs up as soon as it has begun."""
     arguments = {"steps": 100, "step_ms": 20}
     async with flood.connected() as connection:
@@ -71,7 +72,7 @@ async def cancel(flood: Flood, client: str) -> None:
     await trio.sleep(0.02)
 
 
-async def task(flood: Flood, client: str) -> None:
+async def task(flood: Flood, client: wire.Client) -> None:
     """Starts tasks that would take minutes, and forgets them; every second one is cancelled."""
     arguments = {"durationMs": 120_000}
     async with flood.connected() as connection:
@@ -87,7 +88,7 @@ async def task(flood: Flood, client: str) -> None:
             await trio.sleep(0.05)
 
 
-async def subscription(flood: Flood, client: str) -> None:
+async def subscription(flood: Flood, client: wire.Client) -> None:
     """Subscribes to what ticks, reads one message, and goes; every eighth one stays and reads nothing more."""
     params = {"notifications": {"resourceSubscriptions": [wire.CLOCK_URI], "toolsListChanged": True}}
     async with flood.connected() as connection:
@@ -99,7 +100,7 @@ async def subscription(flood: Flood, client: str) -> None:
     await trio.sleep(0.05)
 
 
-async def websocket(flood: Flood, client: str) -> None:
+async def websocket(flood: Flood, client: wire.Client) -> None:
     """Opens a WebSocket, asks twenty times at once, starts a call, reads a little, and is gone without a word."""
     call = {"name": "progress", "arguments": {"steps": 100, "step_ms": 50}}
     async with flood.connected() as connection:
@@ -117,20 +118,22 @@ async def websocket(flood: Flood, client: str) -> None:
     await trio.sleep(0.2)
 
 
-_STRANGER = "203.0.113.1"
+# Beyond the addresses of workers.
+_OTHERS = 1 << 20
+_STRANGER = wire.Client("203.0.113.1")
 
 
-async def stranger(flood: Flood, client: str) -> None:
+async def stranger(flood: Flood, client: wire.Client) -> None:
     """Asks as fast as it is answered, and all of them from one address: nearly all of it is refused."""
     async with flood.connected() as connection:
         while True:
-            await flood.ask(connection, wire.modern("server/discover", {}, _STRANGER, 1))
+            await flood.ask(connection, wire.modern("server/discover", {}, _STRANGER._replace(prefix=flood.prefix), 1))
 
 
-async def reset(flood: Flood, client: str) -> None:
+async def reset(flood: Flood, client: wire.Client) -> None:
     """Opens HTTP/2 streams and resets each in the same breath, a hundred calls in all; then asks for a ping."""
     async with flood.connected() as connection:
-        await connection.send(wire.resets(next(flood.turns)))
+        await connection.send(wire.resets(next(flood.turns), flood.prefix))
         seen = b""
         while wire.PONG not in seen:
             part = await connection.part()
@@ -141,7 +144,7 @@ async def reset(flood: Flood, client: str) -> None:
         flood.done += wire.RESETS
 
 
-async def slow_body(flood: Flood, client: str) -> None:
+async def slow_body(flood: Flood, client: wire.Client) -> None:
     """Sends nearly four megabytes of a body, a part now and then, and never its end."""
     part, parts = b" " * 65536, 64
 
@@ -157,7 +160,7 @@ async def slow_body(flood: Flood, client: str) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def draft_stream(flood: Flood, client: str) -> None:
+async def draft_stream(flood: Flood, client: wire.Client) -> None:
     """Asks for four megabytes on draft streams, hangs up when each has begun, and never comes back for them."""
     async with flood.connected() as connection:
         _, _, id = await flood.ask(connection, wire.initialize(client, streams=True))
@@ -167,6 +170,16 @@ async def draft_stream(flood: Flood, client: str) -> None:
             call = wire.tool("long_output", arguments, number)
             flood.note((await connection.open(wire.post(call, client, wire.in_session(id)))).status)
     await trio.sleep(0.2)
+
+
+async def new_room(flood: Flood, client: wire.Client) -> None:
+    """Makes rooms and opens them: every second one from one address, the others each as another client."""
+    turn = next(flood.turns)
+    client = wire.Client.numbered(_OTHERS + turn) if turn % 2 else _STRANGER
+    async with flood.connected() as connection:
+        status, body, _ = await flood.ask(connection, wire.new_room(client))
+        if status == 201:
+            await flood.ask(connection, wire.request("GET", client, {}, f"{room_path(body)}/api/room"))
 
 
 FLOODS: dict[str, tuple[Worker, int, int]] = {
@@ -188,15 +201,20 @@ Two thousand sessions come slowly: to open one takes four requests, and more of 
 answer would measure how long the queue gets, which is then the same for everybody.
 """
 
+IN_ROOM = {**FLOODS, "new rooms": (new_room, 50, 1)}
+"""The floods of a client in its room."""
+
 
 def lengths(names: Sequence[str], seconds: float) -> dict[str, float]:
     """How many seconds each of these floods gets of so many."""
-    parts = {name: FLOODS[name][2] for name in names}
+    parts = {name: IN_ROOM[name][2] for name in names}
     return {name: seconds * part / sum(parts.values()) for name, part in parts.items()}
 
 
-def start(name: str, port: int, seconds: float, share: float) -> tuple[Flood, Callable[[], Awaitable[None]]]:
-    """A flood for so many seconds with this share of its usual workers, and what runs it."""
-    worker, workers, _ = FLOODS[name]
-    flood = Flood(port, trio.current_time() + seconds)
+def start(
+    name: str, port: int, seconds: float, share: float, prefix: str = ""
+) -> tuple[Flood, Callable[[], Awaitable[None]]]:
+    """A flood for so many seconds with this share of its usual workers, and what runs it; `prefix` as in `Flood`."""
+    worker, workers, _ = IN_ROOM[name]
+    flood = Flood(port, trio.current_time() + seconds, prefix)
     return flood, partial(run, flood, worker, max(2, round(workers * share)))

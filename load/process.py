@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,9 +66,9 @@ async def target(settings: dict[str, Any], cores: Cores) -> AsyncIterator[Target
             await process.wait()
 
 
-async def visit(port: int, seconds: float, per_second: float) -> dict[str, Any]:
+async def visit(port: int, seconds: float, per_second: float, rooms: Sequence[str]) -> dict[str, Any]:
     """What the client beside a flood found; see `load.visitor`."""
-    visitor = await _python("load.visitor", str(port), str(seconds), str(per_second))
+    visitor = await _python("load.visitor", str(port), str(seconds), str(per_second), *rooms)
     assert visitor.stdout is not None
     try:
         async with visitor.stdout:

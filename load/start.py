@@ -35,7 +35,9 @@ def first_answer_s(program: str) -> float:
 
 
 def _call(url: str) -> None:
-    head, _, body = wire.modern("tools/call", {"name": "simple_tool", "arguments": {}}, "", 1).partition(b"\r\n\r\n")
+    head, _, body = wire.modern("tools/call", {"name": "simple_tool", "arguments": {}}, wire.Client(""), 1).partition(
+        b"\r\n\r\n"
+    )
     lines = [line.partition(": ") for line in head.decode().split("\r\n")[1:]]
     headers = {name: value for name, _, value in lines if name not in {"host", "x-forwarded-for"}}
     request = urllib.request.Request(url, body, headers)  # noqa: S310 - http, as matched above

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from hpack import Encoder
 from hyperframe.frame import DataFrame, HeadersFrame, PingFrame, RstStreamFrame, SettingsFrame
@@ -31,30 +31,42 @@ _MASK = b"\0\0\0\0"
 """A key that changes nothing: a frame has to have one, and this load is no proxy that could be poisoned."""
 
 
-def address(number: int) -> str:
-    """The address of a client, another one for each number below 16 million."""
-    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+class Client(NamedTuple):
+    """A client: its address, and what stands before the paths of its server, such as `/r/ROOM`."""
+
+    address: str
+    prefix: str = ""
+
+    @classmethod
+    def numbered(cls, number: int, prefix: str = "") -> Self:
+        """Another address for each number below 16 million."""
+        return cls(f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", prefix)
 
 
-def post(message: Mapping[str, Any], client: str, headers: Mapping[str, str]) -> bytes:
+def post(message: Mapping[str, Any], client: Client, headers: Mapping[str, str]) -> bytes:
     """A POST of a message."""
     body = json.dumps(message, separators=(",", ":")).encode()
     return post_head(client, len(body), headers) + body
 
 
-def post_head(client: str, length: int, headers: Mapping[str, str] = MappingProxyType({})) -> bytes:
+def post_head(client: Client, length: int, headers: Mapping[str, str] = MappingProxyType({})) -> bytes:
     """The head of a POST with a body of so many bytes."""
     usual = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     return request("POST", client, {**usual, "content-length": str(length), **headers})
 
 
-def request(method: str, client: str, headers: Mapping[str, str], path: str = "/mcp") -> bytes:
+def request(method: str, client: Client, headers: Mapping[str, str], path: str = "/mcp") -> bytes:
     """The head of an HTTP request."""
-    lines = [f"{method} {path} HTTP/1.1", "host: 127.0.0.1", f"x-forwarded-for: {client}"]
+    lines = [f"{method} {client.prefix}{path} HTTP/1.1", "host: 127.0.0.1", f"x-forwarded-for: {client.address}"]
     return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode()
 
 
-def modern(method: str, params: Mapping[str, Any], client: str, id: int, *, tasks: bool = False) -> bytes:
+def new_room(client: Client) -> bytes:
+    """The request for a room."""
+    return request("POST", client, {"content-length": "0"}, "/api/rooms")
+
+
+def modern(method: str, params: Mapping[str, Any], client: Client, id: int, *, tasks: bool = False) -> bytes:
     """A request of the era without sessions."""
     mirrored = {"mcp-protocol-version": MODERN, "mcp-method": method}
     if "name" in params:
@@ -73,7 +85,7 @@ def modern_message(method: str, params: Mapping[str, Any], id: int, *, tasks: bo
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": meta}}
 
 
-def initialize(client: str, *, streams: bool = False) -> bytes:
+def initialize(client: Client, *, streams: bool = False) -> bytes:
     """The request that opens a session, whose answers may come on draft streams."""
     capabilities: dict[str, Any] = {"experimental": {"streams": {}}} if streams else {}
     params = {"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": _NAMES}
@@ -91,7 +103,7 @@ def tool(name: str, arguments: Mapping[str, Any], id: int, **more: Any) -> dict[
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
-def upgrade(client: str) -> bytes:
+def upgrade(client: Client) -> bytes:
     """The request that opens a WebSocket."""
     headers = {
         "connection": "Upgrade",
@@ -110,21 +122,21 @@ def frame(message: Mapping[str, Any]) -> bytes:
     return b"\x81" + size + _MASK + body
 
 
-def resets(number: int) -> bytes:
+def resets(number: int, prefix: str) -> bytes:
     """A whole HTTP/2 connection: calls whose streams are reset as soon as they are complete, then a ping.
 
     Its client is another one for each number. Of the same one most would be refused by its rate, which costs less.
     """
     parts = (100 + number // 100**place % 100 for place in (3, 2, 1, 0))
-    return _resets().replace(_SOMEBODY, ".".join(map(str, parts)).encode())
+    return _resets(prefix).replace(_SOMEBODY, ".".join(map(str, parts)).encode())
 
 
 @cache
-def _resets() -> bytes:
-    call = modern("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 60_000}}, "", 1)
+def _resets(prefix: str) -> bytes:
+    call = modern("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 60_000}}, Client(""), 1)
     head, _, body = call.partition(b"\r\n\r\n")
     fields = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
-    pseudo = [(":method", "POST"), (":scheme", "http"), (":authority", "127.0.0.1"), (":path", "/mcp")]
+    pseudo = [(":method", "POST"), (":scheme", "http"), (":authority", "127.0.0.1"), (":path", f"{prefix}/mcp")]
     headers = pseudo + [(name, value) for name, value in fields if name not in ("host", "x-forwarded-for")]
     encoder = Encoder()
     sent = [_PREFACE, SettingsFrame(0).serialize()]

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from load.cluster import BALANCERS, Cluster, asked, new_room, running
+from bench.cluster import BALANCERS, Cluster, asked, new_room, running
 from load.hashing import haproxy, nginx
 
 from .tools import ROOT
@@ -138,7 +138,7 @@ def test_the_gateway_check_finds_nothing(cluster: Cluster) -> None:
 
 
 def test_one_command_runs_a_cluster_and_an_interrupt_ends_it() -> None:
-    command = [sys.executable, "-m", "load.cluster", "--port", "0"]
+    command = [sys.executable, "-m", "bench.cluster", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said = next(line for line in process.stderr if "behind haproxy" in line)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.replicas import Replicated, efficiency
 from load.report import Found, faults, load, save, table
+from load.rooms import Opened
 
 FINE = Found("churn", 50.0, {"429": 3}, 40, {}, 5.0, 80.0, 90.0, 70_000_000, 90_000_000, 71_000_000, {})
 
@@ -63,3 +65,28 @@ def test_a_file_of_another_make_is_no_run_before(tmp_path: Path) -> None:
     for text in ("", "{}", '{"floods": [{"flood": "x"}]}', "[]"):
         file.write_text(text)
         assert load(file) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [({"memory_kb": 151.0}, "costs 151 kB"), ({"processor_ms": 5.1}, "takes 5.1 ms")]
+)
+def test_a_room_that_costs_too_much_is_a_fault(change: dict[str, Any], says: str) -> None:
+    fine = Opened(["/r/a"], wait_ms=9.0, processor_ms=5.0, memory_kb=150.0)
+    assert list(fine.faults()) == []
+    (told,) = replace(fine, **change).faults()
+    assert says in told
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "part"),
+    [
+        # Half of both cores: two replicas could do twice as much.
+        (Replicated(1000, 900, 50, 50), Replicated(1900, 900, 50, 50), 0.95),
+        # One replica takes more than half: 2 cores of 1,250 microseconds a call are 1,600 calls.
+        (Replicated(1000, 1000, 150, 100), Replicated(1360, 1000, 150, 100), 0.85),
+    ],
+)
+def test_the_ideal_of_two_replicas_counts_what_balancer_and_load_take(
+    one: Replicated, two: Replicated, part: float
+) -> None:
+    assert efficiency({1: [one], 2: [two]}) == pytest.approx(part)

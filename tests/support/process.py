@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import trio
-from load.cluster import new_room, running
+from bench.cluster import new_room, running
 
 # a start takes a second or two; a machine with many other programs needs many times that
 _START_S = 90.0

@@ -1,4 +1,4 @@
-"""`python -m load.cluster`: replicas with rooms behind HAProxy or nginx on this machine, without containers.
+"""`python -m bench.cluster`: replicas with rooms behind HAProxy or nginx on this machine, without containers.
 
 It needs the balancer on the PATH (or `PROBE_HAPROXY`, `PROBE_NGINX`), and a Python that has MCP Probe. Options that it
 does not know go to each `mcp-probe serve`. Interrupt it to end: replicas finish running work first.
@@ -156,7 +156,7 @@ def _wait_for(url: str, status: int) -> None:
 
 def main() -> None:
     """Run a cluster until it is interrupted."""
-    parser = argparse.ArgumentParser(prog="load.cluster", description="Replicas with rooms behind a balancer.")
+    parser = argparse.ArgumentParser(prog="bench.cluster", description="Replicas with rooms behind a balancer.")
     parser.add_argument("--balancer", choices=list(BALANCERS), default="haproxy")
     parser.add_argument("--replicas", type=int, choices=range(1, MOST_REPLICAS + 1), default=MOST_REPLICAS)
     parser.add_argument("--port", type=int, default=8080, help="where the balancer listens on 127.0.0.1")

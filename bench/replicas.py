@@ -1,0 +1,91 @@
+"""Calls through HAProxy to rooms on one and on two replicas: how calls a second grow with processes.
+
+Servers, balancer and load share the cores of one machine, so two replicas cannot do twice as much where one keeps more
+than half of the cores busy. The ideal is the lesser of twice the calls of one, and of what the cores can do if a call
+takes as much of them as with one.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+import trio
+
+from .client import Client, Sessionless, Tool
+from .cluster import Cluster, asked, new_room, running
+from .servers import Cores, processor_s
+from .tools import Load
+
+CORES = 2
+"""`Cores` gives as many to a measurement."""
+
+# On each replica.
+_ROOMS = 4
+_TOOL = Tool("long_output", {"blocks": 1, "chars": 1024})
+# The clients of one room may have all that a replica has.
+_OPTIONS = ("--room-share", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """Calls a second, and what one took of the processor, in microseconds: of replicas, balancer and load."""
+
+    per_second: float
+    replicas_us: float
+    balancer_us: float
+    load_us: float
+
+    @property
+    def all_us(self) -> float:
+        """What a call takes of all cores together."""
+        return self.replicas_us + self.balancer_us + self.load_us
+
+
+def efficiency(measured: Mapping[int, Sequence[Replicated]]) -> float:
+    """The calls a second of two replicas, as a part of the ideal; the best of all rounds of each counts."""
+    one, two = (max(measured[n], key=lambda found: found.per_second) for n in (1, 2))
+    return two.per_second / min(2 * one.per_second, CORES * 1e6 / one.all_us)
+
+
+async def replicated(replicas: int, cores: Cores, connections: int, *, warm_up_s: float, window_s: float) -> Replicated:
+    """Calls in rooms that are divided evenly. Raises `WrongAnswerError` for whatever is not the tool's answer."""
+    snapshots: list[tuple[float, float, float]] = []
+    with cores.shared(), ExitStack() as stack:
+        start = partial(running, *("haproxy", *_OPTIONS), replicas=replicas)
+        cluster = await trio.to_thread.run_sync(lambda: stack.enter_context(start()))
+        port = urlsplit(cluster.url).port or 0
+        clients: list[Client] = [Sessionless(port, prefix=path) for path in _rooms(cluster)]
+
+        def processor_s_of_all() -> float:
+            """Called before and after the window."""
+            servers_s = sum(processor_s(process.pid) for process in cluster.replicas)
+            snapshots.append((servers_s, processor_s(cluster.balancer.pid), _children_s()))
+            return servers_s
+
+        load = Load(port, _TOOL, clients, connections)
+        calls = await load.calls(processor_s_of_all, warm_up_s=warm_up_s, window_s=window_s)
+    servers_s, balancer_s, load_s = (after - before for before, after in zip(*snapshots, strict=True))
+    scale = calls.processor_us / servers_s
+    return Replicated(calls.per_second, calls.processor_us, balancer_s * scale, load_s * scale)
+
+
+def _rooms(cluster: Cluster) -> list[str]:
+    """Paths of rooms, as many on each replica."""
+    found: dict[int, list[str]] = {port: [] for port in cluster.ports}
+    while any(len(paths) < _ROOMS for paths in found.values()):
+        room = new_room(cluster.url)
+        shown = urlsplit(room["read_only"]["api"]).path
+        # The read-only address opens no room, so the replica that knows it has the room.
+        (holder,) = (p for p in cluster.ports if asked("GET", f"http://127.0.0.1:{p}{shown}/room")[0] == 200)
+        found[holder].append(urlsplit(room["room"]).path.rstrip("/"))
+    return [path for paths in found.values() for path in paths[:_ROOMS]]
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
