@@ -50,6 +50,16 @@ def test_types_of_tokens(revision: str, transport: str, token: Any, verdict: Ver
     expect(log, "progress.token-type", verdict)
 
 
+@pytest.mark.parametrize(
+    ("token", "words"), [(True, "true"), (None, "null"), (1.5, "1.5"), ({}, "of type object"), ([1], "of type array")]
+)
+def test_a_wrong_token_is_named_in_the_words_of_json(token: Any, words: str):
+    log, session = opened()
+    call(session, token)
+    (found,) = judged(log).values()
+    assert found.remarks["progress.token-type"] == [f"progressToken is {words}"]
+
+
 def test_without_a_token_and_with_a_hidden_one_nothing_is_judged():
     log, session = opened()
     session.call("progress")

@@ -26,12 +26,14 @@ def is_whole(value: Any) -> bool:
 
 
 def number_or_type(value: Any) -> str:
-    """A wrong number as it is, anything else by its type."""
-    if value is None:
-        return "null"
+    """A wrong number, `true`, `false` or `null` as it is, anything else by its type in JSON."""
     if is_whole(value):
         return f"{shown(value)}, a number with a point"
-    return repr(value) if isinstance(value, (bool, int, float)) else f"of type {type(value).__name__}"
+    if isinstance(value, dict):
+        return "of type object"
+    if isinstance(value, list):
+        return "of type array"
+    return "of type string" if isinstance(value, str) else shown(value)
 
 
 def numeric(id: str) -> RequestId:
