@@ -34,13 +34,15 @@ export interface Ending {
 }
 
 const PLAIN = new Set(["answered", "done"]);
+// the text of these is that of the answer
+const REPEATED = new Set(["error", "tool_error", "protocol_error", "refused"]);
 
 /** How an exchange ended, in the server's words, with what its answer says. */
 export function endingOf({ row: { ending, method, progress }, answer }: Span): Ending {
   const { state, text } = ending;
   const { label, tone } = stateOf(state);
   const reported = progress > 0 && text === "" ? `${progress} progress` : "";
-  const said = answer === null || state === "error" || state === "tool_error" ? "" : summaryOf(answer, method).text;
+  const said = answer === null || REPEATED.has(state) ? "" : summaryOf(answer, method).text;
   return { mark: PLAIN.has(state) ? null : { text: label, tone }, text: [text, reported, said].filter((part) => part !== "").join(" · ") };
 }
 

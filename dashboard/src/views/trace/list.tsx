@@ -44,6 +44,7 @@ export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFo
   const selected = useMemo(() => selectedKey(rows, traced, url.at), [rows, traced, url.at]);
   const rowHeight = phone ? TALL_ROW : ROW_HEIGHT;
   const { box, onScroll, unseen } = useScrolling({ rows, rowHeight, order, selected, follow, setFollow });
+  useFilledBox(box, rows.length, url.range === null, traced);
   const [scale, onView] = useScale(rows, url.range);
   const across = useCallback((row: Row) => acrossOf(row, traced), [traced]);
   const tree = useMemo(() => ({ level: levelOf, isOpen: (row: Row) => isOpen(row, open), onToggle }), [open, onToggle]);
@@ -208,7 +209,6 @@ function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
     return (
       <EmptyState title="This list is empty">
         <p>New {what} appear here as they come.</p>
-        <br />
         {traced.first !== null && <Older traced={traced} />}
       </EmptyState>
     );
@@ -217,7 +217,6 @@ function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
     return (
       <EmptyState title="The log could not be searched">
         <p>{loading.error}</p>
-        <br />
         {clear}
       </EmptyState>
     );
@@ -226,7 +225,6 @@ function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
   return (
     <EmptyState title={`None of the ${loading.found.total.toLocaleString("en")} ${what} in the log passes the filter`}>
       <p>New ones appear here when they pass it.</p>
-      <br />
       {clear} {view === "requests" && <Button onClick={() => change({ view: "all" })}>Look at all entries</Button>}
     </EmptyState>
   );
@@ -283,6 +281,22 @@ function useScrolling({ rows, rowHeight, order, selected, follow, setFollow }: O
     }
   }, [found, selected, index, rowHeight]);
   return { box, onScroll, unseen: useMemo(() => countUnseen(rows, order, left), [rows, order, left]) };
+}
+
+// pages of older entries that are loaded unasked: a long call may have thousands of messages
+const UNASKED = 8;
+
+/** Loads older entries until the list fills its box. */
+function useFilledBox(box: RefObject<HTMLElement | null>, rows: number, whole: boolean, { run, first, loading, loader, paused }: Traced): void {
+  const left = useRef(UNASKED);
+  const { busy, error, found, end } = loading;
+  useEffect(() => {
+    const grid = gridOf(box.current);
+    if (!whole || paused || rows === 0 || grid === null || grid.scrollHeight > grid.clientHeight) return;
+    if (busy !== null || error !== null || found !== null || end !== null || (first ?? 1) <= 1 || left.current === 0) return;
+    left.current -= 1;
+    loader.older(run, first ?? 1);
+  }, [box, rows, whole, paused, run, first, busy, error, found, end, loader]);
 }
 
 function gridOf(box: HTMLElement | null): HTMLElement | null {

@@ -47,6 +47,16 @@ test("the words of the server say how a request ended, and HTTP is named as HTTP
   await expect.poll(() => texts()[1]).toMatch(/POST \/mcp not JSON.*400refused it ends too early/);
 });
 
+test("a refusal is not said twice, in the words of the server and in those of its answer", async () => {
+  const story = new Story();
+  const { exchange, seq } = story.request(null, 1, "tools/call");
+  const refused = story.add({ kind: "message.emitted", rpc: "error", method: null, id: 1, exchange, cause: seq, message: { jsonrpc: "2.0", id: 1, error: { code: -32_602, message: "Unknown tool: nope" } } });
+  const text = "-32602: Unknown tool: nope";
+  story.rows[exchange] = { answer: refused, ending: { state: "protocol_error", by: null, steps: null, steps_total: null, stopped_ms: null, sent_after: 0, code: -32_602, detail: "Unknown tool: nope", text } };
+  await openTrace("", story);
+  await expect.poll(() => texts()[1]).toMatch(/protocol error -32602: Unknown tool: nope(?!.*nope)/);
+});
+
 test("rows are sorted by a column, and gaps and the way to older ones are left out then", async () => {
   const story = twoCalls();
   const { fake } = await openTrace("", story);
