@@ -1,7 +1,7 @@
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, memo, type ReactNode, type RefObject, useLayoutEffect, useMemo, useRef, useState } from "react";
 import styles from "./data-table.module.css";
-import { type Column, GridHead, type Sort, sorted, useColumns, useTracks } from "./grid-columns";
+import { cellClass, type Column, GridHead, type Sort, sorted, useColumns, useTracks } from "./grid-columns";
 import { usePrinting, useWidth } from "./window";
 
 interface DataTableProps<Row> {
@@ -230,7 +230,3 @@ const Cells = memo(<Row,>({ columns, row }: CellsProps<Row>) =>
     </div>
   )),
 ) as <Row>(props: CellsProps<Row>) => ReactNode;
-
-export function cellClass<Row>({ align }: Column<Row>): string {
-  return `${styles["cell"]} ${align === "end" ? styles["end"] : ""}`;
-}

@@ -29,6 +29,8 @@ export interface Column<Row> {
   sortBy?: (row: Row) => string | number | null | undefined;
   /** It is shown where the table has so many rem of width. */
   from?: number;
+  /** False for a drawing that paper has no room for. */
+  paper?: boolean;
 }
 
 export interface Sort {
@@ -135,7 +137,7 @@ export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readon
     // with what is seen: other cells
     // oxlint-disable-next-line react/exhaustive-deps
   }, [box, shown, sizes, seen]);
-  return { "--columns": tracks(), "--count": shown.length } as CSSProperties;
+  return { "--columns": tracks(), "--count": shown.filter(({ paper = true }) => paper).length } as CSSProperties;
 }
 
 function trackOf<Row>({ width }: Column<Row>, size: number | undefined, fitted = 0): string {
@@ -144,6 +146,11 @@ function trackOf<Row>({ width }: Column<Row>, size: number | undefined, fitted =
   if ("grow" in width) return `minmax(${width.least}rem, ${width.grow}fr)`;
   const [least, most] = width.fit;
   return `clamp(${least}rem, ${fitted}px, ${most}rem)`;
+}
+
+export function cellClass<Row>({ align, width, paper = true }: Column<Row>): string {
+  const grows = typeof width === "object" && "grow" in width;
+  return [styles["cell"], align === "end" && styles["end"], grows && styles["grow"], !paper && styles["screen"]].filter(Boolean).join(" ");
 }
 
 interface GridHeadProps<Row> {
@@ -162,7 +169,8 @@ export function GridHead<Row>({ columns, table, sort, onSort }: GridHeadProps<Ro
   return (
     <div className={styles["head"]} role="rowgroup">
       <div className={styles["line"]} role="row" aria-rowindex={1}>
-        {columns.map(({ key, head, title, axis, align, width, sortBy }) => {
+        {columns.map((column) => {
+          const { key, head, title, axis, width, sortBy } = column;
           const order = sort?.id === key ? (sort.desc ? "descending" : "ascending") : undefined;
           const fitted = typeof width === "object" && "fit" in width && { "data-fit": key };
           // a column without a size of its own begins with the one that it has
@@ -182,7 +190,7 @@ export function GridHead<Row>({ columns, table, sort, onSort }: GridHeadProps<Ro
               key={key}
               role="columnheader"
               aria-sort={order}
-              className={`${styles["cell"]} ${align === "end" ? styles["end"] : ""}`}
+              className={cellClass(column)}
               title={title}
             >
               {sortBy === undefined ? (

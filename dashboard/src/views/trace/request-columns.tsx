@@ -62,7 +62,7 @@ export function requestColumns({ open, onToggle }: Options): readonly Column<Row
     { key: "status", head: "Status", title: "The HTTP status; a message on a connection that carries all of them has none", width: { fit: [2.5, 5] }, from: 44, sortBy: bySpan(({ row }) => row.status), cell: spanCell((span) => <Status span={span} />) },
     { key: "outcome", head: "Outcome", width: { grow: 3, least: 8 }, sortBy: bySpan((span) => endingOf(span).mark?.text ?? ""), cell: spanCell((span) => <Outcome span={span} />) },
     { key: "took", head: "Took", width: { fit: [3.5, 7] }, align: "end", from: 60, sortBy: bySpan(({ row }) => row.duration_ms), cell: ownCell(({ row }) => (row.duration_ms === null ? null : <Duration ms={row.duration_ms} />)) },
-    { key: "waterfall", head: "Time line", axis: <WaterfallAxis />, width: { grow: 1.5, least: 8 }, from: 72, cell: ownCell((span) => <Waterfall span={span} />) },
+    { key: "waterfall", head: "Time line", axis: <WaterfallAxis />, width: { grow: 1.5, least: 8 }, from: 72, paper: false, cell: ownCell((span) => <Waterfall span={span} />) },
   ];
 }
 
