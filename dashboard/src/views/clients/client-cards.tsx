@@ -31,7 +31,11 @@ export function ClientCards() {
   const known = useMemo(() => clients.filter(({ name }) => name !== UNATTRIBUTED), [clients]);
   const cards = useMemo(() => cardsOf(clients.filter((client) => wordsOf(client).includes(text.toLowerCase()))), [clients, text]);
   const first = useFirst(known, waiting);
-  const tools = clients.length > 1 && <SearchField label="Search clients" value={text} onChange={setText} />;
+  const tools = clients.length > 1 && (
+    <>
+      <SearchField label="Search clients" value={text} onChange={setText} /> <span className={styles["quiet"]}>{counted(known.length, "client")}, the newest first</span>
+    </>
+  );
   return (
     <Page title="Clients" tools={tools} scroll>
       {waiting && <Skeleton label="Waiting for the server" />}
@@ -148,7 +152,8 @@ function Worst({ subject: { label, verdicts } }: { subject: JudgedSubject }) {
 
 /** What is known without a judge. */
 function Unjudged({ client: { rows } }: { client: Client }) {
-  const { state } = useJudged();
+  const { state, answered } = useJudged();
+  if (state !== "off" && !answered) return <Skeleton label="Loading the verdict" />;
   const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + of(row), 0);
   return (
     <>

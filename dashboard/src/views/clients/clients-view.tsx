@@ -101,7 +101,12 @@ function Judged({ client }: { client: Client }) {
   if (error !== null && !(error instanceof ApiError && error.status === 404)) return <p role="alert">The verdicts could not be loaded: {error.message}</p>;
   if (report.data === undefined || subject === undefined || rules.data === undefined) {
     // the summary is here before the whole
-    return client.subject === null ? <Skeleton label="Loading the verdicts" /> : <Headline client={client} subject={client.subject} />;
+    return (
+      <>
+        {client.subject !== null && <Headline client={client} subject={client.subject} />}
+        <Skeleton label="Loading the verdicts" />
+      </>
+    );
   }
   return <Report client={client} report={report.data} subject={subject} rules={rules.data} />;
 }

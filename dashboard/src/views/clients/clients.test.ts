@@ -31,6 +31,12 @@ test("runs of one program share a card, the newest first; a label is a client of
   expect(cards.map(({ client, earlier }) => [client, ...earlier].map(({ name }) => name).join(" "))).toEqual(["s6", "s5", "acme", "s3", "s2 s1"]);
 });
 
+test("the clients of a gateway check share a card", () => {
+  const trials = ["100", "200"].map((number, index) => at(`m${index}`, index, { client_name: `gateway-check-${number}`, client_version: "1" }));
+  const [card, ...others] = cardsOf(clientsOf(trials, []));
+  expect([card && titleOf(card.client).title, card?.earlier.length, others]).toEqual(["gateway-check 1", 1, []]);
+});
+
 test.each([
   [at("s1", 0), { title: "agent 1.2", aside: "s1" }],
   [at("s1", 0, { label: "acme" }), { title: "acme", aside: "agent 1.2" }],

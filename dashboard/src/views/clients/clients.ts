@@ -56,10 +56,13 @@ function labelOf({ name, rows, subject }: Client): string | null {
   return subject?.kind === "label" || rows.some(({ label }) => label === name) ? name : null;
 }
 
+// a gateway check opens a client for each trial, with a number at the end of its name
+const TRIAL = /^(gateway-check)-\d+/;
+
 /** `agent 1.2`: the names and versions that the client gave itself; empty where it gave none. */
 function selfNameOf({ rows, subject }: Pick<Client, "rows" | "subject">): string {
   const names = subject?.names.map(({ name, version }) => `${name} ${version}`.trim()) ?? rows.map((row) => `${row.client_name} ${row.client_version}`.trim());
-  return [...new Set(names)].filter((name) => name !== "").join(", ");
+  return [...new Set(names)].filter((name) => name !== "").join(", ").replace(TRIAL, "$1");
 }
 
 /** What a client is called: by its label, else by its own name; `aside` is what stands beside it. */

@@ -6,11 +6,11 @@ import type { Viewed } from "~/trace/entry";
 import { faultOf, isFinding, looksOf } from "~/trace/findings";
 import { useEntry } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
-import { Fact, Facts } from "~/ui/panel";
+import { Fact, Facts, KeyValues } from "~/ui/panel";
 import { Time } from "~/ui/time";
 import { usePrinting } from "~/ui/window";
 import { DirectionBadge } from "~/widgets/badges";
-import { describe } from "~/words/entries";
+import { describe, kindOf } from "~/words/entries";
 import styles from "./report.module.css";
 import { byWorst, LEVELS, sentencesOf, shareOf } from "./rule-words";
 
@@ -109,6 +109,7 @@ function Body({ rule, run, rules, revisions }: Around & { rule: JudgedRule }) {
       {info !== undefined && <Sentences info={info} revisions={revisions} />}
       <Evidence rule={rule} run={run} />
       {info !== undefined && <Others info={info} />}
+      {info !== undefined && <About info={info} />}
     </div>
   );
 }
@@ -151,9 +152,27 @@ function Others({ info: { bugs } }: { info: RuleInfo }) {
   );
 }
 
+/** What the judge looks at, and what it makes of it. */
+function About({ info: { fails, silent, provoke, risk, transports } }: { info: RuleInfo }) {
+  return (
+    <details>
+      <summary>About this rule</summary>
+      <KeyValues
+        items={[
+          ["Fails", fails],
+          ["No verdict", silent],
+          ["How to try it", provoke],
+          ["Could be wrong", risk],
+          ["Over", transports.join(", ")],
+        ]}
+      />
+    </details>
+  );
+}
+
 interface EvidenceProps {
   run: string;
-  rule: Pick<JudgedRule, "verdict" | "remark" | "examples" | "count" | "counts">;
+  rule: Pick<JudgedRule, "verdict" | "remark" | "examples" | "count" | "counts" | "breaches">;
 }
 
 /** The first and the last opportunity with the verdict of the rule, and the entries that each rests on. */
@@ -169,7 +188,7 @@ function Evidence({ run, rule }: EvidenceProps) {
       <ol className={styles["evidence"]}>
         {examples.map((example) => (
           <li key={example.entries.join(" ")}>
-            <Example run={run} example={example} remark={rule.remark} />
+            <Example run={run} example={example} remark={rule.remark} breaches={rule.breaches} />
           </li>
         ))}
       </ol>
@@ -177,14 +196,22 @@ function Evidence({ run, rule }: EvidenceProps) {
   );
 }
 
-function Example({ run, example: { entries, remark }, remark: said }: { run: string; example: JudgedExample; remark: string }) {
+interface ExampleProps {
+  run: string;
+  example: JudgedExample;
+  remark: string;
+  /** The entries that break the rule; the others only show why. */
+  breaches: readonly number[];
+}
+
+function Example({ run, example: { entries, remark }, remark: said, breaches }: ExampleProps) {
   return (
     <>
       {remark !== "" && remark !== said && <p>{remark}</p>}
       <ul className={styles["entries"]}>
         {entries.map((seq) => (
           <li key={seq}>
-            <Entry run={run} seq={seq} />
+            <Entry run={run} seq={seq} breaks={breaches.includes(seq)} />
           </li>
         ))}
       </ul>
@@ -195,17 +222,17 @@ function Example({ run, example: { entries, remark }, remark: said }: { run: str
 /** Which way a message went; of what is no message the kind of entry. */
 function Direction({ of }: { of: Viewed }) {
   const { direction } = of.view;
-  return direction === null ? <code>{of.kind}</code> : <DirectionBadge direction={direction} />;
+  return direction === null ? <span className={styles["quiet"]}>{kindOf(of.kind)}</span> : <DirectionBadge direction={direction} />;
 }
 
-function Entry({ run, seq }: { run: string; seq: number }) {
+function Entry({ run, seq, breaks }: { run: string; seq: number; breaks: boolean }) {
   const { data, error } = useEntry(run, seq);
   return (
     <>
       <Link href={traceHref({ at: `${run}-${seq}` })}>#{seq}</Link>
       {data !== undefined && (
         <span>
-          <Time at={data.at} /> <Direction of={data} /> {describe(data, data.view.method)}
+          <Time at={data.at} /> <Direction of={data} /> {describe(data, data.view.method)} {breaks && <Badge tone="bad">breaks it</Badge>}
         </span>
       )}
       {error !== null && <span className={styles["quiet"]}>no longer in the log</span>}
