@@ -43,7 +43,7 @@ export default function HostsView() {
   }, [all, state, text]);
   const go = useCallback((to: string) => navigate(`/server/hosts${to}${query === "" ? "" : `?${query}`}`), [navigate, query]);
   const close = useCallback(() => go(""), [go]);
-  const tools = (
+  const tools = all.length > 0 && (
     <>
       <Segmented label="State" options={STATES} value={state} onChange={setState} />
       <SearchField label="Search tool hosts" value={text} onChange={setText} />

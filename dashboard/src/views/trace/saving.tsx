@@ -6,7 +6,7 @@ import { useFeed } from "~/trace/feed";
 import { FileButton } from "~/ui/buttons";
 import { Select } from "~/ui/fields";
 import { Page } from "~/ui/page";
-import { EmptyState, KeyValues, Panel, Panels } from "~/ui/panel";
+import { EmptyState, KeyValues, Panel, Panels, Stack } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { clientOf, clientsOf } from "~/words/text";
@@ -66,7 +66,17 @@ const FILES = [
 function Contents({ told, query }: { told: ExportOverview; query: Query }) {
   const { contains, judged } = told;
   return (
-    <>
+    <Stack>
+      <ul className={styles["files"]}>
+        {FILES.map(([suffix, name, purpose]) => (
+          <li key={suffix}>
+            <a href={apiUrl(`/export.${suffix}`, query)} className={styles["name"]} download>
+              {name}
+            </a>
+            {purpose}
+          </li>
+        ))}
+      </ul>
       <Panels>
         <Panel title="Contents">
           <KeyValues
@@ -85,21 +95,11 @@ function Contents({ told, query }: { told: ExportOverview; query: Query }) {
           <Hidden hidden={contains.hidden} />
         </Panel>
       </Panels>
-      <ul className={styles["files"]}>
-        {FILES.map(([suffix, name, purpose]) => (
-          <li key={suffix}>
-            <a href={apiUrl(`/export.${suffix}`, query)} download>
-              {name}
-            </a>
-            : {purpose}
-          </li>
-        ))}
-      </ul>
       <details>
         <summary>Entries by kind</summary>
         <PlainTable caption="Entries by kind" hidden columns={KINDS} rows={Object.entries(contains.kinds)} rowKey={([kind]) => kind} />
       </details>
-    </>
+    </Stack>
   );
 }
 
