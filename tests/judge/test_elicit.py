@@ -132,6 +132,8 @@ ANSWERS: list[tuple[Expected, Story]] = [
     # A form without numbers and ticks is no opportunity of the other rule, nor is a field that was left empty.
     *(({FITS: WARN, TYPES: SILENT}, filled(name, {name: value})) for name, value in (("days", "sat"), ("name", 5))),
     ({FITS: WARN, TYPES: SILENT}, filled("count", {"count": ""}, "count")),
+    # No form has such a field: that is a breach of the schema.
+    *(({FITS: SILENT, "jsonrpc.wire-schema": FAIL}, filled("name", {"name": value})) for value in ({"a": 1}, [1])),
     (
         {FITS: UNCLEAR, TYPES: SILENT},
         filled("name count", {"name": "[redacted]", "count": "[redacted]"}, hidden=HIDDEN),
