@@ -160,8 +160,8 @@ def names_action(reply: Reply, trace: Trace) -> Finding | None:
 def fits_form(reply: Reply, trace: Trace) -> Finding | None:
     """Sends content that fits the form: required fields, types, bounds, choices, patterns and formats.
 
-    Wrong types are left to `elicit.value-types` where it finds them, and to the schema what no content can have. null
-    and "" in an optional field count as left empty.
+    Wrong types are left to `elicit.value-types` and `mrtr.answer-shape` where these find them. null and "" in an
+    optional field count as left empty.
     """
     content, required = _accepted(reply), _required(reply)
     if content is None:
@@ -178,7 +178,7 @@ def fits_form(reply: Reply, trace: Trace) -> Finding | None:
     is_left = False
     for name, field, value in given:
         fault = None if name in hidden else type_fault(field, value)
-        if fault is not None and (_is_no_content(value) or (_is_typed(reply) and not is_blank(value))):
+        if fault is not None and (_is_no_content(reply, value) or (_is_typed(reply) and not is_blank(value))):
             is_left = True
         elif fault := fault or (None if name in hidden else value_fault(field, value)):
             return WARN(f"the field {name} {fault}", reply.question)
@@ -249,8 +249,10 @@ def _fields(reply: Reply) -> Mapping[str, Mapping[str, Any]]:
     return fields(members(reply.question.params.get("requestedSchema")))
 
 
-def _is_no_content(value: Any) -> bool:
-    """True for an object, and for an array of anything but strings."""
+def _is_no_content(reply: Reply, value: Any) -> bool:
+    """True in a round for an object, and for an array of anything but strings: no content has these."""
+    if reply.question.key is None or reply.question.task is not None:
+        return False
     return isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(each, str) for each in value))
 
 
