@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
 import pytest
 import trio
+
+from probe.server.listener.calls import Contained, PeerGoneError
 
 from ..support.modern import Modern
 from ..support.probe import running
@@ -48,3 +51,49 @@ async def test_calls_pages_and_websockets(start: Start, dial: Dialer) -> None:
             with trio.fail_after(PATIENCE_S):
                 await socket.send_message(json.dumps(client.request("server/discover", {}, id=3)))
                 assert json.loads(await socket.get_message())["id"] == 3
+
+
+# `Contained`: what one connection does wrong ends there; what stops the program does not.
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [
+        (ValueError("a defect"), True),
+        (PeerGoneError("gone"), False),
+        (ExceptionGroup("", [PeerGoneError("gone"), ValueError("a defect")]), True),
+        (ExceptionGroup("", [ExceptionGroup("", [PeerGoneError("gone")])]), False),
+    ],
+    ids=["error", "gone", "both", "nested"],
+)
+def test_an_error_ends_here_and_only_a_peer_that_left_is_no_news(
+    error: Exception, logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Contained("a test"):
+        raise error
+    assert ("a defect" in caplog.text, "error in a test" in caplog.text) == (logged, logged)
+
+
+def test_what_stops_the_program_passes_also_beside_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    alone, beside = KeyboardInterrupt(), KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt) as one, Contained("a test"):
+        raise alone
+    with pytest.raises(BaseExceptionGroup) as several, Contained("a test"):
+        raise BaseExceptionGroup("", [beside, ValueError("a defect")])
+    assert (one.value, several.value.exceptions) == (alone, (beside,))
+    assert "a defect" in caplog.text
+
+
+def test_what_passes_leaves_nothing_to_the_collector() -> None:
+    def passed() -> None:
+        with Contained("a test"):
+            raise BaseExceptionGroup("", [KeyboardInterrupt(), ValueError("a defect")])
+
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(BaseExceptionGroup):
+            passed()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

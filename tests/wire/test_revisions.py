@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
+from probe.core.call import Cause as CallCause
 from probe.wire.revisions import LEGACY, negotiate
+from probe.wire.toolhost import Cause
 
 from ..support.schemas import schema
 
@@ -24,3 +28,10 @@ def test_a_supported_version_is_answered_with_itself(revision: str) -> None:
 def test_any_other_version_is_answered_with_the_latest(requested: str) -> None:
     """ "Otherwise, the server MUST respond with another protocol version it supports. This SHOULD be the latest"."""
     assert negotiate(requested) == "2025-11-25"
+
+
+# What both ends of a tool host's connection agree on.
+
+
+def test_every_cause_that_can_end_a_call_can_be_told_to_a_host() -> None:
+    assert set(get_args(Cause)) == {cause.value for cause in CallCause}
