@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolFailureError, ToolResult, structured
 
-from ..support.calls import LEGACY, misuses, outcome, slow
+from ..support.calls import LEGACY, RUDE_LATENCY_S, misuses, outcome, slow
+from ..support.calls import RUDE as BAD_MANNERS
 from ..support.http import Event, messages
 from ..support.inside import engine_tasks, receive
 from ..support.passes import within_passes
@@ -196,47 +196,11 @@ async def test_a_question_of_a_cancelled_call_may_be_answered_late(probe: Probe,
 
 # Tools with bad manners: the work goes on for a while, and nobody hears of it.
 
-
-async def _linger(context: ToolContext) -> ToolResult:
-    try:
-        await context.sleep(1000)
-    finally:
-        with trio.CancelScope(shield=True):
-            await context.sleep(0.5)
-        context.log("info", "cleaned up")
-        context.set_status("cleaned up")
-        context.report_progress(1, 1, "cleaned up")
-    return structured({})
-
-
-async def _insist(context: ToolContext) -> ToolResult:
-    with trio.CancelScope(shield=True):
-        await context.sleep(5)
-        context.report_progress(1)
-    return structured({"finished": True})
-
-
-async def _stumble(context: ToolContext) -> ToolResult:
-    try:
-        await context.sleep(1000)
-    finally:
-        raise ToolFailureError("could not clean up")
-    return structured({})
-
-
-RUDE = Toolset(
-    "rude",
-    (
-        Tool("linger", "Linger", "Takes half a second to stop", _linger, task_support="optional"),
-        Tool("insist", "Insist", "Finishes whatever happens", _insist, task_support="optional"),
-        Tool("stumble", "Stumble", "Fails when it is stopped", _stumble, task_support="optional"),
-    ),
-)
-LATENCY_S = {"linger": 0.5, "insist": 4.0, "stumble": 0.0}
+RUDE = Toolset("rude", tuple(replace(tool, task_support="optional") for tool in BAD_MANNERS.tools))
 
 
 @pytest.mark.proves("2025-11-25/cancellation/7", "2025-11-25/progress/12")
-@pytest.mark.parametrize("tool", LATENCY_S)
+@pytest.mark.parametrize("tool", RUDE_LATENCY_S)
 async def test_work_that_does_not_stop_at_once_is_not_heard_either(tool: str, autojump_clock: MockClock) -> None:
     async with running(toolsets=[RUDE]) as probe:
         client = await probe.client()
@@ -244,17 +208,18 @@ async def test_work_that_does_not_stop_at_once_is_not_heard_either(tool: str, au
         async with client.post(request) as answer:
             await trio.sleep(1)
             await client.cancel("it")
-            assert messages(await client.read(answer)) == []
+            (first,) = messages(await client.read(answer))
+        assert first["params"]["progress"] == 1, "it was reported before the cancellation"
         record = probe.record()
         assert (record["outcome"], record["cancelled_by"], record["done"]) == ("cancelled", "notification", False)
-        assert (record["answered"], record["emitted"]) == (False, 0)
-        assert record["cancel_latency_ms"] == pytest.approx(LATENCY_S[tool] * 1000, abs=1)
+        assert (record["answered"], record["emitted"]) == (False, 1)
+        assert record["cancel_latency_ms"] == pytest.approx(RUDE_LATENCY_S[tool] * 1000, abs=1)
         (settled,) = probe.events("call.settled")
         assert (settled["sent_after_cancel"], settled["scope_exit_ms"]) == (0, record["cancel_latency_ms"])
 
 
 @pytest.mark.proves("2025-11-25/tasks/12", "2025-11-25/tasks/38", "2025-11-25/progress/9")
-@pytest.mark.parametrize("tool", LATENCY_S)
+@pytest.mark.parametrize("tool", RUDE_LATENCY_S)
 async def test_a_cancelled_task_stays_so_even_if_execution_continues_to_completion_or_fails(
     tool: str, autojump_clock: MockClock
 ) -> None:
@@ -268,11 +233,12 @@ async def test_a_cancelled_task_stays_so_even_if_execution_continues_to_completi
             answer = await client.call("tasks/cancel", named)
             await trio.sleep(100)
             assert await client.call("tasks/get", named) == answer
-            assert [note["params"]["status"] for note in client.notes] == ["cancelled"]
+            told = [note["params"].get("status", note["params"].get("progress")) for note in client.notes]
+            assert told == [1, "cancelled"]
             nursery.cancel_scope.cancel()
         record = probe.record()
         assert (record["outcome"], record["cancelled_by"], record["done"]) == ("cancelled", "tasks_cancel", False)
-        assert record["cancel_latency_ms"] == pytest.approx(LATENCY_S[tool] * 1000, abs=1)
+        assert record["cancel_latency_ms"] == pytest.approx(RUDE_LATENCY_S[tool] * 1000, abs=1)
         assert [settled["sent_after_cancel"] for settled in probe.events("call.settled")] == [0]
 
 

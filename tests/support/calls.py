@@ -108,6 +108,7 @@ async def _linger(context: ToolContext) -> ToolResult:
         with trio.CancelScope(shield=True):
             await context.sleep(0.5)
         context.log("info", "cleaned up")
+        context.set_status("cleaned up")
         context.report_progress(2, 2, "cleaned up")
     return structured({})
 

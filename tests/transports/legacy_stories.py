@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from ..support.legacy import ALL_CAPABILITIES
 from .ports import Json
 from .speaker import Legacy
-from .stories import CALLS, QUICK, SERVED, TASKS, TERMINAL, TIMED, Chapter, code, lists, misfits
+from .stories import (
+    CALLS,
+    QUICK,
+    SERVED,
+    TASKS,
+    TERMINAL,
+    TIMED,
+    Chapter,
+    a_cancelled_call,
+    byte_for_byte,
+    code,
+    completions,
+    lists,
+    misfits,
+    refused,
+)
 
 NEWEST = Chapter("2025-11-25", "legacy", "2025-11-25", ALL_CAPABILITIES)
 CHAPTERS = [
@@ -29,15 +43,6 @@ def call(name: str) -> Any:
         await client.tool(name, token=f"token of {name}")
         while name == "announce_list_change" and len(client.heard) < begun + 4:
             await client.hear()
-
-    return tell
-
-
-def refused(name: str) -> Any:
-    async def tell(client: Legacy) -> None:
-        for arguments in misfits(SERVED[name]):
-            answer = await client.tool(name, arguments)
-            assert "error" in answer or answer["result"]["isError"], (arguments, answer)
 
     return tell
 
@@ -73,18 +78,6 @@ async def prompts(client: Legacy) -> None:
     assert code(await client.ask("prompts/get", {"name": "headlines"})) == -32602
 
 
-async def completions(client: Legacy) -> None:
-    prompt, template = {"type": "ref/prompt", "name": "headlines"}, {"type": "ref/resource", "uri": "probe://nothing"}
-    for value, count in (("19", 100), ("", 100), ("1969", 1), ("x", 0)):
-        answer = await client.ask("completion/complete", {"ref": prompt, "argument": {"name": "year", "value": value}})
-        assert len(answer["result"]["completion"]["values"]) == count
-    squares = {"type": "ref/resource", "uri": "probe://squares/{number}"}
-    await client.ask("completion/complete", {"ref": squares, "argument": {"name": "number", "value": "7"}})
-    for ref, name in ((template, "number"), (prompt, "no_such_argument")):
-        answer = await client.ask("completion/complete", {"ref": ref, "argument": {"name": name, "value": ""}})
-        assert code(answer) == -32602
-
-
 async def log_levels(client: Legacy) -> list[int]:
     counts = []
     for level in ("debug", "warning", "emergency", "info"):
@@ -109,26 +102,6 @@ async def changed_lists(client: Legacy) -> None:
     for kind in ("tools", "prompts", "resources"):
         await client.tool("announce_list_change", {"list": kind})
         await client.told(f"notifications/{kind}/list_changed")
-
-
-async def byte_for_byte(client: Legacy) -> list[str]:
-    """Not only the same values: the same bytes."""
-    digests = []
-    for name, arguments in (("long_output", {"blocks": 4, "chars": 65536}), ("chatty", {})):
-        answer = await client.tool(name, arguments, id="the same id everywhere")
-        assert not answer["result"].get("isError", False)
-        digests.append(hashlib.sha256(client.raw).hexdigest())
-    return digests
-
-
-async def a_cancelled_call(client: Legacy) -> None:
-    """The first step has been reported; the second never is."""
-    params = {"name": "progress", "arguments": {"steps": 100, "step_ms": 1000}}
-    id = await client.say(client.request("tools/call", params, token="cancelled"))
-    await client.told("notifications/progress", progressToken="cancelled")
-    await client.cancel(id)
-    await client.tool("simple_tool", {"delayMs": 1500})
-    assert id not in [message.get("id") for message in client.heard if "method" not in message]
 
 
 for chapter in CHAPTERS:

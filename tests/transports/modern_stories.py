@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,20 @@ from ..support.listening import ACKNOWLEDGED
 from ..support.modern import PREFIX, TASKS, WITH_TASKS
 from .ports import Json
 from .speaker import Modern, obliging
-from .stories import CALLS, QUICK, SERVED, TERMINAL, TIMED, Chapter, code, lists, misfits
+from .stories import (
+    CALLS,
+    QUICK,
+    SERVED,
+    TERMINAL,
+    TIMED,
+    Chapter,
+    a_cancelled_call,
+    byte_for_byte,
+    code,
+    completions,
+    lists,
+    refused,
+)
 from .stories import TASKS as TASK_TOOLS
 
 MODERN = Chapter("2026-07-28", "modern")
@@ -24,15 +36,6 @@ def call(name: str) -> Any:
         params = {"name": name, "arguments": {}}
         await client.rounds("tools/call", params)
         await client.rounds("tools/call", params, meta={"progressToken": f"token of {name}"})
-
-    return tell
-
-
-def refused(name: str) -> Any:
-    async def tell(client: Modern) -> None:
-        for arguments in misfits(SERVED[name]):
-            answer = await client.tool(name, arguments)
-            assert "error" in answer or answer["result"]["isError"], (arguments, answer)
 
     return tell
 
@@ -57,7 +60,8 @@ async def discovery(client: Modern) -> None:
     assert result["supportedVersions"] == ["2026-07-28"]
 
 
-MODERN.add("lists", lists)
+for tell in (lists, completions, byte_for_byte, a_cancelled_call):
+    MODERN.add(tell.__name__, tell)
 
 
 @MODERN.story()
@@ -99,16 +103,6 @@ async def prompts(client: Modern) -> None:
 
 
 @MODERN.story()
-async def completions(client: Modern) -> None:
-    prompt, template = {"type": "ref/prompt", "name": "headlines"}, {"type": "ref/resource", "uri": "probe://nothing"}
-    for value, count in (("19", 100), ("", 100), ("1969", 1), ("x", 0)):
-        answer = await client.ask("completion/complete", {"ref": prompt, "argument": {"name": "year", "value": value}})
-        assert len(answer["result"]["completion"]["values"]) == count
-    answer = await client.ask("completion/complete", {"ref": template, "argument": {"name": "number", "value": ""}})
-    assert code(answer) == -32602
-
-
-@MODERN.story()
 async def log_levels(client: Modern) -> list[int]:
     counts = []
     for level in ("debug", "warning", "emergency", None):
@@ -118,17 +112,6 @@ async def log_levels(client: Modern) -> list[int]:
     assert counts == [8, 5, 1, 0]
     assert code(await client.tool("log_levels", meta={PREFIX + "logLevel": "loud"})) == -32602
     return counts
-
-
-@MODERN.story()
-async def byte_for_byte(client: Modern) -> list[str]:
-    """Not only the same values: the same bytes."""
-    digests = []
-    for name, arguments in (("long_output", {"blocks": 4, "chars": 65536}), ("chatty", {})):
-        answer = await client.tool(name, arguments, id="the same id everywhere")
-        assert not answer["result"].get("isError", False)
-        digests.append(hashlib.sha256(client.raw).hexdigest())
-    return digests
 
 
 @MODERN.story()
@@ -158,17 +141,6 @@ async def a_page_that_is_confirmed(client: Modern) -> None:
     accepted = {"inputResponses": {key: {"action": "accept"}}, "requestState": result["requestState"]}
     answer = await client.ask("tools/call", {**params, **accepted})
     assert answer["result"]["structuredContent"] == {"action": "accept", "confirmed": True}
-
-
-@MODERN.story()
-async def a_cancelled_call(client: Modern) -> None:
-    """The first step has been reported; the second never is."""
-    params = {"name": "progress", "arguments": {"steps": 100, "step_ms": 1000}}
-    id = await client.say(client.request("tools/call", params, token="cancelled"))
-    await client.told("notifications/progress", progressToken="cancelled")
-    await client.cancel(id)
-    await client.tool("simple_tool", {"delayMs": 1500})
-    assert id not in [message.get("id") for message in client.heard if "method" not in message]
 
 
 # -- subscriptions

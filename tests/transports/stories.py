@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -99,3 +100,47 @@ async def lists(client: Speaker) -> list[int]:
     assert counts[1] > 50, "more than one page"
     assert code(await client.ask("resources/list", {"cursor": "no such cursor"})) == -32602
     return counts
+
+
+# Stories of both eras.
+
+
+def refused(name: str) -> Any:
+    async def tell(client: Speaker) -> None:
+        for arguments in misfits(SERVED[name]):
+            answer = await client.tool(name, arguments)
+            assert "error" in answer or answer["result"]["isError"], (arguments, answer)
+
+    return tell
+
+
+async def byte_for_byte(client: Speaker) -> list[str]:
+    """Not only the same values: the same bytes."""
+    digests = []
+    for name, arguments in (("long_output", {"blocks": 4, "chars": 65536}), ("chatty", {})):
+        answer = await client.tool(name, arguments, id="the same id everywhere")
+        assert not answer["result"].get("isError", False)
+        digests.append(hashlib.sha256(client.raw).hexdigest())
+    return digests
+
+
+async def a_cancelled_call(client: Speaker) -> None:
+    """The first step has been reported; the second never is."""
+    params = {"name": "progress", "arguments": {"steps": 100, "step_ms": 1000}}
+    id = await client.say(client.request("tools/call", params, token="cancelled"))
+    await client.told("notifications/progress", progressToken="cancelled")
+    await client.cancel(id)
+    await client.tool("simple_tool", {"delayMs": 1500})
+    assert id not in [message.get("id") for message in client.heard if "method" not in message]
+
+
+async def completions(client: Speaker) -> None:
+    prompt, template = {"type": "ref/prompt", "name": "headlines"}, {"type": "ref/resource", "uri": "probe://nothing"}
+    for value, count in (("19", 100), ("", 100), ("1969", 1), ("x", 0)):
+        answer = await client.ask("completion/complete", {"ref": prompt, "argument": {"name": "year", "value": value}})
+        assert len(answer["result"]["completion"]["values"]) == count
+    squares = {"type": "ref/resource", "uri": "probe://squares/{number}"}
+    await client.ask("completion/complete", {"ref": squares, "argument": {"name": "number", "value": "7"}})
+    for ref, name in ((template, "number"), (prompt, "no_such_argument")):
+        answer = await client.ask("completion/complete", {"ref": ref, "argument": {"name": name, "value": ""}})
+        assert code(answer) == -32602
