@@ -13,7 +13,7 @@ import trio
 
 from probe.log.context import Context
 from probe.log.event_log import Entry
-from probe.log.events import ServerState
+from probe.log.events import HttpResponse, ServerState
 from probe.log.opened import OpenedFile
 from probe.web.exports.archive import AUDIT, LOG, MANIFEST, REPORT, open_file
 from probe.web.exports.extract import OverviewTally
@@ -84,6 +84,18 @@ async def test_an_export_of_a_client_has_its_exchanges_and_nothing_of_others(pro
     everything = {entry.seq for entries in parts.values() for entry in entries}
     assert everything == {entry.seq for entry in probe.engine.log.since(0, 10_000).entries}
     assert {entry.context.session for entry in parts[one]} == {None, "s1"}
+
+
+async def test_a_request_refused_before_its_session_was_found_is_in_the_export_of_the_session(
+    probe: Probe, tmp_path: Path
+) -> None:
+    client = await probe.client()
+    headers = {**client.headers, "content-type": "text/plain"}
+    async with exchange(probe.app, "POST", "/mcp", headers, b"{}") as answer:
+        assert answer.status == 415
+    _, body = await download(probe, "?client=s1")
+    facts = [entry.fact for entry in opened(body, tmp_path).log.entries]
+    assert [fact.status for fact in facts if isinstance(fact, HttpResponse)][-1] == 415
 
 
 async def test_an_export_of_a_call_has_its_evidence(probe: Probe, tmp_path: Path) -> None:

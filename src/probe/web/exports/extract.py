@@ -3,7 +3,8 @@
 The entries about a client are:
 
     1  every entry with the client in its context: its given label, or the label of its session
-    2  the other entries of its exchanges without a client, such as the head of a request
+    2  the other entries of its exchanges without a client, such as the head of a request; also those of a request
+       that named its session and was refused before that session was found
     3  entries of its connections without an exchange and without a client
     4  the declarations of the clients of its sessions: programs of one kind share a modern client's label
     5  the start and the end of the server
@@ -61,8 +62,9 @@ class ClientEntries:
 
     def look(self, entry: Entry) -> None:
         """Note the client's exchange and connection in an entry."""
-        context = entry.context
-        if self._names(context):
+        context, fact = entry.context, entry.fact
+        named = fact.named if isinstance(fact, HttpRequest) else None
+        if self._names(context) or named == self._client or named in self._sessions:
             if context.exchange is not None:
                 self._exchanges.add(context.exchange)
             if context.connection is not None:
