@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.core.budgets import SMALL_BYTES
+from probe.core.budgets import SMALL_BYTES, SharedBytes
 from probe.engine.streams.stream import ReplayBudget, Stream
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
@@ -24,9 +24,9 @@ from .strangers import ANN, BEN, legacy, reached, seen_from
 # -- streams that can be resumed
 
 
-def room_for(most_bytes: int) -> tuple[ReplayBudget, EventLog]:
+def room_for(most_bytes: int, shared: SharedBytes | None = None) -> tuple[ReplayBudget, EventLog]:
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=10_000_000)
-    return ReplayBudget(most_bytes), log
+    return ReplayBudget(most_bytes, shared), log
 
 
 def stream(log: EventLog, id: str, session: str = "s1") -> Stream:
@@ -61,6 +61,24 @@ def test_of_one_holder_what_has_ended_goes_first_and_of_that_the_oldest() -> Non
     assert [item.replay.bytes for item in streams] == [50, 0, 0, 40]
     streams[3].append(b"x" * 60)
     assert [item.replay.bytes for item in streams] == [50, 0, 0, 0], "the largest that goes on, itself if need be"
+
+
+def test_of_several_engines_the_one_with_the_most_gives_up_a_stream() -> None:
+    shared = SharedBytes(100)
+    (one, log), (two, other) = room_for(80, shared), room_for(80, shared)
+    large, small = stream(log, "p1"), stream(other, "p1")
+    one.add(large, "ann")
+    two.add(small, "ann")
+    large.append(b"x" * 60)
+    small.append(b"x" * 40)
+    assert (shared.bytes, large.replay.bytes) == (100, 60)
+    small.append(b"x")
+    assert (shared.bytes, large.replay.bytes, small.replay.bytes) == (41, 0, 41)
+    small.append(b"x" * 50)
+    assert (shared.bytes, two.bytes) == (0, 0), "its own bound stands as well"
+    two.leave_shared()
+    large.append(b"x" * 70)
+    assert (shared.bytes, one.bytes) == (70, 70)
 
 
 def test_the_holder_counts_and_not_the_stream() -> None:
@@ -111,7 +129,7 @@ async def test_streams_of_all_sessions_are_bounded_together(autojump_clock: Mock
                 async with hoarder.post(batch(hoarder)) as answer:
                     assert answer.status == 200
                     await hoarder.read(answer)
-        room = probe.engine.sessions._room
+        room = probe.engine.sessions.replay
         kept = [item.replay.bytes for session in probe.engine.sessions for item in session._streams.values()]
         assert most / 2 < sum(kept) == room.bytes <= most
         assert set(reached(probe)) == {("max_replay_bytes", most)}
@@ -138,7 +156,7 @@ async def test_a_resumption_of_what_made_room_is_refused_like_any_loss(autojump_
             assert len(await client.read(answer)) == 2
         # It is looked for as often as it may be kept.
         await trio.sleep(601)
-        assert probe.engine.sessions._room.bytes == 0, "what is forgotten for its age does not count"
+        assert probe.engine.sessions.replay.bytes == 0, "what is forgotten for its age does not count"
         assert await client.call("ping") == {}
 
 

@@ -6,13 +6,15 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
 import trio
 
+from probe.engine.budgets import ALONE, SharedLimits
 from probe.engine.engine import Engine
-from probe.judge.live import live_judge
+from probe.judge.live import JudgeTurns, live_judge
 from probe.rooms.endpoint import RoomsEndpoint
 from probe.rooms.rooms import Rooms
 from probe.settings import Settings, build
@@ -171,11 +173,11 @@ class Socket:
 
 
 @asynccontextmanager
-async def socket(room: Room) -> AsyncIterator[Socket]:
+async def socket(room: Room, client: tuple[str, int] = ("127.0.0.1", 50000)) -> AsyncIterator[Socket]:
     """A WebSocket with a legacy session."""
     talk = Socket()
     await talk.to_server.send({"type": "websocket.connect"})
-    asked = {**scope(None, ["mcp"]), "path": "/ws"}
+    asked = {**scope(None, ["mcp"]), "path": "/ws", "client": client}
     async with trio.open_nursery() as nursery:
         nursery.start_soon(room.app, asked, talk.for_server.receive, talk.from_server.send)
         assert (await talk.for_client.receive())["type"] == "websocket.accept"
@@ -225,22 +227,26 @@ async def house(**values: Any) -> AsyncIterator[House]:
     def random_bytes(size: int) -> bytes:
         return next(numbers).to_bytes(size, "big")
 
-    def made(settings: Settings) -> Engine:
+    turns = JudgeTurns()
+
+    def made(settings: Settings, shared: SharedLimits = ALONE) -> Engine:
         return Engine(
             settings,
             TOOLSETS,
             epoch=EPOCH + trio.current_time() - began,
             new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef",
             random_bytes=random_bytes,
-            new_judge=live_judge if settings.judge else None,
+            new_judge=partial(live_judge, turns=turns) if settings.judge else None,
+            shared=shared,
         )
 
     began = trio.current_time()
     engine = made(settings)
     clock = MachineClock()
-    rooms = Rooms(engine, made, random_bytes, lambda: engine.clock.wall() + clock.ahead_s)
     only = settings.rooms == "only"
-    app = RoomsEndpoint(rooms, engine, Paths(engine, pages_only=only), only=only)
+    paths = Paths(engine, pages_only=only)
+    rooms = Rooms(engine, made, random_bytes, lambda: engine.clock.wall() + clock.ahead_s, paths.pages)
+    app = RoomsEndpoint(rooms, engine, paths, only=only)
     with trio.fail_after(100_000):
         async with trio.open_nursery() as nursery:
             await nursery.start(engine.serve)

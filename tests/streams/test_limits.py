@@ -10,6 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.core.budgets import SharedBytes
+
 from ..support.calls import outcome
 from ..support.probe import Probe, running
 from .links import END, HttpLink, Link, is_method, linked, mark, sequences, shape, steps
@@ -201,6 +203,36 @@ async def test_all_streams_together_are_bounded_and_finished_ones_go_first(
         assert "draft_stream_bytes" in limits(probe)
         assert probe.engine.streams._bytes == kept(probe)
         assert shape(await link.rest(link.resume(waiting)))[-2:] == ["waits", END]
+
+
+async def test_of_engines_with_one_bound_the_one_with_the_most_loses_a_stream(
+    transport: str, autojump_clock: MockClock
+) -> None:
+    shared = SharedBytes(2 * LITTLE)
+    async with (
+        running(toolsets=ALL) as probe,
+        running(toolsets=ALL) as other,
+        linked(probe, transport) as link,
+        linked(other, transport) as there,
+    ):
+        for each in (probe, other):
+            each.engine.streams._shared = shared
+        finished = await link.start("shout", {"times": 1, "bytes": 20_000}, id="done")
+        await link.until(is_method(END))
+        small = await link.start("shout", {"times": 2, "bytes": 20_000, "waitMs": 12_000}, id="small")
+        large = await link.start("shout", {"times": 2, "bytes": 50_000, "waitMs": 12_000}, id="large")
+        link = await link.back(13)
+        growing = await there.start("shout", {"times": 4, "bytes": 20_000, "waitMs": 1000}, id="grows")
+        await there.until(is_method(END))
+        assert (await there.poll(growing))["status"] == "completed"
+        assert (await link.poll(finished))["code"] == -32602, "forgotten, and nothing was lost"
+        assert await lost(link, large) == {"reason": "server_full"}
+        assert (await link.poll(small))["status"] == "live"
+        assert "draft_stream_bytes" in limits(probe)
+        assert shared.bytes == kept(probe) + kept(other) <= 2 * LITTLE
+        for each in (probe, other):
+            each.engine.streams.leave_shared()
+        assert shared.bytes == 0
 
 
 async def test_who_holds_most_loses_the_largest_unread_stream_and_not_who_grows(

@@ -29,6 +29,7 @@ import trio
 from ..core.clients import NetworksError
 from ..core.exceptions import first
 from ..engine.audit.file import AuditFileError
+from ..engine.budgets import ALONE, SharedLimits
 from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..engine.log_file import LogFileError, log_kept
@@ -49,6 +50,7 @@ from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
 from .starting import StartError, tune_garbage_collection
 
 if TYPE_CHECKING:
+    from ..judge.live import JudgeTurns
     from ..rooms.endpoint import RoomsEndpoint
     from ..rooms.rooms import Rooms
     from ..telemetry.terminal.screen import Screen
@@ -259,7 +261,7 @@ async def running(
         # Before any socket is open, since it may refuse the settings.
         only = settings.rooms == "only"
         paths = Paths(engine, pages_only=only, metrics=metrics, show=_pages_of if opened is None and not only else None)
-        rooms = None if settings.rooms == "off" else _rooms(engine)
+        rooms = None if settings.rooms == "off" else _rooms(engine, paths)
         endpoint = paths if rooms is None else _with_rooms(rooms, engine, paths)
         async with (
             _listening_sockets(settings) as sockets,
@@ -397,11 +399,17 @@ async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
         announce(f"no browser could be started here; open {url}")
 
 
-def _rooms(engine: Engine) -> Rooms:
+def _rooms(engine: Engine, paths: Paths) -> Rooms:
     # Most servers have no rooms.
+    from ..judge.live import JudgeTurns
     from ..rooms.rooms import Rooms
 
-    return Rooms(engine, _unchecked, secrets.token_bytes, time.time)
+    turns = JudgeTurns()
+
+    def made(settings: Settings, shared: SharedLimits) -> Engine:
+        return _unchecked(settings, shared=shared, turns=turns)
+
+    return Rooms(engine, made, secrets.token_bytes, time.time, paths.pages)
 
 
 def _with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:
@@ -434,14 +442,20 @@ def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
     return engine
 
 
-def _unchecked(settings: Settings, opened: OpenedFile | None = None) -> Engine:
+def _unchecked(
+    settings: Settings,
+    opened: OpenedFile | None = None,
+    *,
+    shared: SharedLimits = ALONE,
+    turns: JudgeTurns | None = None,
+) -> Engine:
     made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
     if settings.judge:
         # Imports of a tenth of a second, unused without a judge.
         from ..judge.live import live_judge
 
-        made = partial(made, new_judge=live_judge)
-    return made(opened=opened)
+        made = partial(made, new_judge=partial(live_judge, turns=turns))
+    return made(opened=opened, shared=shared)
 
 
 def _pages_of(opened: OpenedFile) -> FilePages:

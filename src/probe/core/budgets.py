@@ -3,6 +3,7 @@
     DeficitRoundRobin    in which order waiting clients get their turns
     Rates                how often one client may come: a token bucket for each
     Shares               how much of a limit one client holds
+    SharedBytes          what several holders may hold together; the largest gives up the rest
     fitting              how many connections fit into RLIMIT_NOFILE
 
 **Deficit round robin** (Shreedhar and Varghese, 1995) is used here with time in place of bytes. A client has at most
@@ -19,7 +20,7 @@ one turn in a round. A short turn costs one round; a turn of n times `SHORT_S` c
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count, islice
@@ -209,6 +210,35 @@ class Shares:
             self._held[kind, holder] = left
         else:
             del self._held[kind, holder]
+
+
+class SharedBytes:
+    """A bound on the bytes of several holders together. Beyond it, the holder with the most gives something up.
+
+    A holder is a function that gives up some of its bytes, if it can, and returns how many it has then.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.bytes = 0
+        self._held: dict[Callable[[], int], int] = {}
+
+    def weigh(self, holder: Callable[[], int], size: int) -> None:
+        """A holder has `size` bytes now."""
+        self.bytes += size - self._held.get(holder, 0)
+        self._held[holder] = size
+
+    def make_room(self) -> None:
+        """Have the largest holders give up bytes until all are within the bound. Called after bytes were added."""
+        while self.bytes > self.most:
+            before, largest = self.bytes, max(self._held, key=self._held.__getitem__)
+            self.weigh(largest, largest())
+            if self.bytes >= before:
+                return
+
+    def remove(self, holder: Callable[[], int]) -> None:
+        """A holder has gone with all its bytes. Harmless when repeated."""
+        self.bytes -= self._held.pop(holder, 0)
 
 
 class Room(NamedTuple):

@@ -9,12 +9,13 @@ The one thread is shared too: `Turns` cuts long work into pieces, with other tas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 import trio
 
-from ..core.budgets import Shares, has_bytes
+from ..core.budgets import SharedBytes, Shares, has_bytes
 from ..log.context import Recorder
 from ..log.events import LimitReached
 from ..settings.server import Limits
@@ -127,14 +128,36 @@ class Limit:
 class ByteLimit(Limit):
     """A limit in bytes, such as those of responses that wait for their sockets.
 
-    The last eighth is kept for small items (`core.budgets.has_bytes`). A single item may be larger than a share.
+    The last eighth is kept for small items (`core.budgets.has_bytes`). A single item may be larger than a share. What
+    is held counts in the limit `above`, too: that of all engines of a process, by its own amount and shares.
     """
+
+    def __init__(self, name: str, why: str, shares: AddressShares, above: ByteLimit | None = None) -> None:
+        super().__init__(name, why, shares)
+        self._above = above
+
+    def take(self, holder: str | None, amount: int = 1) -> None:
+        """Count an amount, here and above."""
+        super().take(holder, amount)
+        if self._above is not None:
+            self._above.take(holder, amount)
+
+    def release(self, holder: str | None, amount: int = 1) -> None:
+        """Give an amount back, here and above."""
+        super().release(holder, amount)
+        if self._above is not None:
+            self._above.release(holder, amount)
 
     def reserve(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
         """Take `size` bytes more, for a body or response that has `held` and declared `declared` bytes.
 
         Raises `Rejection`, and records it, if there is no room: 503 for all together, 429 for this `holder`.
         """
+        self.check_bytes(holder, recorder, size, held, declared)
+        self.take(holder, size)
+
+    def check_bytes(self, holder: str | None, recorder: Recorder, size: int, held: int, declared: int) -> None:
+        """Raise what `reserve` raises, and take nothing."""
         if not has_bytes(self.most, self.held, size, held, declared):
             only = "" if self.held + size > self.most else ", and the last eighth of it is for small ones"
             raise busy(f"{self.full(recorder).message}{only}", _RETRY_S)
@@ -143,14 +166,12 @@ class ByteLimit(Limit):
                 self._shares.check(self.name, holder, recorder, size)
             except AddressLimitError as full:
                 raise full.rejection() from None
-        self.take(holder, size)
+        if self._above is not None:
+            self._above.check_bytes(holder, recorder, size, held, declared)
 
     def check_whole(self, holder: str | None, recorder: Recorder, size: int) -> None:
         """Check that there was room for a body of this size, which came in one piece. Raises `Rejection`."""
-        if holder is None and has_bytes(self.most, self.held, size):
-            return
-        self.reserve(holder, recorder, size)
-        self.release(holder, size)
+        self.check_bytes(holder, recorder, size, 0, 0)
 
     @contextmanager
     def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:
@@ -173,7 +194,34 @@ class ByteLimit(Limit):
 
     def is_exceeded(self, holder: str | None, first: int) -> bool:
         """True if all clients or one address hold too much. `first` is the size of a message that may always wait."""
-        return self.held > self.most or self._shares.held(self.name, holder) - first > self._shares.share(self.name)
+        over = self.held > self.most or self._shares.held(self.name, holder) - first > self._shares.share(self.name)
+        return over or (self._above is not None and self._above.is_exceeded(holder, first))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimits:
+    """The bounds in bytes of several engines together, such as those of rooms; None for an engine that is alone."""
+
+    arriving: ByteLimit | None = None
+    unsent: ByteLimit | None = None
+    piped: ByteLimit | None = None
+    log: SharedBytes | None = None
+    replay: SharedBytes | None = None
+    draft_streams: SharedBytes | None = None
+
+
+ALONE: Final = SharedLimits()
+
+
+def byte_limits(shares: AddressShares, shared: SharedLimits) -> tuple[ByteLimit, ByteLimit, ByteLimit]:
+    """The limits of one engine: of unsent bytes on pipes, of those of responses, and of incomplete bodies."""
+    unread = "Too many answers wait to be read: the limit {name} is {most}"
+    arriving = "Too many requests are on their way: the limit {name} is {most}"
+    return (
+        ByteLimit("max_unsent_bytes", unread, shares, shared.piped),
+        ByteLimit("max_unsent_bytes", unread, shares, shared.unsent),
+        ByteLimit("max_incoming_bytes", arriving, shares, shared.arriving),
+    )
 
 
 class Turns:
@@ -182,7 +230,7 @@ class Turns:
     Of all that share a `lock` one goes on at a time, so that many of them take no more time from others than one.
     """
 
-    def __init__(self, lock: trio.Lock | None = None) -> None:
+    def __init__(self, lock: AbstractAsyncContextManager[None] | None = None) -> None:
         self._lock = lock
         self._done = 0
 
@@ -194,7 +242,7 @@ class Turns:
             if self._lock is None:
                 await trio.lowlevel.checkpoint()
             else:
-                # A trio lock passes to its waiters in order, and `acquire` is a checkpoint even if the lock is free. So
-                # of all that share it, one does a piece in each pass of the scheduler.
+                # A trio lock passes to its waiters in order, and to take it is a checkpoint even if it is free. So of
+                # all that share it, one does a piece in each pass of the scheduler.
                 async with self._lock:
                     pass

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import trio
 
 from .. import TITLE, __version__
+from ..core.budgets import SharedBytes
 from ..core.call import Cause
 from ..core.inbound import HttpHead
 from ..core.modern_inbound import Inbound, climb, revision_of
@@ -29,7 +30,7 @@ from ..wire.jsonrpc import Json, Message, Request, RequestId
 from ..wire.revisions import negotiate
 from ..wire.v2025.registry import request_params, shape_result
 from .audit.writer import Audit
-from .budgets import AddressShares, ByteLimit, Limit, LimitError
+from .budgets import ALONE, AddressShares, Limit, LimitError, SharedLimits, byte_limits
 from .calls.request_context import RequestContext
 from .calls.scope import CallScope
 from .calls.tool_runs import ToolRuns
@@ -115,7 +116,8 @@ class Engine:
     `epoch` is the wall clock at the moment of making it, in seconds since 1970. `new_id` returns ids that cannot be
     guessed, of visible ASCII characters; `random_bytes` returns that many fresh bytes. `run` is the id of this life of
     the server. With an `opened` file, the log, the run and the start are those of the file, and no entry is recorded.
-    `new_judge` makes the judge of the clients; without it they are not judged. Raises `SettingError` for unusable
+    `new_judge` makes the judge of the clients; without it they are not judged. `shared` are the limits of several
+    engines together. Raises `SettingError` for unusable
     request state keys. `stopped` is the last entry of the engine's work, None before. `ending` is the reason of
     its end, for clients.
     """
@@ -130,6 +132,7 @@ class Engine:
         random_bytes: Callable[[int], bytes],
         opened: OpenedFile | None = None,
         new_judge: Callable[[Engine], LiveJudge] | None = None,
+        shared: SharedLimits = ALONE,
     ) -> None:
         limits = settings.limits
         self.settings = settings
@@ -137,7 +140,12 @@ class Engine:
         self.opened = opened
         if opened is None:
             self.run, self.started_at = random_bytes(_RUN_BYTES).hex(), epoch
-            self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
+            self.log = EventLog(
+                self.clock.both,
+                max_events=limits.event_log_events,
+                max_bytes=limits.event_log_bytes,
+                shared=shared.log,
+            )
         else:
             self.run, self.started_at = opened.log.header.run, opened.log.header.started_at
             self.log = ReadLog(opened.log)
@@ -148,9 +156,10 @@ class Engine:
         keep_s = settings.request_state_ttl_s
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
         self.interactions = Interactions(pages, keep_s, self.clock, new_id)
-        why = "Too many answers wait to be read: the limit {name} is {most}"
-        piped, unsent = (ByteLimit("max_unsent_bytes", why, self.shares) for _ in range(2))
-        services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id, piped, unsent)
+        piped, unsent, arriving = byte_limits(self.shares, shared)
+        services = Services(
+            self.log, self.clock, settings, self.shares, self.interactions, new_id, piped, unsent, arriving, shared
+        )
         self.services = services
         self.tasks = TaskService(services)
         self.streams = DraftStreams(services)
@@ -175,6 +184,24 @@ class Engine:
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
         self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
         self.judging = None if new_judge is None else new_judge(self)
+
+    def shared_limits(self) -> SharedLimits:
+        """The limits of this engine and of others together: for each the amount that this one has in its settings."""
+        services, limits = self.services, self.settings.limits
+        return SharedLimits(
+            arriving=services.arriving,
+            unsent=services.unsent,
+            piped=services.piped,
+            log=SharedBytes(limits.event_log_bytes),
+            replay=SharedBytes(limits.max_replay_bytes),
+            draft_streams=SharedBytes(limits.draft_stream_bytes),
+        )
+
+    def leave_shared(self) -> None:
+        """Count in the limits of several engines no more. Called once, at its end."""
+        self.log.leave_shared()
+        self.sessions.replay.leave_shared()
+        self.streams.leave_shared()
 
     def header(self, catalogue: str | None = None) -> Header:
         """The header of the log; `catalogue` is the version of the rules that judge it."""

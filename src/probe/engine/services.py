@@ -17,7 +17,7 @@ import trio
 from ..log.context import Recorder
 from ..log.event_log import EventLog
 from ..settings import Limits, Settings
-from .budgets import AddressShares, ByteLimit, Limit
+from .budgets import ALONE, AddressShares, ByteLimit, Limit, SharedLimits
 from .catalogue.tool import ToolFailureError
 from .clock import Clock
 
@@ -106,7 +106,8 @@ class Services:
     """The log, the clock, the settings, and all that the clients of one engine share.
 
     `new_id` returns ids that cannot be guessed, of visible ASCII characters; `exchanges` returns the numbers of
-    exchanges. `piped` counts unsent bytes on pipes, `unsent` those of HTTP responses.
+    exchanges. `piped` counts unsent bytes on pipes, `unsent` those of HTTP responses, `arriving` those of incomplete
+    bodies. `shared` are the limits of several engines together.
     """
 
     log: EventLog
@@ -117,6 +118,8 @@ class Services:
     new_id: Callable[[], str]
     piped: ByteLimit
     unsent: ByteLimit
+    arriving: ByteLimit
+    shared: SharedLimits = ALONE
     exchanges: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property

@@ -288,7 +288,7 @@ class SessionService:
         self._settings = services.settings
         why = "Too many sessions: the limit {name} is {most}"
         self._limit = Limit("max_sessions", why, services.shares, retry_s=_RETRY_S)
-        self._room = ReplayBudget(services.limits.max_replay_bytes)
+        self.replay = ReplayBudget(services.limits.max_replay_bytes, services.shared.replay)
         self._on_end = on_end
         self._sessions: dict[str, Session] = {}
         # Keyed by digest, since the id is a secret.
@@ -318,7 +318,7 @@ class SessionService:
         id = self._services.new_id()
         context.client = ClientInfo(clip(str(client.get("name", ""))), clip(str(client.get("version", ""))))
         context.recorder = context.recorder.bind(session=self.next_label())
-        session = Session(id, machine, offer, context, self._services, self._room, self._on_end)
+        session = Session(id, machine, offer, context, self._services, self.replay, self._on_end)
         session.streams = draft_streams.declared(capabilities)
         self._sessions[id] = session
         self._inbox.send_nowait(session)

@@ -28,18 +28,37 @@ from .verdicts import Verdict
 _SHARE: Final = 0.05
 
 
-def live_judge(engine: Engine) -> JudgeService:
+class JudgeTurns:
+    """The turns of several judges of one process, which together take the time that one of them may take.
+
+    One judge reads a piece of its log at a time. `spare` is for reading beside the calls, `awaited` for reports.
+    """
+
+    def __init__(self) -> None:
+        # A trio lock passes to its waiters in order, so each judge has its turn.
+        self.spare, self.awaited = trio.Lock(), trio.Lock()
+
+
+def live_judge(engine: Engine, turns: JudgeTurns | None = None) -> JudgeService:
     """A judge with every rule that has code; it has begun the log of an engine, and follows it by `serve`."""
     rules, opened = catalogue(), engine.opened
     judge = Judge(rules, FUNCTIONS)
     judge.begin(engine.header(str(rules.version)), living=opened is None)
-    return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log)
+    return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log, turns)
 
 
 class JudgeService:
     """The judge of one engine's log, which has begun that log. A log that was `saved` ends where its file does."""
 
-    def __init__(self, log: EventLog, clock: Clock, judge: Judge, saved: SavedLog | None = None) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        clock: Clock,
+        judge: Judge,
+        saved: SavedLog | None = None,
+        turns: JudgeTurns | None = None,
+    ) -> None:
+        self._turns = JudgeTurns() if turns is None else turns
         self._log = log
         self._clock = clock
         self._judge = judge
@@ -109,4 +128,5 @@ class JudgeService:
     async def _pause(self) -> None:
         spent, self._spent = self._spent, 0.0
         # A person who waits for a report is worth more than the share.
-        await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))
+        async with self._turns.awaited if self._asked else self._turns.spare:
+            await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast, get_args
 import trio
 from msgspec import Struct, structs
 
+from ..core.budgets import SharedBytes
 from ..wire.jsonrpc import encode
 from .context import NO_CONTEXT, Context
 from .events import AnyEvent, Event, UnknownEvent
@@ -116,12 +117,20 @@ class LogPage:
 
 
 class EventLog:
-    """Owned by one engine. `now` gives (wall, monotonic) seconds."""
+    """Owned by one engine. `now` gives (wall, monotonic) seconds. `shared` bounds the bytes of several logs."""
 
-    def __init__(self, now: Callable[[], tuple[float, float]], *, max_events: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        now: Callable[[], tuple[float, float]],
+        *,
+        max_events: int,
+        max_bytes: int,
+        shared: SharedBytes | None = None,
+    ) -> None:
         self._now = now
         self._max_events = max_events
         self._max_bytes = max_bytes
+        self._shared = shared
         # The entries, None in the places of evicted ones. The beginning is removed in large pieces. A list, since a
         # deque is slow to read in its middle.
         self._slots: list[Entry | None] = []
@@ -161,16 +170,30 @@ class EventLog:
         costs.append(cost)
         self.bytes += cost
         if self.bytes > self._max_bytes or len(costs) > self._max_events:
-            self._make_room()
+            self._make_room(self._max_bytes)
+        if self._shared is not None:
+            self._shared.weigh(self._give_up, self.bytes)
+            self._shared.make_room()
         if self._awaited:
             self._awaited = False
             self._readers.unpark_all()
         return seq
 
-    def _make_room(self) -> None:
+    def leave_shared(self) -> None:
+        """Count in the shared bound no more."""
+        if self._shared is not None:
+            self._shared.remove(self._give_up)
+            self._shared = None
+
+    def _give_up(self) -> int:
+        # So much at a time that the search for the largest log is rare.
+        self._make_room(self.bytes * 15 // 16)
+        return self.bytes
+
+    def _make_room(self, most_bytes: int) -> None:
         slots, costs, kept = self._slots, self._costs, len(self._costs)
         # The newest entry stays, however large it is.
-        while kept > self._max_events or (self.bytes > self._max_bytes and kept > 1):
+        while kept > self._max_events or (self.bytes > most_bytes and kept > 1):
             slots[-kept] = None
             self.bytes -= costs.popleft()
             kept -= 1

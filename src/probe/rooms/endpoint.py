@@ -18,7 +18,6 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ..core.budgets import Rates
 from ..core.clients import client_key
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
@@ -39,7 +38,7 @@ from ..server.endpoints.asgi import (
     respond,
 )
 from ..server.endpoints.browsers import Browsers, check_purpose
-from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
+from ..server.endpoints.rate_limit import refuse_unread
 from ..web.paths import Paths
 from ..wire.errors import Refusal, Rejection, busy, too_many
 from ..wire.jsonrpc import MalformedError, RequestId, encode, is_id, parse
@@ -106,11 +105,10 @@ class RoomsEndpoint:
         self._root = root
         self._only = only
         self._limits = limits
-        self._rate_limiter = RateLimiter(engine.services)
+        self._rate_limiter = rooms.rate_limiter
         self._browsers = Browsers(engine.settings)
         self._policy = host_policy(engine.settings)
         self._monitoring = (*_MONITORING, "/metrics") if engine.settings.metrics else _MONITORING
-        self._rates = Rates(limits.requests_per_second, limits.request_burst, limits.max_rooms)
         self._most_requests = max(1, int(limits.max_connections * limits.room_share))
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -294,13 +292,9 @@ class RoomsEndpoint:
             room.is_full = True
             return too_many(f"This room has {most} requests already (room_share)", _RETRY_S)
         room.is_full = False
-        if _holder(scope) is None:
-            return None
-        verdict = self._rates.take(room.id if found.is_owner else room.reading, self._engine.clock.now())
-        if verdict.first:
-            room.engine.log.append(LimitReached("requests_per_second", self._limits.requests_per_second))
+        wait_s = self._rooms.take_turn(found, _holder(scope))
         why = "Too many requests for this room (requests_per_second)"
-        return too_many(why, int(verdict.wait_s) + 1) if verdict.wait_s else None
+        return too_many(why, int(wait_s) + 1) if wait_s else None
 
     async def _about(self, found: Found, scope: Scope, head: HttpHead, send: Send) -> None:
         """Raises `RefusedError`."""

@@ -12,11 +12,14 @@ from typing import Final, NamedTuple
 
 import trio
 
-from ..core.budgets import Rates
-from ..engine.budgets import Limit, LimitError
+from ..core.budgets import Admission, Rates
+from ..core.clients import client_key
+from ..engine.budgets import Limit, LimitError, SharedLimits
 from ..engine.engine import Engine
 from ..engine.modern.rounds import KEY_BYTES, keys_from
 from ..log.events import LimitReached
+from ..server.endpoints.asgi import Scope
+from ..server.endpoints.rate_limit import RateLimiter, messages_of
 from ..server.listener.calls import Contained
 from ..settings import Settings
 from ..web.paths import Paths, SharedPages
@@ -52,7 +55,8 @@ class Found(NamedTuple):
 class Rooms:
     """The rooms of one process. `serve` owns their tasks; `make_engine` makes the engine of one.
 
-    `root` is the engine of the process: its limits bound all rooms, and its log has the limits that were reached. Any
+    `root` is the engine of the process: its limits bound all rooms, and its log has the limits that were reached.
+    `pages` are those of the process, so that searches and large pages of all rooms are made one at a time. Any
     process with the same `request_state_keys` makes ids; the one that gets the first request for an id has the room.
     `wall` returns the seconds since 1970 by the clock of the machine: the engine's own does not follow its corrections.
     """
@@ -60,9 +64,10 @@ class Rooms:
     def __init__(
         self,
         root: Engine,
-        make_engine: Callable[[Settings], Engine],
+        make_engine: Callable[[Settings, SharedLimits], Engine],
         random_bytes: Callable[[int], bytes],
         wall: Callable[[], float],
+        pages: SharedPages,
     ) -> None:
         settings = root.settings
         limits = settings.limits
@@ -74,7 +79,10 @@ class Rooms:
         self._warned: dict[str, float] = {}
         self._settings = room_settings(settings)
         self._ids = RoomIds(keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)])
-        self._pages = SharedPages()
+        self._pages = pages
+        self._shared = root.shared_limits()
+        self.rate_limiter = RateLimiter(root.services)
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, limits.max_rooms)
         self._places = Limit("max_rooms", "There are {most} rooms already ({name})", root.services.shares)
         self._made = Rates(limits.rooms_per_hour / _HOUR_S, max(1, int(limits.rooms_per_hour)), _MOST_CLIENTS)
         self._by_id: dict[str, Found] = {}
@@ -153,12 +161,37 @@ class Rooms:
         except LimitError as full:
             raise full.rejection() from None
         reading = self._ids.reading(id)
-        engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)))
-        paths = Paths(engine, pages=self._pages)
+        engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)), self._shared)
+        paths = Paths(engine, pages=self._pages, pace=partial(self._pace, id))
         room = Room(id, reading, engine, paths, self.idle_s, partial(self._release, id, reading, holder))
         self._by_id[id], self._by_id[reading] = Found(room, is_owner=True), Found(room, is_owner=False)
         self._to_serve.send_nowait(room)
         return self._by_id[id]
+
+    def take_turn(self, found: Found, holder: str | None) -> float:
+        """Count a request for the rate of its room; returns the seconds to wait. Readers have a rate of their own."""
+        room = found.room
+        if holder is None:
+            return 0.0
+        return self._recorded(room, self._rates.take(room.id if found.is_owner else room.reading, self._now()))
+
+    def _pace(self, id: str, scope: Scope, size: int) -> float:
+        """Count a message on a WebSocket, for the address over all rooms and for the room over all addresses."""
+        wait_s = self.rate_limiter.pace(scope, size)
+        found = self._by_id.get(id)
+        if found is None or client_key((scope.get("client") or ("", 0))[0]) is None:
+            return wait_s
+        charged = self._rates.charge(id, messages_of(size), self._now())
+        return max(wait_s, self._recorded(found.room, charged))
+
+    def _recorded(self, room: Room, verdict: Admission) -> float:
+        if verdict.first:
+            most = self._root.settings.limits.requests_per_second
+            room.engine.log.append(LimitReached("requests_per_second", most))
+        return verdict.wait_s
+
+    def _now(self) -> float:
+        return self._root.clock.now()
 
     def on_end(self, ended: Callable[[Room], None]) -> None:
         """Call this function for each room that has ended."""
@@ -167,6 +200,7 @@ class Rooms:
     def _release(self, id: str, reading: str, holder: str | None) -> None:
         room = self._by_id.pop(id).room
         del self._by_id[reading]
+        room.engine.leave_shared()
         for ended in self._on_end:
             ended(room)
         self._ended[id] = self._root.clock.now()

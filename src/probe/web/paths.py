@@ -41,7 +41,7 @@ from ..server.endpoints.mcp_http import McpHttp
 from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
 from ..server.endpoints.secret_endpoint import tool_host_endpoint
 from ..server.endpoints.socket_facts import SocketFacts
-from ..server.endpoints.websocket import WebSocketEndpoint
+from ..server.endpoints.websocket import Pace, WebSocketEndpoint
 from ..server.forwarding.collector import forwarding_endpoint
 from ..wire.errors import Rejection, busy
 from .dashboard import Dashboard
@@ -192,9 +192,10 @@ class Paths:
     """The ASGI application of one engine.
 
     `mcp` and `websocket` are its protocol endpoints, `toolhost` is for tool hosts, `forwarding` for processes that
-    forward their logs, `feed` for dashboards. With `pages_only`, and for a
-    file, no protocol is served. `metrics` serves `/metrics`; None for no such path. `show` makes the pages of a file;
-    with it, files are `opened`, and the caller runs `opened.serve`. `pages` are those of other engines of the process.
+    forward their logs, `feed` for dashboards. With `pages_only`, and for a file, no protocol is served. `metrics`
+    serves `/metrics`; None for no such path. `show` makes the pages of a file; with it, files are `opened`, and the
+    caller runs `opened.serve`. `pages` are those of other engines of the process; `pace` is the rate of messages on
+    WebSockets, if it is not that of this engine alone.
     `beyond` is the application for connections beyond the limit. The listener reports its connections to `sockets`.
 
     Requests beside the endpoints, such as those of browsers and scanners, are in the event log with their heads.
@@ -208,13 +209,14 @@ class Paths:
         metrics: App | None = None,
         show: Callable[[OpenedFile], FilePages] | None = None,
         pages: SharedPages | None = None,
+        pace: Pace | None = None,
     ) -> None:
         settings = engine.settings
         self.opened = None if show is None else OpenedFiles(engine, show)
         self.mcp = McpHttp(engine)
         self._rate_limiter = RateLimiter(engine.services)
         self._browsers = Browsers(settings)
-        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._rate_limiter.pace)
+        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), pace or self._rate_limiter.pace)
         self.toolhost = tool_host_endpoint(engine)
         self.forwarding = forwarding_endpoint(engine)
         self.feed = Feed(engine)
@@ -226,7 +228,7 @@ class Paths:
         self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
         self._engine = engine
         self._pages_only = pages_only or engine.opened is not None
-        self._pages = SharedPages() if pages is None else pages
+        self.pages = SharedPages() if pages is None else pages
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         return self._admit(self._serve, scope, receive, send)
@@ -324,7 +326,7 @@ class Paths:
         elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):
             await self._dashboard(scope, receive, send)
         else:
-            pages = await self._pages.loaded(self._engine)
+            pages = await self.pages.loaded(self._engine)
             await pages.serve(self._shown(), scope, despite_half_close(receive), send)
 
     def _shown(self) -> Shown:

@@ -82,6 +82,7 @@ class DraftStreams:
         self._by_owner: dict[str | bytes, dict[bytes, ToolStream]] = {}
         self._lost: OrderedDict[bytes, _LostStream] = OrderedDict()
         self._bytes = 0
+        self._shared = services.shared.draft_streams
         self._earliest = inf
         self._sooner = trio.lowlevel.ParkingLot()
         self._quiet = trio.lowlevel.ParkingLot()
@@ -247,10 +248,36 @@ class DraftStreams:
         elif machine.deadline is not None and machine.deadline < self._earliest:
             self._earliest = machine.deadline
             self._sooner.unpark_all()
+        if self._shared is not None:
+            self._shared.make_room()
+
+    def leave_shared(self) -> None:
+        """Count in the shared bound no more."""
+        if self._shared is not None:
+            self._shared.remove(self._free)
+            self._shared = None
+
+    def _free(self) -> int:
+        """Drop a finished stream, or else lose the largest; returns the bytes that are left."""
+        dropped = next((stream for stream in self if stream.finished), None) or max(
+            self, key=lambda stream: stream.weight, default=None
+        )
+        if dropped is not None:
+            if not dropped.finished:
+                most = self._limits.draft_stream_bytes
+                dropped.recorder.caused_by(None).append(LimitReached("draft_stream_bytes", most))
+                dropped.machine.lose(Lost.SERVER_FULL)
+            self._remove(dropped)
+        return self._bytes
+
+    def _count(self, size: int) -> None:
+        self._bytes += size
+        if self._shared is not None:
+            self._shared.weigh(self._free, self._bytes)
 
     def _weigh(self, stream: ToolStream) -> None:
         size, most = stream.replay.bytes, self._limits.draft_stream_bytes
-        self._bytes += size - stream.weight
+        self._count(size - stream.weight)
         stream.weight = size
         if self._bytes > most:
             self._drop_excess(stream, most)
@@ -276,7 +303,7 @@ class DraftStreams:
         del held[digest]
         if not held:
             del self._by_owner[stream.owner.key]
-        self._bytes -= stream.weight
+        self._count(-stream.weight)
         self._limit.release(stream.address)
         if lost is not None:
             self._keep_lost(digest, stream, lost)

@@ -17,6 +17,7 @@ from functools import partial
 
 import trio
 
+from ...core.budgets import SharedBytes
 from ...core.replay import ReplayLog
 from ...log.context import Recorder
 from ...log.events import LimitReached, MessagesDelivered, StreamEnded, StreamOpened
@@ -240,10 +241,14 @@ class Stream:
 
 
 class ReplayBudget:
-    """The streams of the sessions of one engine by their holder: a client address, or on loopback a session."""
+    """The streams of the sessions of one engine by their holder: a client address, or on loopback a session.
 
-    def __init__(self, most_bytes: int) -> None:
+    Their bytes count in `shared`, too.
+    """
+
+    def __init__(self, most_bytes: int, shared: SharedBytes | None = None) -> None:
         self._most = most_bytes
+        self._shared = shared
         self._streams: dict[str, dict[Stream, int]] = {}
         self._holders: dict[Stream, str] = {}
         self._held: Counter[str] = Counter()
@@ -269,6 +274,8 @@ class ReplayBudget:
     def _count(self, holder: str, size: int) -> None:
         self._held[holder] += size
         self.bytes += size
+        if self._shared is not None:
+            self._shared.weigh(self._give_up, self.bytes)
 
     def _weigh(self, stream: Stream, holder: str) -> None:
         size, streams = stream.replay.bytes, self._streams[holder]
@@ -276,6 +283,19 @@ class ReplayBudget:
         streams[stream] = size
         while self.bytes > self._most:
             self._evict_one()
+        if self._shared is not None:
+            self._shared.make_room()
+
+    def leave_shared(self) -> None:
+        """Count in the shared bound no more."""
+        if self._shared is not None:
+            self._shared.remove(self._give_up)
+            self._shared = None
+
+    def _give_up(self) -> int:
+        if self.bytes:
+            self._evict_one()
+        return self.bytes
 
     def _evict_one(self) -> None:
         holder = max(self._held, key=self._held.__getitem__)

@@ -13,7 +13,6 @@ import trio
 
 from ...core.inbound import HttpHead, check_post
 from ...core.modern_inbound import era_of, era_of_head
-from ...engine.budgets import ByteLimit
 from ...engine.engine import Engine
 from ...log.events import UnreadableFault
 from ...log.redaction import unreadable, unreadable_json
@@ -49,8 +48,7 @@ class McpHttp:
         self._modern = ModernHttp(engine)
         self._policy = host_policy(settings)
         self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
-        why = "Too many requests are on their way: the limit {name} is {most}"
-        self._arriving = ByteLimit("max_incoming_bytes", why, engine.services.shares)
+        self._arriving = engine.services.arriving
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
 

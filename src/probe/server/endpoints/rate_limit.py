@@ -67,7 +67,7 @@ class RateLimiter:
     def pace(self, scope: Scope, size: int) -> float:
         """Count a message of `size` bytes on a connection; returns how many seconds its client has to wait."""
         key = _key(scope)
-        return 0.0 if key is None else self.charge(key, 1 + size // _PIECE_BYTES)
+        return 0.0 if key is None else self.charge(key, messages_of(size))
 
     def charge(self, key: str, requests: int) -> float:
         """Count `requests` more of a client that is already known; returns how many seconds it has to wait."""
@@ -78,6 +78,11 @@ class RateLimiter:
             most = self._services.limits.requests_per_second
             self._services.log.append(LimitReached("requests_per_second", most))
         return verdict
+
+
+def messages_of(size: int) -> int:
+    """The number of requests that a message of so many bytes counts for."""
+    return 1 + size // _PIECE_BYTES
 
 
 async def refuse_unread(scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import cast
+from weakref import WeakKeyDictionary
 
 import trio
 from quart import Response
@@ -49,6 +50,28 @@ class SidePages:
             _SHOWN.reset(token)
 
 
+class EnginesInTurn:
+    """A lock that the engines of a process take in turn, however many requests each of them has."""
+
+    def __init__(self) -> None:
+        self._all = trio.Lock()
+        self._own: WeakKeyDictionary[Engine, trio.Lock] = WeakKeyDictionary()
+
+    async def __aenter__(self) -> None:
+        own = self._own.setdefault(_SHOWN.get().engine, trio.Lock())
+        # One request of an engine waits for the lock of all, which passes to its waiters in order.
+        await own.acquire()
+        try:
+            await self._all.acquire()
+        except trio.Cancelled:
+            own.release()
+            raise
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._all.release()
+        self._own[_SHOWN.get().engine].release()
+
+
 def create(first: Engine) -> QuartTrio:
     """The application of the side pages; a request needs the context of `SidePages.serve`.
 
@@ -65,12 +88,12 @@ def create(first: Engine) -> QuartTrio:
     responses.answer_errors(app, lambda: _known_paths(beside))
     server.register(app, engine, beside, server.tools(first))
     # Whole pages are made one at a time: each counts in max_unsent_bytes only once it is made.
-    making = trio.Lock()
+    making = EnginesInTurn()
     tables.register(app, engine, making)
     events.register(app, engine)
     # Searches and exports read the whole log. One makes a piece at a time, so many slow down calls as one does.
-    reading = trio.Lock()
-    search.register(app, engine, reading)
+    reading = EnginesInTurn()
+    search.register(app, engine, reading, EnginesInTurn())
     search.register_filter_line(app, engine)
     tables.register_calls(app, engine, making)
     judge.register(app, engine, reading)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, replace
 from typing import Final
 
-import trio
 from msgspec import to_builtins
 from quart import Response
 from quart_trio import QuartTrio
@@ -55,7 +54,7 @@ class Chosen:
     turns: Turns
 
 
-def register(app: QuartTrio, engine: Engine, reading: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, reading: AbstractAsyncContextManager[None]) -> None:
     """Add the pages. One piece of work at a time holds the lock `reading`."""
 
     async def find(page: listing.Route) -> Chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
@@ -56,7 +57,7 @@ _POLICY: Final = (
 _OFF: Final = "this server does not judge: it was started with --no-judge"
 
 
-def register(app: QuartTrio, engine: Engine, reading: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, reading: AbstractAsyncContextManager[None]) -> None:
     """Add the pages. Their work shares the lock `reading` with the exports."""
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
@@ -87,7 +88,9 @@ def register(app: QuartTrio, engine: Engine, reading: trio.Lock) -> None:
         return await in_form(name, lambda report: _text(junit(report, engine.log.entry), responses.XML))
 
 
-async def _answer(engine: Engine, reading: trio.Lock, name: str | None, query: Query) -> Response:
+async def _answer(
+    engine: Engine, reading: AbstractAsyncContextManager[None], name: str | None, query: Query
+) -> Response:
     """A report as JSON, made one subject at a time. Raises `QueryError`."""
     service, stored, verdicts = engine.judging, _stored_report(engine), _having(query)
     if service is None:

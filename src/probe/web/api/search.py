@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import cast, get_args
 
-import trio
 from msgspec import to_builtins
 from quart import Response
 from quart_trio import QuartTrio
@@ -27,9 +27,13 @@ from .listing import Query, read
 from .responses import streamed_json
 
 
-def register(app: QuartTrio, engine: Engine, reading: trio.Lock) -> None:
-    """Add the page. Its work shares the lock `reading` with the exports."""
-    searching = trio.Lock()
+def register(
+    app: QuartTrio,
+    engine: Engine,
+    reading: AbstractAsyncContextManager[None],
+    searching: AbstractAsyncContextManager[None],
+) -> None:
+    """Add the page. One search at a time holds `searching`; its work shares the lock `reading` with the exports."""
 
     @app.get(listing.SEARCH.rule)
     async def search() -> Response:

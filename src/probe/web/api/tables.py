@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 import trio
@@ -33,7 +34,7 @@ from .listing import Query, read
 from .responses import array, json_answer, not_found, problem
 
 
-def register(app: QuartTrio, engine: Engine, making: trio.Lock) -> None:
+def register(app: QuartTrio, engine: Engine, making: AbstractAsyncContextManager[None]) -> None:
     """Add the pages. A page is made under the lock `making`, and counted once that is released."""
 
     def add(name: TableName, page: listing.Route) -> None:
@@ -83,7 +84,7 @@ _PIECE_ROWS: Final = 200
 _PIECE_BYTES: Final = 64 * 1024
 
 
-def register_calls(app: QuartTrio, engine: Engine, making: trio.Lock) -> None:
+def register_calls(app: QuartTrio, engine: Engine, making: AbstractAsyncContextManager[None]) -> None:
     """Add the pages about calls. A page is made under the lock `making`, and counted once that is released."""
 
     @app.get(listing.CALLS.rule)

@@ -1,0 +1,237 @@
+"""What all rooms of a process may hold together, and the turns that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from probe.core.budgets import SharedBytes
+from probe.engine.budgets import ByteLimit
+from probe.engine.engine import Engine
+from probe.judge.live import JudgeService, JudgeTurns
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.log.events import ServerState
+from probe.web.api.app import _SHOWN, EnginesInTurn, Shown
+from probe.wire.errors import Rejection
+
+from .house import REMOTE, Room, house, socket
+
+HOLDER = REMOTE[0]
+MIB = 1024 * 1024
+WHOLE = {"room_share": 1, "address_share": 0.25}
+
+
+class Part:
+    """A holder of bytes, which gives up ten at a time down to `least`."""
+
+    def __init__(self, shared: SharedBytes, least: int = 0) -> None:
+        self.shared = shared
+        self.size = 0
+        self.least = least
+
+    def give_up(self) -> int:
+        self.size = max(self.least, self.size - 10)
+        return self.size
+
+    def add(self, size: int) -> None:
+        self.size += size
+        self.shared.weigh(self.give_up, self.size)
+        self.shared.make_room()
+
+
+def test_the_largest_of_several_gives_up_what_is_too_much() -> None:
+    shared = SharedBytes(100)
+    small, large = Part(shared), Part(shared)
+    small.add(20)
+    large.add(80)
+    small.add(15)
+    assert (small.size, large.size, shared.bytes) == (35, 60, 95)
+    shared.remove(large.give_up)
+    shared.remove(large.give_up)
+    assert shared.bytes == 35
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-30, 90)), max_size=60), st.integers(0, 40))
+def test_together_they_hold_no_more_than_the_bound_and_what_none_can_give_up(
+    changes: list[tuple[int, int]], least: int
+) -> None:
+    shared = SharedBytes(150)
+    parts = [Part(shared, least) for _ in range(5)]
+    for place, change in changes:
+        parts[place].add(max(change, least - parts[place].size))
+        assert shared.bytes == sum(part.size for part in parts)
+        assert shared.bytes <= max(150, 5 * least)
+
+
+def filled(room: Room, size: int) -> None:
+    """Have so many bytes of facts in the log of a room."""
+    before = room.engine.log.bytes
+    while room.engine.log.bytes - before < size:
+        last = room.engine.log.bytes
+        room.engine.log.append(ServerState("x" * 10_000))  # type: ignore[arg-type]
+        if room.engine.log.bytes <= last:
+            return
+
+
+async def test_the_logs_of_all_rooms_have_the_bytes_of_one_server() -> None:
+    async with house(event_log_bytes=MIB, **WHOLE) as here:
+        quiet, busy, third = await here.open(), await here.open(), await here.open()
+        filled(quiet, MIB // 8)
+        first = quiet.engine.log.first
+        for _ in range(3):
+            filled(busy, MIB)
+            filled(third, MIB)
+        logs = [room.engine.log for room in (quiet, busy, third)]
+        assert sum(log.bytes for log in logs) <= MIB
+        # The rooms with the most lose their oldest entries, and a reader gets the gap.
+        assert quiet.engine.log.first == first
+        assert busy.engine.log.since(0, 1).gap is not None
+        assert busy.engine.log.bytes > MIB // 4
+        await busy.ask("DELETE", "/api/room")
+        await third.ask("DELETE", "/api/room")
+        filled(quiet, MIB // 2)
+        assert quiet.engine.log.first == first
+
+
+LIMITS: list[Callable[[Engine], ByteLimit]] = [
+    lambda engine: engine.services.arriving,
+    lambda engine: engine.services.unsent,
+    lambda engine: engine.services.piped,
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=["arriving", "unsent", "piped"])
+async def test_what_comes_and_waits_in_all_rooms_has_one_bound(limit: Callable[[Engine], ByteLimit]) -> None:
+    async with house(max_incoming_bytes=32 * MIB, max_unsent_bytes=32 * MIB, **WHOLE) as here:
+        one, two = await here.open(), await here.open()
+        recorder = Recorder(two.engine.log)
+        limit(one.engine).reserve(None, recorder, 28 * MIB)
+        with pytest.raises(Rejection) as full:
+            limit(two.engine).reserve(None, recorder, MIB)
+        assert (full.value.refusal.status, f"is {32 * MIB}" in full.value.message) == (503, True)
+        # As in one server, the last eighth is for what is small.
+        limit(two.engine).reserve(None, recorder, 1000)
+        assert limit(here.engine).held == 28 * MIB + 1000
+        limit(one.engine).release(None, 28 * MIB)
+        limit(two.engine).reserve(HOLDER, recorder, 8 * MIB)
+        with pytest.raises(Rejection) as full:
+            limit(one.engine).reserve(HOLDER, recorder, MIB)
+        assert (full.value.refusal.status, "address_share" in full.value.message) == (429, True)
+        assert limit(two.engine).is_exceeded(HOLDER, 0) is False
+        limit(one.engine).take(HOLDER, 8 * MIB)
+        assert limit(one.engine).is_exceeded(HOLDER, 0) is True
+
+
+async def test_a_body_that_is_too_much_for_all_rooms_is_refused_as_in_one_server() -> None:
+    async with house(max_incoming_bytes=32 * MIB, **WHOLE) as here:
+        one, two = await here.open(), await here.open()
+        client = await two.legacy()
+        one.engine.services.arriving.take(None, 32 * MIB)
+        async with client.post(client.request("tools/list")) as answer:
+            error = (await answer.json())["error"]
+        assert (answer.status, "max_incoming_bytes" in error["message"]) == (503, True)
+        one.engine.services.arriving.release(None, 32 * MIB)
+        assert "tools" in await client.call("tools/list")
+
+
+async def test_a_room_that_ends_gives_all_back() -> None:
+    async with house() as here:
+        room = await here.open()
+        client = await room.legacy()
+        async with client.get(), client.post(client.request("tools/call", {"name": "silent_call", "arguments": {}})):
+            assert (await room.ask("DELETE", "/api/room")).status == 204
+        services = here.engine.services
+        assert (services.arriving.held, services.unsent.held, services.piped.held) == (0, 0, 0)
+        shared = here.rooms._shared
+        assert [bound.bytes for bound in (shared.log, shared.replay, shared.draft_streams) if bound] == [0, 0, 0]
+
+
+async def test_messages_on_the_sockets_of_one_address_have_one_rate_over_all_rooms(autojump_clock: MockClock) -> None:
+    async with house(request_burst=20, requests_per_second=1) as here:
+        one, two = await here.open(), await here.open()
+        async with socket(one, REMOTE) as first, socket(two, REMOTE) as second:
+            for number in range(30):
+                await first.say({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})
+            await first.ask("ping", {}, 99)
+            began = trio.current_time()
+            await second.ask("ping", {}, 5)
+            assert trio.current_time() - began > 0.5
+
+
+async def test_messages_on_all_sockets_of_a_room_have_the_rate_of_one_address(autojump_clock: MockClock) -> None:
+    async with house(request_burst=20, requests_per_second=1) as here:
+        room = await here.open()
+        async with socket(room, REMOTE) as first, socket(room, ("203.0.113.9", 1)) as second:
+            for number in range(30):
+                await first.say({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})
+            await first.ask("ping", {}, 99)
+            began = trio.current_time()
+            await second.ask("ping", {}, 5)
+            assert trio.current_time() - began > 0.5
+
+
+class Ticking:
+    """A clock by which each entry takes a millisecond."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def now(self) -> float:
+        self._now += 0.001
+        return self._now
+
+
+class Reader:
+    """In place of a judge: it counts the entries."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def take(self, _entry: object) -> None:
+        self.read += 1
+
+
+async def test_the_judges_of_all_rooms_take_the_time_of_one(autojump_clock: MockClock) -> None:
+    turns, readers = JudgeTurns(), [Reader() for _ in range(3)]
+    async with trio.open_nursery() as nursery:
+        for reader in readers:
+            log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=MIB)
+            for _ in range(500):
+                log.append(ServerState("ready"))
+            judge: Any = JudgeService(log, Ticking(), reader, turns=turns)  # type: ignore[arg-type]
+            nursery.start_soon(judge.serve)
+        # Each piece of 100 entries takes 0.1 s, and then 1.9 s pass: in turn, and not for all at once.
+        await trio.sleep(5.8)
+        counts = [reader.read for reader in readers]
+        assert (max(counts) - min(counts) <= 100, sum(counts) <= 600) == (True, True)
+        await trio.sleep(30)
+        assert [reader.read for reader in readers] == [500] * 3
+        nursery.cancel_scope.cancel()
+
+
+async def test_rooms_take_turns_with_searches_however_many_each_has() -> None:
+    async with house() as here:
+        one, two = await here.open(), await here.open()
+        lock, order, goes_on = EnginesInTurn(), list[str](), trio.Event()
+
+        async def search(name: str, room: Room) -> None:
+            _SHOWN.set(Shown(room.engine, None))  # type: ignore[arg-type]
+            async with lock:
+                order.append(name)
+                await goes_on.wait()
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(search, "one", one)
+            await wait_all_tasks_blocked()
+            nursery.start_soon(search, "two", two)
+            await wait_all_tasks_blocked()
+            goes_on.set()
+        assert order == ["one", "two", "one", "one", "one", "one"]
