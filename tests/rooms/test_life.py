@@ -335,8 +335,8 @@ async def test_a_room_that_fails_leaves_the_others(caplog: pytest.LogCaptureFixt
         async def broken(*, task_status: trio.TaskStatus[None]) -> None:
             raise LookupError("a defect")
 
-        def failing(settings: object) -> object:
-            engine = made(settings)  # type: ignore[arg-type]
+        def failing(settings: object, shared: object) -> object:
+            engine = made(settings, shared)  # type: ignore[arg-type]
             engine.serve = broken  # type: ignore[method-assign,assignment]
             return engine
 

@@ -17,7 +17,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,11 +45,13 @@ from ..telemetry.lines import Printer, StandardError, adopt_logging
 from ..telemetry.service import following
 from ..tools.catalogue import TOOLSETS
 from ..web.opened_files import FilePages
-from ..web.paths import Metrics, Paths
+from ..web.paths import Metrics, Paths, SharedPages
 from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
 from .starting import StartError, tune_garbage_collection
 
 if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
     from ..judge.live import JudgeTurns
     from ..rooms.endpoint import RoomsEndpoint
     from ..rooms.rooms import Rooms
@@ -255,13 +257,14 @@ async def running(
     With an `opened` file it shows the file and does not serve MCP. Raises `listener.ListenError`,
     `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
     """
-    engine = _engine(settings, opened)
-    async with following(engine, printer) as page:
+    engine, pages = _engine(settings, opened), SharedPages()
+    rooms = None if settings.rooms == "off" else _rooms(engine, pages)
+    async with following(engine, printer, partial(_metrics, rooms)) as page:
         metrics = None if page is None else Metrics(page.content_type, page.text)
         # Before any socket is open, since it may refuse the settings.
         only = settings.rooms == "only"
-        paths = Paths(engine, pages_only=only, metrics=metrics, show=_pages_of if opened is None and not only else None)
-        rooms = None if settings.rooms == "off" else _rooms(engine, paths)
+        show = _pages_of if opened is None and not only else None
+        paths = Paths(engine, pages_only=only, metrics=metrics, show=show, pages=pages)
         endpoint = paths if rooms is None else _with_rooms(rooms, engine, paths)
         async with (
             _listening_sockets(settings) as sockets,
@@ -399,7 +402,16 @@ async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
         announce(f"no browser could be started here; open {url}")
 
 
-def _rooms(engine: Engine, paths: Paths) -> Rooms:
+def _metrics(rooms: Rooms | None) -> Iterable[Metric]:
+    if rooms is None:
+        return ()
+    # Most servers have no metrics.
+    from ..rooms.metrics import families
+
+    return families(rooms)
+
+
+def _rooms(engine: Engine, pages: SharedPages) -> Rooms:
     # Most servers have no rooms.
     from ..judge.live import JudgeTurns
     from ..rooms.rooms import Rooms
@@ -409,7 +421,7 @@ def _rooms(engine: Engine, paths: Paths) -> Rooms:
     def made(settings: Settings, shared: SharedLimits) -> Engine:
         return _unchecked(settings, shared=shared, turns=turns)
 
-    return Rooms(engine, made, secrets.token_bytes, time.time, paths.pages)
+    return Rooms(engine, made, secrets.token_bytes, time.time, pages)
 
 
 def _with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:

@@ -106,6 +106,8 @@ class Room:
         self._downloads = 0
         self._downloaded = trio.lowlevel.ParkingLot()
         self._hurried = False
+        # One of `rooms.ENDED`.
+        self.why = "failed"
         self._release = release
         self._ending = trio.Event()
         self._in_use = 0
@@ -119,6 +121,7 @@ class Room:
     async def end(self) -> None:
         """End it now, and return when it has ended: running work is cancelled."""
         self.engine.hurry()
+        self.why = "owner"
         self._ending.set()
         await self.ended.wait()
 
@@ -135,6 +138,9 @@ class Room:
                 await nursery.start(self.engine.serve)
                 self.ready.set()
                 await self._wait_over()
+                if not self._ending.is_set():
+                    self.why = "idle"
+                    self._ending.set()
                 await self.drain(_ENDED)
                 self._cancel_requests()
                 nursery.cancel_scope.cancel()
@@ -154,7 +160,9 @@ class Room:
 
         Clients get the reason `why`.
         """
-        self._ending.set()
+        if not self._ending.is_set():
+            self.why = "shutdown"
+            self._ending.set()
         if not self.engine.draining:
             await self.engine.drain(why)
         await self.engine.drained.wait()

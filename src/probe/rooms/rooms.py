@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ import trio
 
 from ..core.budgets import Admission, Rates
 from ..core.clients import client_key
-from ..engine.budgets import Limit, LimitError, SharedLimits
+from ..engine.budgets import AddressLimitError, Limit, LimitError, SharedLimits
 from ..engine.engine import Engine
 from ..engine.modern.rounds import KEY_BYTES, keys_from
 from ..log.events import LimitReached
@@ -45,6 +45,14 @@ _ELSEWHERE: Final = "Another process has this room: the balancer must hash the p
 _MOST_CLIENTS: Final = 10_000
 
 
+ENDED: Final = ("owner", "idle", "shutdown", "failed")
+"""Why rooms end: by their owner, after their time without use, with the server, or by a defect."""
+
+REFUSED: Final = ("unknown", "elsewhere", "full", "address", "rate", "shutdown")
+"""Why there is no room: there is none with the id, or in another process; `max_rooms`, `address_share`,
+`rooms_per_hour`; the server ends."""
+
+
 class Found(NamedTuple):
     """A room, and if the id that found it is the owner's."""
 
@@ -56,9 +64,12 @@ class Rooms:
     """The rooms of one process. `serve` owns their tasks; `make_engine` makes the engine of one.
 
     `root` is the engine of the process: its limits bound all rooms, and its log has the limits that were reached.
-    `pages` are those of the process, so that searches and large pages of all rooms are made one at a time. Any
-    process with the same `request_state_keys` makes ids; the one that gets the first request for an id has the room.
-    `wall` returns the seconds since 1970 by the clock of the machine: the engine's own does not follow its corrections.
+    `pages` are those of the process, so that searches and large pages of all rooms are made one at a time. `opened`,
+    `ended` and `refused` count what has happened.
+
+    Any process with the same `request_state_keys` makes ids; the one that gets the first request for an id has the
+    room. `wall` returns the seconds since 1970 by the clock of the machine: the engine's own does not follow its
+    corrections.
     """
 
     def __init__(
@@ -85,6 +96,8 @@ class Rooms:
         self._rates = Rates(limits.requests_per_second, limits.request_burst, limits.max_rooms)
         self._places = Limit("max_rooms", "There are {most} rooms already ({name})", root.services.shares)
         self._made = Rates(limits.rooms_per_hour / _HOUR_S, max(1, int(limits.rooms_per_hour)), _MOST_CLIENTS)
+        self.opened = 0
+        self.ended, self.refused = Counter[str](), Counter[str]()
         self._by_id: dict[str, Found] = {}
         self._on_end: list[Callable[[Room], None]] = []
         # When each ended, by trio's clock: a client that goes on must not open its room again while the id is fresh.
@@ -103,12 +116,14 @@ class Rooms:
         """
         clock = self._root.clock
         if self._root.draining:
+            self.refused["shutdown"] += 1
             raise shutting_down()
         if holder is not None:
             verdict = self._made.take(holder, clock.now())
             if verdict.first:
                 self._root.log.append(LimitReached("rooms_per_hour", self._root.settings.limits.rooms_per_hour))
             if verdict.wait_s:
+                self.refused["rate"] += 1
                 why = "Too many rooms from this address (rooms_per_hour)"
                 raise too_many(why, int(verdict.wait_s) + 1)
         return self._ids.make(self._random_bytes(RANDOM_BYTES), self._wall())
@@ -127,12 +142,15 @@ class Rooms:
         if found is None and self._is_to_open(id):
             if not is_first:
                 self._warn(_ELSEWHERE)
+                self.refused["elsewhere"] += 1
                 raise Rejection(Refusal.UNKNOWN_SESSION, _ELSEWHERE)
             found = self._open(id, holder)
-        if found is None:
+        if found is not None:
+            await found.room.ready.wait()
+        if found is None or found.room.ended.is_set():
+            self.refused["unknown"] += 1
             return None
-        await found.room.ready.wait()
-        return None if found.room.ended.is_set() else found
+        return found
 
     def _is_to_open(self, id: str) -> bool:
         now = self._root.clock.now()
@@ -155,10 +173,13 @@ class Rooms:
             logger.warning(what)
 
     def _open(self, id: str, holder: str | None) -> Found:
-        self._root.refuse_while_draining()
+        if self._root.draining:
+            self.refused["shutdown"] += 1
+            raise shutting_down()
         try:
             self._places.acquire(holder, self._root.services.recorder)
         except LimitError as full:
+            self.refused["address" if isinstance(full, AddressLimitError) else "full"] += 1
             raise full.rejection() from None
         reading = self._ids.reading(id)
         engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)), self._shared)
@@ -166,6 +187,7 @@ class Rooms:
         room = Room(id, reading, engine, paths, self.idle_s, partial(self._release, id, reading, holder))
         self._by_id[id], self._by_id[reading] = Found(room, is_owner=True), Found(room, is_owner=False)
         self._to_serve.send_nowait(room)
+        self.opened += 1
         return self._by_id[id]
 
     def take_turn(self, found: Found, holder: str | None) -> float:
@@ -201,6 +223,7 @@ class Rooms:
         room = self._by_id.pop(id).room
         del self._by_id[reading]
         room.engine.leave_shared()
+        self.ended[room.why] += 1
         for ended in self._on_end:
             ended(room)
         self._ended[id] = self._root.clock.now()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -22,6 +22,9 @@ from .requests import Requests, RequestStep
 
 if TYPE_CHECKING:
     from .otlp import OtlpMetrics
+
+Families: TypeAlias = Callable[[], Iterable[Metric]]
+"""Returns metrics as they are at the moment."""
 
 # Seconds between measures of lateness, and the number of measures between values for a collector.
 _MEASURE_S: Final = 0.25
@@ -48,12 +51,12 @@ class _Receiver(Protocol):
 class Counters:
     """The counters enabled by the settings of an engine, made by `start`. `page` is None without `--metrics`."""
 
-    def __init__(self, engine: Engine, tools: Collection[str]) -> None:
+    def __init__(self, engine: Engine, tools: Collection[str], more: Families) -> None:
         self._engine = engine
         self._requests = Requests(engine.observer.views)
         self._tally = Tally(tools)
         self._receivers: list[_Receiver] = [self._tally]
-        self._families: list[Callable[[], Iterable[Metric]]] = [self._tally.families, lambda: read_gauges(engine)]
+        self._families: list[Families] = [self._tally.families, lambda: read_gauges(engine), more]
         self._closing: list[Callable[[], None]] = []
         self._metrics: OtlpMetrics | None = None
         self._text: tuple[float, bytes] | None = None
@@ -62,10 +65,13 @@ class Counters:
         self.page = MetricsText(CONTENT_TYPE_PLAIN_0_0_4, self._page) if engine.settings.metrics else None
 
     @classmethod
-    def start(cls, engine: Engine) -> Counters:
-        """Start the SDK's threads if the settings enable them; `close` ends them. Raises `TelemetryError`."""
+    def start(cls, engine: Engine, more: Families) -> Counters:
+        """Start the SDK's threads if the settings enable them; `close` ends them. Raises `TelemetryError`.
+
+        `more` are metrics of the process beside those of the engine.
+        """
         everything = engine.offer("all", MODERN[-1]).catalogue
-        counters = cls(engine, everything.toolset_of)
+        counters = cls(engine, everything.toolset_of, more)
         if engine.settings.telemetry:
             counters._open_export([*everything.prompts])
         engine.observer.follow(counters)

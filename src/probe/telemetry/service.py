@@ -23,7 +23,7 @@ from ..log.follower import LogFollower
 from .lines import OperatorLines, Printer
 
 if TYPE_CHECKING:
-    from .counters import Counters, MetricsText
+    from .counters import Counters, Families, MetricsText
 
 # The longest waits at the server's end, in seconds: for the last entries and lines, then for a collector.
 _FINAL_S: Final = 1.0
@@ -31,14 +31,17 @@ _EXPORT_S: Final = 3.0
 
 
 @asynccontextmanager
-async def following(engine: Engine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
+async def following(
+    engine: Engine, printer: Printer | None = None, more: Families = tuple
+) -> AsyncIterator[MetricsText | None]:
     """Run the telemetry enabled by the engine's settings during the block. Yields `/metrics` if enabled.
 
-    `printer` gets the lines. Raises `TelemetryError` before any part has started. At the end of the block, also by an
-    error, the rest is read, written and sent within `_FINAL_S` and `_EXPORT_S` seconds.
+    `printer` gets the lines; `more` returns metrics beside those of the engine. Raises `TelemetryError` before any part
+    has started. At the end of the block, also by an error, the rest is read, written and sent within `_FINAL_S` and
+    `_EXPORT_S` seconds.
     """
     settings = engine.settings
-    counters = _counters(engine) if settings.metrics or settings.telemetry else None
+    counters = _counters(engine, more) if settings.metrics or settings.telemetry else None
     lines = _LogLines(engine, printer) if printer is not None and printer.level != "off" else None
     if counters is None and lines is None:
         yield None
@@ -57,11 +60,11 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
         await _finish(engine, lines, counters)
 
 
-def _counters(engine: Engine) -> Counters:
+def _counters(engine: Engine, more: Families) -> Counters:
     # A part that is off is not imported.
     from .counters import Counters
 
-    return Counters.start(engine)
+    return Counters.start(engine, more)
 
 
 async def _finish(engine: Engine, lines: _LogLines | None, counters: Counters | None) -> None:
