@@ -219,7 +219,7 @@ def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
 @rule("cancel.server-withdrawal", each=ANSWER)
 def late_answer(message: Message, trace: Trace) -> Finding | None:
     """An answer after it came too late."""
-    question = trace.seen.question_of(message)
+    question = trace.subject.dialogue.asked.of(message)
     withdrawal = None if question is None else trace.seen.withdrawal_of(question, message.at)
     if withdrawal is None or withdrawal.had is None or not late(message, withdrawal.had, trace):
         return None

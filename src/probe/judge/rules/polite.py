@@ -62,7 +62,7 @@ _USES: Final = ("tools/call", "resources/read", "prompts/get", "completion/compl
 @rule("polite.refused-not-hammered", each=DENIED)
 def hammers(exchange: Exchange, trace: Trace) -> Finding | None:
     """Does not repeat what was refused for good. Equal are requests with the same bytes but for the id."""
-    at, equal = trace.at, trace.seen.equal(exchange, None)
+    at, equal = trace.at, trace.subject.alike.series(exchange, None)
     later = equal.between(at, at + _WINDOW_S, _MANY_REFUSALS + 1)
     if not later:
         return None
@@ -184,7 +184,7 @@ def polls_lists(request: Message, trace: Trace) -> Finding | None:
     at, until = request.at, request.at + _WINDOW_S
     if request.era == "modern":
         return None
-    equal = trace.seen.equal(request, request.scope).between(at, until, _MANY_LISTS + 1)
+    equal = trace.subject.alike.series(request, request.scope).between(at, until, _MANY_LISTS + 1)
     seen = equal[-1].at if len(equal) > _MANY_LISTS else trace.passed(at, _WINDOW_S)
     if len(equal) < _SOME_LISTS or not is_idle(at, seen, trace):
         return None

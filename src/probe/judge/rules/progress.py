@@ -36,7 +36,7 @@ def own_token(request: Message, trace: Trace) -> Finding | None:
 
     Over HTTP, what ends the first request can be on its way on another connection.
     """
-    running, other = trace.seen.beside(request)
+    running, other = trace.subject.tokens.beside(request)
     if running is None:
         return None if other is None else PASS(other)
     if type(running.token) is not type(request.token):

@@ -24,14 +24,11 @@ from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import ProgressToken, RequestId
 from ..clients.known import FirstPage
-from ..clients.known import Place as AlikePlace
 from ..clients.lines import Line, Run
-from ..clients.listings import ListPage, Lists
-from ..clients.series import ALWAYS, NEVER, Kind, Series
-from ..clients.skills import SkillEntry
+from ..clients.listings import Lists
+from ..clients.series import ALWAYS, NEVER, Kind
 from ..clients.subject import Mark, Place, Subject
 from ..clients.tasks import TaskView
-from ..clients.tokens import Beside
 from ..rules.catalogue import Allowances, Rule
 from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
 
@@ -120,10 +117,6 @@ class SeenQueries:
                 return request
         return None
 
-    def first_request(self, session: Session) -> Message | None:
-        """The first request in a session beside initialize and pings."""
-        return self._trace.subject.firsts.get(session)
-
     def has_id_like(self, message: Message, id: RequestId, until: float) -> bool:
         """True if a request before a time has an id of the same type, where a message counts."""
         return any(
@@ -136,10 +129,6 @@ class SeenQueries:
         """The request of the server with this id that went where a message came or went, if it was made by then."""
         question = self._trace.subject.dialogue.asked.by_id(message, id)
         return question if question is not None and question.at < until else None
-
-    def question_of(self, message: Message) -> Message | None:
-        """The request of the server that a message answers, or would answer if it were well formed."""
-        return self._trace.subject.dialogue.asked.of(message)
 
     def withdrawal_of(self, question: Message, until: float) -> Message | None:
         """The `notifications/cancelled` by which the server withdrew a question, if it was delivered by then."""
@@ -155,45 +144,10 @@ class SeenQueries:
         known = self._trace.subject.known
         return known.lists if session is None else known.lists_of(session)
 
-    def offered(self, session: Session) -> Mapping[str, Any]:
-        """The capabilities of the server, as the answer to the `initialize` of a session has them."""
-        return self._trace.subject.known.offered.get(session, {})
-
-    def page(self, request: Message) -> ListPage | None:
-        """What the answer to a request for a list said of further pages and of its lifetime; None without either."""
-        return self._trace.subject.known.pages.get(request.seq)
-
-    def lifetime(self) -> tuple[float, float] | None:
-        """When the first answer was delivered that may be kept for a time, and for how many seconds."""
-        return self._trace.subject.known.lifetime
-
     def first_pages(self, until: float) -> Sequence[FirstPage]:
         """The first two lists with a further page that came before a time; none where it ever asked for such a page."""
         known = self._trace.subject.known
         return () if known.followed < until else [each for each in known.first_pages if each.at < until]
-
-    def equal(self, view: View, place: AlikePlace) -> Series[View]:
-        """The requests that are equal to one for a list or the like, in its scope or on its connection.
-
-        For None as place, the refused exchanges that are equal to one, or the requests that lacked a capability.
-        """
-        return self._trace.subject.alike.series(view, place)
-
-    def are_equal(self, one: Message, other: Message) -> bool:
-        """True if two requests for lists and the like ask for the same."""
-        return self._trace.subject.alike.are_equal(one, other)
-
-    def lacked(self, request: Message) -> frozenset[str] | None:
-        """The capabilities that an equal request lacked, as the client was told before; None without such a request."""
-        return self._trace.subject.alike.lacked(request)
-
-    def skill_of(self, uri: object, until: float) -> SkillEntry | None:
-        """The newest entry before a time of the innermost skill that a file is in."""
-        return self._trace.subject.known.skills.holding(uri, until)
-
-    def beside(self, request: Message) -> Beside:
-        """The requests with progress tokens that ran when one with a token came."""
-        return self._trace.subject.tokens.beside(request)
 
     def gave_token(self, token: ProgressToken, until: float) -> bool:
         """True if the client had a question of the server with this typed token before a time."""
@@ -207,10 +161,6 @@ class SeenQueries:
     def answers(self, question: Message, until: float = ALWAYS) -> Sequence[Message]:
         """The same, with those that the server refused or could not take."""
         return [reply for reply in self._trace.subject.dialogue.answers.get(question, ()) if reply.at < until]
-
-    def run(self, line: Line) -> Run | None:
-        """The lines of standard streams around one that is no message, which are none either."""
-        return self._trace.subject.lines.run_of(line)
 
     def task(self, request: Message) -> TaskView | None:
         """The task that a request such as `tasks/get` names, whether the log has told of it or not."""

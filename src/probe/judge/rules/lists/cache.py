@@ -32,7 +32,7 @@ _JITTER: Final = 0.05
 
 def ttl_s(request: Message, trace: Trace) -> float:
     """How long a client keeps the answer to a request; 0 where it does not say."""
-    page = trace.seen.page(request)
+    page = trace.subject.known.pages.get(request.seq)
     return 0.0 if page is None or page.ttl_ms is None else min(page.ttl_ms / 1000, _LONGEST_S)
 
 
@@ -43,7 +43,7 @@ def keeps_fresh(request: Message, trace: Trace) -> Finding | None:
     Each process has a cache of its own, and a new one can only be seen by its connection, its pipe or its discovery.
     A request that began before the answer was delivered could not know it.
     """
-    equal = trace.seen.equal(request, request.place).newest(request.at, _MANY + 1)
+    equal = trace.subject.alike.series(request, request.place).newest(request.at, _MANY + 1)
     fresh = oldest_fresh(request, equal, trace)
     if fresh is None or fresh.answered is None:
         return None
@@ -95,7 +95,7 @@ def polls_by_ttl(request: Message, trace: Trace) -> Finding | None:
 @rule("cache.no-ttl-polling", each=REQUEST)
 def stays(request: Message, trace: Trace) -> Finding | None:
     """A client that has stayed for five ttls could have fetched at the end of each."""
-    lifetime = trace.seen.lifetime()
+    lifetime = trace.subject.known.lifetime
     if lifetime is None or request.at <= lifetime[0] + _AT_ENDS * lifetime[1]:
         return None
     newest = trace.seen.newest(REQUEST, None, 2)
@@ -105,7 +105,7 @@ def stays(request: Message, trace: Trace) -> Finding | None:
 def is_at_end(request: Message, before: Message, trace: Trace) -> bool:
     """True if a request came just when the ttl of the answer to an equal one had ended."""
     ttl, answered = ttl_s(before, trace), before.answered
-    if not ttl or answered is None or not trace.seen.are_equal(request, before):
+    if not ttl or answered is None or not trace.subject.alike.are_equal(request, before):
         return False
     return 0 <= request.at - answered - ttl <= _AT_END_S
 
@@ -114,7 +114,7 @@ def is_at_end(request: Message, before: Message, trace: Trace) -> bool:
 def jitters(request: Message, trace: Trace) -> Finding | None:
     """Polls with jitter if it polls. Statistics prove nothing, so it is never a FAIL."""
     newest = trace.seen.newest(REQUEST, None, _GAPS + 1)
-    if len(newest) <= _GAPS or not all(trace.seen.are_equal(request, each) for each in newest):
+    if len(newest) <= _GAPS or not all(trace.subject.alike.are_equal(request, each) for each in newest):
         return None
     if trace.gap_in(newest[-1].at, request.at):
         return None

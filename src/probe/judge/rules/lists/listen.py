@@ -125,7 +125,7 @@ def accepts_part(told: Message, trace: Trace) -> Finding | None:
     request, had, until = told.request, trace.at, trace.at + trace.allowances.repeat_s
     if request is None or is_granted(members(request.params.get("notifications")), told):
         return None
-    equal = trace.seen.equal(request, request.scope).between(request.at, until, _MOST)
+    equal = trace.subject.alike.series(request, request.scope).between(request.at, until, _MOST)
     repeats = [again for before, again in pairwise(equal) if is_needless(before, again)]
     if len(repeats) > _REPEATS:
         return WARN("asked again and again for what the server had granted in part only", request, at=repeats[_REPEATS])

@@ -36,7 +36,7 @@ def follows(request: Message, trace: Trace) -> Finding | None:
 
 def is_last_page(request: Message, trace: Trace) -> bool:
     """True if the answer to a request is the end of a list that has several pages."""
-    page = trace.seen.page(request)
+    page = trace.subject.known.pages.get(request.seq)
     return page is not None and page.next_cursor is None and isinstance(request.params.get("cursor"), str)
 
 
@@ -139,7 +139,11 @@ def stops(request: Message, trace: Trace) -> Finding | None:
     had, until = trace.at, trace.at + trace.allowances.settle_s
     if not is_last_page(request, trace):
         return None
-    again = [each for each in trace.seen.equal(request, request.scope).between(had, until, _MOST) if each.began > had]
+    again = [
+        each
+        for each in trace.subject.alike.series(request, request.scope).between(had, until, _MOST)
+        if each.began > had
+    ]
     if len(again) > _REFRESHES:
         return WARN(f"asked for the last page of {request.method} again and again", request, at=again[_REFRESHES])
     places = (request.in_session, request.pipe)

@@ -85,7 +85,7 @@ form("skills.get-uri", each=REQUEST, methods={"skills/get"}, member="/params/uri
 def reads_listed_files(request: Message, trace: Trace) -> Finding | None:
     """Reads only those files of a skill that its entry lists."""
     uri = request.params.get("uri")
-    entry = trace.seen.skill_of(uri, request.at)
+    entry = trace.subject.known.skills.holding(uri, request.at)
     if entry is None or entry.files is None or request.hides("/params/uri"):
         return None
     return PASS() if uri in entry.files else FAIL(f"{shown(uri)} is no file of the entry of {entry.uri}", entry)
@@ -98,14 +98,14 @@ def stops_at_misfit(request: Message, trace: Trace) -> Finding | None:
     A host that goes on to other files of the skill has taken its instructions. A new entry is how a host recovers.
     """
     had, uri = trace.at, request.params.get("uri")
-    entry, content = trace.seen.skill_of(uri, had), _content(request)
+    entry, content = trace.subject.known.skills.holding(uri, had), _content(request)
     misfit = None if entry is None or entry.uri != uri or content is None else entry.misfit(content)
     if entry is None or misfit is None:
         return None
     renewed = trace.subject.known.skills.renewed(entry, had)
     until = had + trace.allowances.alive_s if renewed is None else renewed
     for later in trace.seen.all(REQUEST, _READ, since=had, until=until):
-        other, path = trace.seen.skill_of(later.params.get("uri"), later.at), later.params.get("uri")
+        other, path = trace.subject.known.skills.holding(later.params.get("uri"), later.at), later.params.get("uri")
         if other is not None and other.root == entry.root and path != uri and later.began > had:
             return FAIL(f"goes on to {shown(path)}, after a SKILL.md with {misfit}", request, entry, at=later)
     if renewed is None:
@@ -134,7 +134,7 @@ def reads_when_needed(request: Message, trace: Trace) -> Finding | None:
     if trace.subject.known.skills.count(had) < _PREFETCHED or not _is_told(request):
         return None
     for read in trace.seen.all(REQUEST, _READ, since=had, until=until):
-        entry = trace.seen.skill_of(read.params.get("uri"), read.at)
+        entry = trace.subject.known.skills.holding(read.params.get("uri"), read.at)
         roots.update(() if entry is None else (entry.root,))
         if len(roots) == _PREFETCHED:
             return FAIL(f"files of {_PREFETCHED} skills, right after the list of skills", request, at=read)

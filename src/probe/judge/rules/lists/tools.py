@@ -89,7 +89,7 @@ def listed_in(session: Session, call: Message, trace: Trace) -> ListedTool | Non
 
 def offers_tasks(session: Session, trace: Trace) -> bool:
     """True if the answer to `initialize` offers tool calls as tasks."""
-    requests = members(members(trace.seen.offered(session).get("tasks")).get("requests"))
+    requests = members(members(trace.subject.known.offered.get(session, {}).get("tasks")).get("requests"))
     return "call" in members(requests.get("tools"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ....views.clients import Session
@@ -93,26 +92,25 @@ def params_object(message: Message, trace: Trace) -> Finding | None:
     return PASS() if isinstance(params, dict) else FAIL(f"the params of {message.method} are {shown(params)}")
 
 
-@dataclass
-class _Early:
-    """The first array before the revision was known."""
+def is_array(message: Message) -> bool:
+    """True for an array, and for a part of one."""
+    return message.batch is not None or isinstance(message.value, list)
 
-    array: Message | None = None
+
+def _is_early(message: Message) -> bool:
+    return message.revision is None and is_array(message)
 
 
 @rule("jsonrpc.no-batch", each=MESSAGE, any_revision=True)
 def one_message(message: Message, trace: Trace) -> Finding | None:
     """Sends one message at a time. An array before the revision is known is judged when it is."""
-    is_array, revision = message.batch is not None or isinstance(message.value, list), message.revision
+    revision = message.revision
     if revision is None:
-        early = trace.kept(_Early)
-        if not is_array or early.array is not None:
-            return None
-        early.array = message
-        return UNCLEAR("an array came before the revision was known")
+        is_first = is_array(message) and trace.seen.first(MESSAGE, None, _is_early) is message
+        return UNCLEAR("an array came before the revision was known") if is_first else None
     if revision not in trace.rule.revisions:
         return None
-    if not is_array:
+    if not is_array(message):
         return PASS()
     return None if message.batch else FAIL(f"an array of messages, which {revision} does not have")
 
@@ -120,9 +118,8 @@ def one_message(message: Message, trace: Trace) -> Finding | None:
 @rule("jsonrpc.no-batch", each=SESSION)
 def early_array(session: Session, trace: Trace) -> Finding | None:
     """2025-03-26 has arrays, and the client may have learnt them there: an early one is no more than a WARN."""
-    early = trace.kept(_Early)
-    array, early.array = early.array, None
-    if array is None or session.revision not in trace.rule.revisions:
+    array = trace.seen.first(MESSAGE, None, _is_early, until=trace.at)
+    if array is None or trace.nth() > 1 or session.revision not in trace.rule.revisions:
         return None
     return WARN(f"an array of messages, before {session.revision} was negotiated", session, at=array)
 
@@ -136,7 +133,7 @@ def initialize_alone(message: Message, trace: Trace) -> Finding | None:
 @rule("jsonrpc.response-shape", each=MESSAGE, rpcs={"response", "error", "invalid"})
 def answer_shape(message: Message, trace: Trace) -> Finding | None:
     """Answers with exactly one of result and error, and errors with code and message."""
-    if trace.seen.question_of(message) is None:
+    if trace.subject.dialogue.asked.of(message) is None:
         return None
     value = members(message.value)
     error, has = value.get("error"), _ENVELOPE & value.keys()
@@ -282,7 +279,7 @@ def answers_once(message: Message, trace: Trace) -> Finding | None:
     The same bytes again are a POST that a transport has repeated. A question can be delivered again to a client that
     resumes a stream.
     """
-    question = trace.seen.question_of(message)
+    question = trace.subject.dialogue.asked.of(message)
     if question is None:
         return None
     first = next((each for each in trace.seen.answers(question) if each.rpc in ("response", "error")), message)

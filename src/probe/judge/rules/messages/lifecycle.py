@@ -175,7 +175,7 @@ def ends_uninitialized(session: Session, trace: Trace) -> Finding | None:
     if session.initialized is not None:
         return None
     end, allowed = trace.sure.ended(session), trace.allowances
-    first = trace.seen.first_request(session)
+    first = trace.subject.firsts.get(session)
     if first is None or not _is_owed(session, end) or _was_sent(session, end, trace):
         return None
     if trace.gap_in(session.opened.mono, end):
@@ -192,7 +192,7 @@ def _is_owed(session: Session, at: float) -> bool:
 
 def _was_sent(session: Session, until: float, trace: Trace) -> bool:
     """True if the notification may have come: also under a wrong name, without the session or unread."""
-    since, first = session.opened.mono, trace.seen.first_request(session)
+    since, first = session.opened.mono, trace.subject.firsts.get(session)
     sent = trace.seen.all(NOTIFICATION, _INITIALIZED, "initialized", since=since, until=until)
     unread = trace.seen.all(UNREAD, since=since, until=until)
     if any(each.in_session in (None, session) for each in sent):
@@ -209,7 +209,7 @@ def requests_before(message: Message, trace: Trace) -> Finding | None:
     Two connections may change the places of two messages; on a pipe their order is certain.
     """
     session = message.in_session
-    early = None if session is None or session.initialized is not message else trace.seen.first_request(session)
+    early = None if session is None or session.initialized is not message else trace.subject.firsts.get(session)
     if early is None or early.at > message.at or early.limited_by(message.at):
         return None
     ahead = message.at - early.at
@@ -242,7 +242,7 @@ def waits(request: Message, trace: Trace) -> Finding | None:
     if pending is None:
         return None
     if pending.answered_by(at):
-        is_first = session is not None and trace.seen.first_request(session) is request
+        is_first = session is not None and trace.subject.firsts.get(session) is request
         return PASS(session) if session is not None and is_first else None
     is_over = pending.dropped_by(at) or (pending.exchange is not None and pending.exchange.closed_by(at))
     if is_over or (request.pipe is None and (trace.several() is not None or _names_session(request))):
@@ -397,7 +397,7 @@ def _probes(request: Message, known: _Probing, trace: Trace) -> Finding | None:
     at, before, known.last = request.at, known.last, request
     known.probes += 1
     told = trace.seen.last(ANSWERED, _DISCOVER, until=at)
-    page = None if told is None else trace.seen.page(told)
+    page = None if told is None else trace.subject.known.pages.get(told.seq)
     ttl_s = _TTL_S if page is None or page.ttl_ms is None else page.ttl_ms / 1000
     if before is None or before.place is None or before.place is not request.place or at - before.at >= ttl_s:
         return None
@@ -417,9 +417,9 @@ def learns_capability(request: Message, trace: Trace) -> Finding | None:
     had = trace.at
     if trace.seen.error_of(request) != Code.MISSING_CLIENT_CAPABILITY:
         return None
-    before = trace.seen.equal(request, None).between(had - _AGAIN_S, had, _TOO_OFTEN)[1 - _TOO_OFTEN :]
+    before = trace.subject.alike.series(request, None).between(had - _AGAIN_S, had, _TOO_OFTEN)[1 - _TOO_OFTEN :]
     if len(before) + 1 >= _TOO_OFTEN:
-        lacks = ", ".join(sorted(trace.seen.lacked(request) or ()))
+        lacks = ", ".join(sorted(trace.subject.alike.lacked(request) or ()))
         return FAIL(f"{request.method} was sent again without {lacks}", *before)
     if before:
         return None
@@ -430,6 +430,6 @@ def learns_capability(request: Message, trace: Trace) -> Finding | None:
 @rule("version.missing-capability-learned", each=REQUEST)
 def declares_lacked(request: Message, trace: Trace) -> Finding | None:
     """The same request with the capability is right."""
-    lacked = trace.seen.lacked(request)
+    lacked = trace.subject.alike.lacked(request)
     declared = members(request.meta.get(CLIENT_CAPABILITIES)).keys()
     return PASS() if lacked is not None and lacked <= declared else None

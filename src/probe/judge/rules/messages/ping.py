@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from statistics import median
 from typing import Final, Literal, TypeAlias
 
@@ -23,13 +22,6 @@ _MOST_A_MINUTE: Final = 60
 _CUT_OFF: Final = "no answer, and what carried the ping ended before one was due"
 
 Fate: TypeAlias = Literal["answered", "asleep", "silent"]
-
-
-class _Delays:
-    """The newest answers to pings, in seconds each."""
-
-    def __init__(self) -> None:
-        self.newest: deque[float] = deque(maxlen=_NEWEST)
 
 
 @rule("ping.answered", each=ASKED, methods={"ping"})
@@ -120,11 +112,12 @@ def empty(message: Message, trace: Trace) -> Finding | None:
 @rule("ping.prompt", each=ANSWER)
 def prompt(message: Message, trace: Trace) -> Finding | None:
     """Answers ping promptly; no revision says how soon that is, so the median is reported."""
-    ping, delay = message.question, delay_of(message, trace)
-    if ping is None or delay is None:
+    ping = message.question
+    if ping is None or delay_of(message, trace) is None:
         return None
-    delays = trace.kept(_Delays).newest
-    delays.append(delay)
+    answers = [each for other in trace.seen.newest(ASKED, "ping", _NEWEST) for each in trace.seen.replies(other)[:1]]
+    found = [delay_of(each, trace) for each in answers if each.seq <= message.seq]
+    delays = [each for each in found if each is not None]
     if len(delays) < _FEWEST:
         return None
     middle = median(delays)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
 
-from ....log.bounded import Newest
 from ....views.retention import members
 from ...clients.questions import PageVisit, Question, Reply
 from ...clients.series import NEVER
@@ -266,57 +265,58 @@ def _required(reply: Reply) -> list[str]:
     return required if isinstance(required, list) else []
 
 
-class _Pages:
-    """The pages of all questions, and the first immediate visit of each, by URL."""
-
-    def __init__(self) -> None:
-        self.asked: Newest[str, None] = Newest(_MOST_PAGES)
-        self.fetched: Newest[str, PageVisit] = Newest(_MOST_PAGES)
-
-
-@rule("elicit.url-not-prefetched", each=QUESTION, methods=_ELICIT)
-def has_page(question: Question, trace: Trace) -> Finding | None:
-    """Does not fetch an elicited URL by itself. Two rounds may ask for one page."""
-    if question.is_url:
-        trace.kept(_Pages).asked.store(str(question.params.get("url")), None)
-    return None
-
-
 @rule("elicit.url-not-prefetched", each=REPLY, methods=_ELICIT)
 def answers_first(reply: Reply, trace: Trace) -> Finding | None:
-    """An answer without a visit before it is right."""
-    url = str(reply.question.params.get("url"))
-    if not reply.question.is_url or reply.error is not None or url in trace.kept(_Pages).fetched:
+    """Does not fetch an elicited URL by itself. An answer without a visit before it is right."""
+    if not reply.question.is_url or reply.error is not None or _url(reply.question) in _fetched(reply.at, trace):
         return None
     return PASS(reply.question)
 
 
 @rule("elicit.url-not-prefetched", each=PAGE)
 def fetches_page(visit: PageVisit, trace: Trace) -> Finding | None:
-    """A browser sends Sec-Fetch headers.
+    """A visit within a second of the question, before any answer, may be that of a scanner of links.
 
-    Without them, a visit within a second of the question and before any answer may be a scanner of links: FAIL takes
-    three of three.
+    FAIL takes three of three. Two rounds may ask for one page.
     """
-    question, exchange, pages = visit.question, visit.exchange, trace.kept(_Pages)
-    url, had = str(question.params.get("url")), question.delivered
-    if exchange.request.method not in ("GET", "HEAD") or had is None or had >= visit.at or url in pages.fetched:
+    question, exchange, before = visit.question, visit.exchange, _fetched(visit.at, trace)
+    if not _is_by_program(visit) or _url(question) in before:
         return None
-    browses = exchange.header("sec-fetch-mode") == "navigate" or exchange.header("sec-fetch-user") is not None
-    if browses or question.replied_by(visit.at):
-        return None
-    after = visit.at - had
+    after = visit.at - question.had
     if after > _AT_ONCE_S:
         remark = "the page was asked for before the answer, later than a program would"
         return UNCLEAR(remark, visit, at=question)
-    pages.fetched.store(url, visit)
     remark = f"the page was asked for {after:.2f} s after the question, before any answer"
+    fetched = [*before.values(), visit]
+    asked = {_url(each) for each in trace.seen.all(QUESTION, *_ELICIT, until=visit.at) if each.is_url}
     # Without TLS and on another machine, a browser sends no Sec-Fetch headers.
     may_browse = (exchange.header("user-agent") or "").startswith("Mozilla/")
-    every = len(pages.fetched) == len(pages.asked) >= _PREFETCHED and not trace.gap_in(NEVER, visit.at)
+    every = len(fetched) == len(asked) >= _PREFETCHED and not trace.gap_in(NEVER, visit.at)
     if every and not may_browse:
-        return FAIL(f"{remark}; so it was with every page", *[*pages.fetched.values()][-_PREFETCHED:], at=question)
+        return FAIL(f"{remark}; so it was with every page", *fetched[-_PREFETCHED:], at=question)
     return WARN(remark, visit, at=question)
+
+
+def _url(question: Question) -> str:
+    return str(question.params.get("url"))
+
+
+def _is_by_program(visit: PageVisit) -> bool:
+    """True for a visit without the Sec-Fetch headers of a browser, between a question and any answer."""
+    exchange, had = visit.exchange, visit.question.delivered
+    if exchange.request.method not in ("GET", "HEAD") or had is None or had >= visit.at:
+        return False
+    browses = exchange.header("sec-fetch-mode") == "navigate" or exchange.header("sec-fetch-user") is not None
+    return not browses and not visit.question.replied_by(visit.at)
+
+
+def _fetched(until: float, trace: Trace) -> Mapping[str, PageVisit]:
+    """The first visit of each page before a time that a program made at once."""
+    found: dict[str, PageVisit] = {}
+    for each in trace.seen.all(PAGE, until=until)[:_MOST_PAGES]:
+        if _is_by_program(each) and each.at - each.question.had <= _AT_ONCE_S:
+            found.setdefault(_url(each.question), each)
+    return found
 
 
 @rule("elicit.declared-served", each=REPLY, methods=_ELICIT)

@@ -43,7 +43,7 @@ def sends_json(unreadable: Unreadable, trace: Trace) -> Finding | None:
 
 def only_messages(line: Line, remark: str, trace: Trace) -> Finding | None:
     """A FAIL, unless another rule found a fault in the line or could not decide, or it is a part of one message."""
-    run = trace.seen.run(line)
+    run = trace.subject.lines.run_of(line)
     if run is None or is_one_message(trace.sure.whole_run(run, line)):
         return None
     return None if trace.found_by_others() is not None or trace.doubted_by_others() else FAIL(remark)
@@ -58,7 +58,7 @@ def one_line(message: Message, trace: Trace) -> Finding | None:
 @rule("stdio.one-line-each", each=UNREADABLE)
 def several_lines(unreadable: Unreadable, trace: Trace) -> Finding | None:
     """Likewise: several lines together are one message."""
-    run = trace.seen.run(unreadable)
+    run = trace.subject.lines.run_of(unreadable)
     if run is None or run.lines[0] is not unreadable or not is_one_message(trace.sure.whole_run(run, unreadable)):
         return None
     return FAIL(f"one message on {len(run.lines)} lines", *run.lines)
