@@ -1,14 +1,14 @@
-"""The official Python SDK 2.3.0 in the legacy era, on trio: in memory in virtual time, and over sockets by HTTP/1.1.
+"""The official Python SDK 2.3.0 in the legacy era, on trio, by HTTP/1.1.
 
-Its HTTP transport is the real one in both; only what carries the bytes differs. Not over HTTP/2: there, a request of
-its HTTP client (httpcore2) that waits for the connection's read lock behind the open GET stream does not notice that
-its own response has been read, until something else arrives; with this server that is the keep-alive comment.
+Not over HTTP/2: there, a request of its HTTP client (httpcore2) that waits for the connection's read lock behind the
+open GET stream does not notice that its own response has been read, until something else arrives; with this server that
+is the keep-alive comment. Where a test needs minutes, only what carries the bytes is in memory.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,22 +40,6 @@ pytestmark = [
 RELATED_TASK = "io.modelcontextprotocol/related-task"
 
 
-def run_in_virtual_time(main: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
-    """`trio.run` for tests that wait for nothing real, so that no second passes in them."""
-    return trio.run(main, *args, **{**options, "clock": trio.testing.MockClock(autojump_threshold=0)})
-
-
-@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.trio(run=run_in_virtual_time)), "sockets"])
-def place(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def url(place: str, request: pytest.FixtureRequest) -> str:
-    """The URL of the server process, which the tests in memory do not start."""
-    return "" if place == "memory" else str(request.getfixturevalue("server"))
-
-
 @asynccontextmanager
 async def endpoint_in_memory(**settings: Any) -> AsyncIterator[Endpoint]:
     async with running(**settings) as probe, in_memory(probe.app) as http:
@@ -68,13 +52,9 @@ async def endpoint_in_memory(**settings: Any) -> AsyncIterator[Endpoint]:
 
 
 @pytest.fixture
-async def endpoint(place: str, url: str) -> AsyncIterator[Endpoint]:
-    if place == "memory":
-        async with endpoint_in_memory() as endpoint:
-            yield endpoint
-    else:
-        async with httpx2.AsyncClient(timeout=60) as http:
-            yield Endpoint(url, http, partial(events_of, url), partial(call_records, url))
+async def endpoint(server: str) -> AsyncIterator[Endpoint]:
+    async with httpx2.AsyncClient(timeout=60) as http:
+        yield Endpoint(server, http, partial(events_of, server), partial(call_records, server))
 
 
 @pytest.fixture
