@@ -7,130 +7,18 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, ToolResult, content
-from probe.log import redaction
-from probe.log.event_log import EventLog, Gap
-from probe.log.events import MessageReceived, ServerState
 
 from ..support.http import exchange, http_scope
 from ..support.legacy import Legacy, RpcError
 from ..support.probe import EPOCH, Probe, running
 from ..support.shown import as_value, newest
 
-# The log itself.
-
-
-def log(*, events: int = 100, size: int = 1_000_000) -> EventLog:
-    return EventLog(lambda: (0.0, 0.0), max_events=events, max_bytes=size)
-
-
-def message(size: int) -> MessageReceived:
-    return MessageReceived(None, "invalid", None, None, json.dumps("x" * size).encode())
-
-
-def numbers(entries: list[Any]) -> list[int]:
-    return [entry.seq for entry in entries]
-
-
-def test_a_reader_that_keeps_up_gets_every_event_once() -> None:
-    kept = log()
-    cursor, seen = 0, []
-    for state in range(10):
-        kept.append(ServerState(str(state)))
-        page = kept.since(cursor, 100)
-        assert page.gap is None
-        seen += numbers(page.entries)
-        cursor = page.next
-    assert seen == list(range(1, 11))
-
-
-def test_a_reader_that_fell_behind_gets_the_lost_range_and_then_the_rest() -> None:
-    kept = log(events=5)
-    for state in range(12):
-        kept.append(ServerState(str(state)))
-    page = kept.since(2, 3)
-    assert (page.gap, numbers(page.entries), page.next) == (Gap(3, 7), [8, 9, 10], 10)
-    page = kept.since(page.next, 3)
-    assert (page.gap, numbers(page.entries), page.next) == (None, [11, 12], 12)
-
-
-@pytest.mark.parametrize("cursor", [12, 13, 10**15])
-def test_a_reader_at_the_end_or_beyond_it_gets_nothing_and_keeps_its_place(cursor: int) -> None:
-    kept = log(events=5)
-    for state in range(12):
-        kept.append(ServerState(str(state)))
-    page = kept.since(cursor, 100)
-    assert (page.gap, page.entries, page.next) == (None, [], cursor)
-
-
-def test_the_log_is_bounded_in_bytes() -> None:
-    kept = log(size=100_000)
-    for _ in range(50):
-        kept.append(message(10_000))
-    page = kept.since(0, 1000)
-    assert 8 <= len(page.entries) <= 10
-    assert page.gap == Gap(1, 50 - len(page.entries))
-
-
-def test_an_event_larger_than_the_log_is_kept_alone() -> None:
-    kept = log(size=1000)
-    kept.append(message(10))
-    kept.append(message(5000))
-    assert numbers(kept.since(0, 10).entries) == [2]
-
-
-@given(st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=30), st.integers(1, 6))
-def test_entries_and_gaps_together_are_every_event_in_order(turns: list[tuple[int, int]], bound: int) -> None:
-    kept, cursor, covered = log(events=bound), 0, []
-    for written, limit in turns:
-        for _ in range(written):
-            kept.append(ServerState("x"))
-        page = kept.since(cursor, limit)
-        if page.gap is not None:
-            covered += range(page.gap.first, page.gap.last + 1)
-        covered += numbers(page.entries)
-        cursor = page.next
-    assert covered == list(range(1, cursor + 1))
-
-
-# Redaction.
-
-
-@pytest.mark.parametrize(
-    ("value", "stored"),
-    [
-        ({"password": "hunter2"}, {"password": "[redacted]"}),
-        ({"a": [{"apiKey": {"k": 1}}]}, {"a": [{"apiKey": "[redacted]"}]}),
-        ({"client_secret": None}, {"client_secret": "[redacted]"}),
-        ({"progressToken": "secret-1"}, {"progressToken": "secret-1"}),
-        ({"_meta": {"progressToken": 0}, "id": "password"}, {"_meta": {"progressToken": 0}, "id": "password"}),
-        ({"nextToken": "t", "tokens": "t", "passwords": "p", "PassWord": "p"},) * 2,
-        ({"Api-Key": "a", "API_KEY": "b"}, {"Api-Key": "[redacted]", "API_KEY": "[redacted]"}),
-        ({"text": "password=hunter2"},) * 2,
-    ],
-)
-def test_secrets_are_hidden_by_exact_name_and_evidence_is_not(value: Any, stored: Any) -> None:
-    """Hiding whatever contains `token` would hide the progress tokens that clients confuse."""
-    assert redaction.message(value) == stored
-
-
-@pytest.mark.parametrize(
-    ("query", "stored"),
-    [
-        ("tools=all", "tools=all"),
-        ("", ""),
-        ("access_token=abc&tools=all", "access_token=[redacted]&tools=all"),
-        ("a&api%5Fkey=abc=d&b=", "a&api%5Fkey=[redacted]&b="),
-    ],
-)
-def test_secrets_in_a_query_are_hidden_and_the_rest_is_as_received(query: str, stored: str) -> None:
-    assert redaction.query(query) == stored
+# What is hidden.
 
 
 async def test_no_secret_reaches_the_log_or_the_records(probe: Probe) -> None:

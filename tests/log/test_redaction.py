@@ -13,8 +13,10 @@ from probe.server.endpoints import websocket
 from probe.wire import toolhost
 
 HIDDEN_MEMBERS = ["password", "secret", "apiKey", "api_key", "access_token", "refreshToken", "privateKey"]
+HIDDEN_MEMBERS += ["client_secret", "Api-Key", "API_KEY"]
 # Protocol members that only look like secrets, and the ids and tokens that the product exists to show.
 KEPT_MEMBERS = ["progressToken", "requestId", "id", "taskId", "cursor", "nextCursor", "uri", "name", "maxTokens", "key"]
+KEPT_MEMBERS += ["nextToken", "tokens", "passwords", "PassWord", "text"]
 
 
 @pytest.mark.parametrize("name", ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"])
