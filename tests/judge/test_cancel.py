@@ -2,252 +2,172 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import pytest
 from msgspec import structs
 
-from probe.judge.verdicts import Verdict
 from probe.log import events
 
-from .finality import AT_END, AT_ONCE
-from .finality import judged as judged_again
-from .logs import Asked, HttpSession, Log, Pipe, expect, judged
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, WAYS, Expected, Story, Way, expect, opened, play
+from .finality import AT_END, AT_ONCE, judged
+from .logs import Http, Log, Pipe
 
 CANCELLED = "notifications/cancelled"
-REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
-TASK: dict[str, Any] = {"task": {"taskId": "t1", "status": "working", "ttl": 1000, "createdAt": "x"}}
+OWN, IN_PROGRESS, INITIALIZE = "cancel.own-request", "cancel.in-progress", "cancel.not-initialize"
+TASK, EXTENSION_TASK, SHAPE = "cancel.not-task", "cancel.not-task-ext", "cancel.shape"
+EXPLICIT, CLOSES, WITHDRAWAL = "cancel.explicit", "cancel.modern-closes-stream", "cancel.server-withdrawal"
+
+HTTP, PIPE = WAYS[0], ("stdio", "2025-11-25")
+IDS = (1, 2, 7, 50, 99, "7", "50", "q9")
+HANDLE: dict[str, Any] = {"task": {"taskId": "t1", "status": "working", "ttl": 1000, "createdAt": "x"}}
 
 
-def opened(transport: str = "http", revision: str = "2025-11-25") -> tuple[Log, Any]:
+def lived(script: str, way: Way = HTTP) -> Log:
+    """A session with a call of the id 50, a list of the id 2 and a question `q9`, and what is cancelled."""
     log = Log()
-    clients: dict[str, Any] = {"http": log.http, "stdio": log.stdio, "websocket": log.websocket}
-    return log, clients[transport]().session(revision)
+    session: Any = opened(log, way)
+    made: dict[str, Any] = {}
+
+    def call(**params: Any) -> None:
+        made["call"] = session.request("tools/call", {"name": "silent_call", "arguments": {}, **params}, id=50)
+
+    def opens() -> None:
+        call()
+        made["stream"] = session.client.stream(made["call"], event_ids=True)
+
+    def asks() -> None:
+        made["place"] = session if isinstance(session, Pipe) else session.get()
+        made["question"] = made["place"].ask("roots/list", id="q9")
+
+    def withdraws() -> None:
+        value = {"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": "q9"}}
+        (session.tell if isinstance(session, Pipe) else made["place"].send)(value)
+
+    def drains() -> None:
+        log.add(events.ServerState("draining"))
+        session.close("shutdown")
+
+    def replies(*, matched: bool = True) -> None:
+        session.reply(made["question"], {"roots": []}, matched=matched)
+
+    words: dict[str, Callable[[], Any]] = {
+        "call": call,
+        "job": partial(call, task={}),
+        "handle": lambda: session.answer(made["call"], HANDLE),
+        "done": lambda: session.answer(made["call"], {"content": []}),
+        "listed": lambda: session.answer(session.request("tools/list", id=2), {"tools": []}),
+        "list": lambda: session.request("tools/list", id=2),
+        "seven": lambda: session.request("ping", id=7),
+        "ping": lambda: session.request("ping", id=70),
+        "unreadable": lambda: session.unreadable('{"jsonrpc":"2.0","id":50,'),
+        "ask": asks,
+        "withdraw": withdraws,
+        "reply": replies,
+        "late": partial(replies, matched=False),
+        "cancel-task": lambda: session.request("tasks/cancel", {"taskId": "t1"}),
+        "stream": opens,
+        "answer": lambda: made["stream"].answer({"content": []}, delivered=False),
+        "leave": lambda: made["stream"].close("client"),
+        "lose": lambda: made["stream"].close("hang-up"),
+        "end": lambda: made["stream"].close("end of stream"),
+        "resume": lambda: session.resume(made["stream"]),
+        "delete": lambda: session.delete(),  # noqa: PLW0108 - a pipe has none
+        "drain": drains,
+    }
+    words |= {f"cancel:{json.dumps(id)}": partial(session.notify, CANCELLED, {"requestId": id}) for id in IDS}
+    play(log, script, words)
+    return log
 
 
-def cancel(session: HttpSession | Pipe, id: Any, **more: Any) -> Asked:
-    return session.notify(CANCELLED, {"requestId": id, **more})
+STORIES: list[tuple[str, Any, str, tuple[Way, ...]]] = [
+    (OWN, PASS, "call ask cancel:50 3", WAYS),
+    (OWN, FAIL, 'call ask cancel:"50" 3', WAYS),
+    (OWN, FAIL, 'call ask cancel:"q9" 3', WAYS),
+    (OWN, WARN, "call cancel:99 3", WAYS[1:]),
+    # Over HTTP a request may arrive after its cancellation, and may be lost with its connection.
+    (OWN, UNCLEAR, "call cancel:99 3", WAYS[:1]),
+    (OWN, PASS, "cancel:50 1 call 3", WAYS[:1]),
+    (OWN, UNCLEAR, 'gap cancel:"50"', (PIPE,)),
+    (OWN, SILENT, "ping", (PIPE,)),
+    # A lost request may have had the id of something else: ids of its type came, or the question has its answer.
+    (OWN, WARN, 'ask reply cancel:"q9"', (PIPE,)),
+    (IN_PROGRESS, PASS, "call 9 cancel:50", WAYS),
+    (IN_PROGRESS, PASS, "listed 4 cancel:2", WAYS),
+    (IN_PROGRESS, WARN, "listed 9 cancel:2", WAYS),
+    (INITIALIZE, FAIL, "list 9 cancel:1 3", WAYS),
+    (INITIALIZE, PASS, "list 9 cancel:2 3", WAYS),
+    (TASK, SILENT, "job handle 0.5 cancel:50", (HTTP, PIPE)),
+    (TASK, FAIL, "job handle 7 cancel:50", (HTTP, PIPE)),
+    (TASK, PASS, "job handle cancel-task", (HTTP,)),
+    (TASK, SILENT, "job done cancel:50", (HTTP,)),
+    (EXPLICIT, WARN, "stream leave 9 ping 31", (HTTP, ("http", "2025-06-18"), ("http", "2025-03-26"))),
+    (EXPLICIT, PASS, "stream leave cancel:50 9 ping 31", (HTTP, ("http", "2025-06-18"), ("http", "2025-03-26"))),
+    (EXPLICIT, UNCLEAR, "stream leave 31", (HTTP,)),
+    (EXPLICIT, UNCLEAR, "stream leave 9 ping gap 31", (HTTP,)),
+    (EXPLICIT, UNCLEAR, "stream leave drain 31", (HTTP,)),
+    (EXPLICIT, SILENT, "stream leave 9 delete 31", (HTTP,)),
+    (EXPLICIT, SILENT, "stream leave 1 resume 9 ping 31", (HTTP,)),
+    (EXPLICIT, PASS, "stream leave 1 resume 9 cancel:50 31", (HTTP,)),
+    # It was not left: the server ended it, or the client had its answer.
+    (EXPLICIT, SILENT, "stream lose 9 ping 31", (HTTP,)),
+    (EXPLICIT, SILENT, "stream end 9 ping 31", (HTTP,)),
+    (EXPLICIT, SILENT, "stream answer leave 9 ping 31", (HTTP,)),
+    (WITHDRAWAL, PASS, "ask withdraw 4 reply 1 ping 31", WAYS),
+    (WITHDRAWAL, WARN, "ask withdraw 9 reply 1 ping 31", WAYS),
+    (WITHDRAWAL, WARN, "ask withdraw 9 late 1 ping 31", WAYS),
+    (WITHDRAWAL, PASS, "ask withdraw 1 ping 31", WAYS),
+    (WITHDRAWAL, SILENT, "ask reply", (HTTP,)),
+    (WITHDRAWAL, UNCLEAR, "ask withdraw gap ping 31", (HTTP,)),
+]
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("id", "verdict"), [(50, Verdict.PASS), ("50", Verdict.FAIL), (99, Verdict.WARN), ("q1", Verdict.FAIL)]
-)
-def test_whose_request_is_cancelled(revision: str, transport: str, id: Any, verdict: Verdict):
-    log, session = opened(transport, revision)
+def shaped(revision: str, params: Any) -> Log:
+    log = Log()
+    session = opened(log, ("http", revision))
     session.request("tools/call", {"name": "silent_call", "arguments": {}}, id=50)
-    (session if isinstance(session, Pipe) else session.get()).ask("roots/list", id="q1")
-    cancel(session, id)
-    log.idle(3)
-    # Over HTTP the request may have been lost with its connection.
-    lost = verdict is Verdict.WARN and transport == "http"
-    found = expect(log, "cancel.own-request", Verdict.INCONCLUSIVE if lost else verdict)
-    assert any("lost on the way" in each for each in found.remarks["cancel.own-request"]) is lost
+    session.notify(CANCELLED, params)
+    return log
 
 
-def test_a_request_can_arrive_after_its_cancellation_over_http():
-    log, session = opened()
-    cancel(session, 50)
-    log.after(1)
-    session.request("tools/call", {"name": "silent_call", "arguments": {}}, id=50)
-    log.idle(3)
-    expect(log, "cancel.own-request", Verdict.PASS)
+SHAPES: list[tuple[Any, Any]] = [
+    (PASS, {"requestId": 50}),
+    (PASS, {"requestId": 50, "reason": "x"}),
+    (WARN, {"requestId": 50.0}),
+    *((FAIL, {"requestId": id}) for id in (None, True, {})),
+    *((FAIL, {"requestId": 50, "reason": reason}) for reason in (None, 7)),
+    (FAIL, {}),
+]
 
 
-def test_what_is_not_in_the_log_may_have_been_a_request():
-    log, session = opened("stdio")
-    log.gap()
-    cancel(session, "50")
-    expect(log, "cancel.own-request", Verdict.INCONCLUSIVE)
-    log, session = opened("stdio")
-    session.unreadable('{"jsonrpc":"2.0","id":50,')
-    cancel(session, 50)
-    assert judged(log)["acme"]["cancel.own-request"] is Verdict.INCONCLUSIVE
-    log, session = opened("stdio")
-    session.request("ping")
-    expect(log, "cancel.own-request", Verdict.NOT_OBSERVED)
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-@pytest.mark.parametrize(
-    ("answered", "wait", "verdict"), [(False, 9, Verdict.PASS), (True, 4, Verdict.PASS), (True, 9, Verdict.WARN)]
-)
-def test_what_is_cancelled_still_runs(revision: str, transport: str, answered: bool, wait: float, verdict: Verdict):
-    log, session = opened(transport, revision)
-    asked = session.request("tools/list")
-    if answered:
-        session.answer(asked, {"tools": []})
-    log.after(wait)
-    cancel(session, asked.id)
-    expect(log, "cancel.in-progress", verdict)
-
-
-def test_a_cancellation_that_began_early_is_not_late():
-    log, session = opened()
+def began_before_the_answer() -> Log:
+    log = Log()
+    session = opened(log)
     asked = session.request("tools/list")
     head = session.client.request_head("POST", session.context, headers=session._headers({}), named=session.label)
     session.answer(asked, {"tools": []})
     log.after(9)
     message = {"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": asked.id}}
     session.client.receive(message, head.context, head.seq)
-    expect(log, "cancel.in-progress", Verdict.PASS)
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(("id", "verdict"), [(1, Verdict.FAIL), (2, Verdict.PASS)])
-def test_initialize_is_not_cancelled(revision: str, transport: str, id: Any, verdict: Verdict):
-    log, session = opened(transport, revision)
-    assert session.request("tools/list").id == 2
-    log.after(9)
-    cancel(session, id)
-    log.idle(3)
-    expect(log, "cancel.not-initialize", verdict)
-
-
-def test_the_id_of_initialize_may_be_that_of_a_request_elsewhere():
-    log, _ = opened()
-    other = log.http().session(id=77)
-    other.request("tools/list", id=1)
-    cancel(other, 1)
-    expect(log, "cancel.not-initialize", Verdict.PASS)
-
-
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-@pytest.mark.parametrize(("wait", "verdict"), [(0.5, Verdict.NOT_OBSERVED), (7, Verdict.FAIL)])
-def test_a_task_is_not_cancelled_as_a_request(transport: str, wait: float, verdict: Verdict):
-    log, session = opened(transport)
-    asked = session.answer(session.call("job", task={}), TASK)
-    log.after(wait)
-    cancel(session, asked.id)
-    expect(log, "cancel.not-task", verdict)
-
-
-def test_a_task_is_cancelled_by_its_own_request():
-    log, session = opened()
-    session.answer(session.call("job", task={}), TASK)
-    session.request("tasks/cancel", {"taskId": "t1"})
-    expect(log, "cancel.not-task", Verdict.PASS)
-    log, session = opened()
-    asked = session.call("job", task={})
-    session.answer(asked, {"content": []})
-    cancel(session, asked.id)
-    expect(log, "cancel.not-task", Verdict.NOT_OBSERVED)
-
-
-def cancelled_task(transport: str, named: str, wait: float) -> Log:
-    """A call that became a task of the extension, and its cancellation by a notification."""
-    log = Log()
-    client: Any = log.http() if transport == "http" else log.stdio()
-    asked = client.modern("tools/call", {"name": "job"})
-    client.answer(asked, {"resultType": "task", "taskId": "t1", "status": "working"})
-    log.after(wait)
-    params = {"requestId": asked.id if named == "call" else "t1", "_meta": client.meta()}
-    value = {"jsonrpc": "2.0", "method": CANCELLED, "params": params}
-    if transport == "http":
-        client.modern(CANCELLED, value=value)
-    else:
-        client.post(value)
     return log
 
 
-@pytest.mark.parametrize("named", ["call", "task"])
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-def test_a_task_of_the_extension_is_not_cancelled_as_a_request(named: str, transport: str):
-    expect(cancelled_task(transport, named, 7), "cancel.not-task-ext", Verdict.FAIL)
-    early = judged(cancelled_task(transport, named, 0.5))["acme"]
-    assert early["cancel.not-task-ext"] is Verdict.NOT_OBSERVED
-    assert Verdict.FAIL not in early.verdicts.values()
-
-
-def test_a_task_of_the_extension_is_cancelled_by_its_own_request():
+def the_id_of_initialize_elsewhere() -> Log:
     log = Log()
-    client = log.http()
-    tasks = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
-    call = client.modern("tools/call", {"name": "job"}, capabilities=tasks)
-    client.answer(call, {"resultType": "task", "taskId": "t1"})
-    client.modern("tasks/cancel", {"taskId": "t1"}, capabilities=tasks)
-    expect(log, "cancel.not-task-ext", Verdict.PASS)
+    opened(log)
+    other = log.http().session(id=77)
+    other.request("tools/list", id=1)
+    other.notify(CANCELLED, {"requestId": 1})
+    return log
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize(
-    ("params", "verdict"),
-    [
-        ({"requestId": 50}, Verdict.PASS),
-        ({"requestId": 50, "reason": "x"}, Verdict.PASS),
-        ({"requestId": None}, Verdict.FAIL),
-        ({"requestId": True}, Verdict.FAIL),
-        ({"requestId": {}}, Verdict.FAIL),
-        ({"requestId": 50.0}, Verdict.WARN),
-        ({"requestId": 50, "reason": None}, Verdict.FAIL),
-        ({"requestId": 50, "reason": 7}, Verdict.FAIL),
-        ({}, Verdict.FAIL),
-    ],
-)
-def test_the_form_of_a_cancellation(revision: str, params: Any, verdict: Verdict):
-    log, session = opened("http", revision)
-    session.request("tools/call", {"name": "silent_call", "arguments": {}}, id=50)
-    session.notify(CANCELLED, params)
-    if not params and revision == "2025-11-25":
-        verdict = Verdict.WARN
-    expect(log, "cancel.shape", verdict)
-
-
-def left(session: HttpSession) -> Asked:
-    """A call whose stream the client leaves before the answer."""
-    asked = session.call("silent_call")
-    session.client.stream(asked).close("client")
-    return asked
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-def test_a_client_that_hangs_up_says_that_it_cancels(revision: str):
-    for says, verdict in ((False, Verdict.WARN), (True, Verdict.PASS)):
-        log, session = opened("http", revision)
-        asked = left(session)
-        if says:
-            cancel(session, asked.id)
-        log.after(9)
-        session.request("ping")
-        log.idle(31)
-        expect(log, "cancel.explicit", verdict)
-
-
-def test_a_client_that_cannot_have_known_better_is_not_blamed():
-    log, session = opened()
-    left(session)
-    log.idle(31)
-    expect(log, "cancel.explicit", Verdict.INCONCLUSIVE)
-    log, session = opened()
-    left(session)
-    log.after(9)
-    session.request("ping")
-    log.gap()
-    log.idle(31)
-    expect(log, "cancel.explicit", Verdict.INCONCLUSIVE)
-    log, session = opened()
-    left(session)
-    log.after(9)
-    session.delete()
-    log.idle(31)
-    expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
-
-
-def test_a_session_that_the_server_ends_was_not_given_up():
-    log, session = opened()
-    left(session)
-    log.add(events.ServerState("draining"))
-    session.close("shutdown")
-    log.idle(31)
-    expect(log, "cancel.explicit", Verdict.INCONCLUSIVE)
-
-
-def test_a_stream_of_the_draft_may_be_left_and_its_call_goes_on():
-    """`stream/resume` reads it further; to hang up on that gives up no call (docs/cancellation.md)."""
-    log, session = opened()
+def the_draft_stream_that_resumes_a_call() -> Log:
+    """To hang up on `stream/resume` gives up no call (docs/cancellation.md)."""
+    log = Log()
+    session = opened(log)
     stream = session.client.stream(session.call("silent_call"), "resumable")
     stream.close("client")
     log.after(6)
@@ -259,148 +179,139 @@ def test_a_stream_of_the_draft_may_be_left_and_its_call_goes_on():
     log.after(9)
     session.request("ping")
     log.idle(31)
-    expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
+    return log
 
 
-def test_a_client_that_comes_back_for_the_stream_has_not_cancelled():
-    log, session = opened()
-    asked = session.call("silent_call")
-    stream = session.client.stream(asked, event_ids=True)
-    stream.close("client")
-    log.after(1)
-    session.resume(stream).tell("notifications/message", {"level": "info", "data": "x"})
-    log.after(9)
-    session.request("ping")
-    log.idle(31)
-    expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
+def extension_task(transport: str, named: str, wait: float) -> Log:
+    """A call that became a task of the extension, and its cancellation by a notification."""
+    log = Log()
+    client: Any = getattr(log, transport)()
+    asked = client.modern("tools/call", {"name": "job"})
+    client.answer(asked, {"resultType": "task", "taskId": "t1", "status": "working"})
+    log.after(wait)
+    modern_cancel(client, asked.id if named == "call" else "t1")
+    return log
 
 
-def test_a_client_that_comes_back_for_the_stream_and_then_cancels_passes_whenever_it_is_judged():
-    log, session = opened()
-    asked = session.call("silent_call")
-    stream = session.client.stream(asked, event_ids=True)
-    stream.close("client")
-    log.after(1)
-    session.resume(stream)
-    log.after(9)
-    cancel(session, asked.id)
-    log.idle(31)
-    for judge in (judged_again(log.items, AT_ONCE, watched=True), judged_again(log.items, AT_END)):
-        assert judge.subjects[0].tally("cancel.explicit").counts == {Verdict.PASS: 1}
+def modern_cancel(client: Http | Pipe, id: Any) -> None:
+    value = {"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": id, "_meta": client.meta()}}
+    if isinstance(client, Http):
+        client.modern(CANCELLED, value=value)
+    else:
+        client.post(value)
 
 
-def test_a_stream_that_the_server_ends_or_that_had_its_answer_was_not_left():
-    for by in ("end of stream", "hang-up"):
-        log, session = opened()
-        session.client.stream(session.call("silent_call")).close(by)
-        log.after(9)
-        session.request("ping")
-        log.idle(31)
-        expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
-    log, session = opened()
-    stream = session.client.stream(session.call("silent_call"))
-    stream.answer({"content": []}, delivered=False)
-    stream.close("client")
-    log.after(9)
-    session.request("ping")
-    log.idle(31)
-    expect(log, "cancel.explicit", Verdict.NOT_OBSERVED)
+def extension_task_by_its_request() -> Log:
+    log = Log()
+    client = log.http()
+    tasks = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    call = client.modern("tools/call", {"name": "job"}, capabilities=tasks)
+    client.answer(call, {"resultType": "task", "taskId": "t1"})
+    client.modern("tasks/cancel", {"taskId": "t1"}, capabilities=tasks)
+    return log
 
 
-def test_the_modern_era_cancels_by_closing_the_stream():
+def modern_call(end: str) -> Log:
     log = Log()
     client = log.http()
     asked = client.modern("tools/call", {"name": "silent_call"})
-    client.leave(asked)
-    expect(log, "cancel.modern-closes-stream", Verdict.PASS)
+    if end == "leave":
+        client.leave(asked)
+    elif end == "cancel":
+        modern_cancel(client, asked.id)
+    else:
+        client.answer(asked, {"content": []})
+    return log
+
+
+def on_a_modern_pipe(transport: str, id: Any) -> Log:
     log = Log()
-    client = log.http()
-    asked = client.modern("tools/call", {"name": "silent_call"})
-    params = {"requestId": asked.id, "_meta": client.meta()}
-    client.modern(CANCELLED, value={"jsonrpc": "2.0", "method": CANCELLED, "params": params})
-    expect(log, "cancel.modern-closes-stream", Verdict.WARN)
-    log = Log()
-    client = log.http()
-    client.answer(client.modern("tools/call", {"name": "x"}), {"content": []})
-    expect(log, "cancel.modern-closes-stream", Verdict.NOT_OBSERVED)
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("wait", "matched", "verdict"),
-    [(4, True, Verdict.PASS), (9, True, Verdict.WARN), (9, False, Verdict.WARN), (None, True, Verdict.PASS)],
-)
-def test_a_withdrawn_question(revision: str, transport: str, wait: float | None, matched: bool, verdict: Verdict):
-    log, session = opened(transport, revision)
-    place = session if isinstance(session, Pipe) else session.get()
-    question = place.ask("roots/list")
-    message = {"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": question.id}}
-    (session.tell if isinstance(session, Pipe) else place.send)(message)
-    if wait is not None:
-        log.after(wait)
-        session.reply(question, {"roots": []}, matched=matched)
-    log.after(1)
-    session.request("ping")
-    log.idle(31)
-    expect(log, "cancel.server-withdrawal", verdict)
-
-
-def test_a_question_that_was_answered_in_time_and_one_whose_fate_is_missing():
-    log, session = opened()
-    session.reply(session.get().ask("roots/list"), {"roots": []})
-    expect(log, "cancel.server-withdrawal", Verdict.NOT_OBSERVED)
-    log, session = opened()
-    stream = session.get()
-    question = stream.ask("roots/list")
-    stream.tell(CANCELLED, {"requestId": question.id})
-    log.gap()
-    session.request("ping")
-    log.idle(31)
-    expect(log, "cancel.server-withdrawal", Verdict.INCONCLUSIVE)
-
-
-@pytest.mark.parametrize("transport", ["stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("rule", "id", "verdict"),
-    [
-        ("cancel.own-request", 50, Verdict.PASS),
-        ("cancel.own-request", "50", Verdict.FAIL),
-        ("cancel.in-progress", 50, Verdict.PASS),
-        ("cancel.in-progress", 1, Verdict.WARN),
-        ("cancel.shape", None, Verdict.FAIL),
-    ],
-)
-def test_cancellations_of_the_modern_era_on_pipes(transport: str, rule: str, id: Any, verdict: Verdict):
-    log = Log()
-    pipe = log.stdio() if transport == "stdio" else log.websocket()
+    pipe = getattr(log, transport)()
     pipe.answer(pipe.modern("tools/list"), {"tools": []})
     pipe.modern("tools/call", {"name": "silent_call"}, id=50)
     log.after(9)
     pipe.notify(CANCELLED, {"requestId": id, "_meta": pipe.meta()})
-    expect(log, rule, verdict)
+    return log
 
 
-def test_a_request_of_the_modern_era_is_cancelled_beside_a_session():
+def of_the_modern_era_beside_a_session() -> Log:
     log = Log()
     pipe = log.websocket()
     pipe.modern("tools/call", {"name": "silent_call"}, id=50)
     pipe.session()
     pipe.notify(CANCELLED, {"requestId": 50})
-    expect(log, "cancel.own-request", Verdict.PASS)
+    return log
 
 
-@pytest.mark.parametrize(("own", "id"), [("50", "7"), (50, 2), ("50", "q9")])
-def test_a_lost_request_may_have_had_the_id_of_something_else(own: Any, id: Any):
-    log, session = opened("stdio")
+def beside_ids_of_its_type(own: Any, id: Any) -> Log:
+    log = Log()
+    session = opened(log, PIPE)
     session.request("ping", id=own)
     session.request("ping", id=7)
-    session.ask("roots/list", id=2)
-    session.ask("roots/list", id="q9")
-    cancel(session, id)
-    expect(log, "cancel.own-request", Verdict.WARN)
-    log, session = opened("stdio")
-    # The question has its answer, so nobody can mean that.
-    session.reply(session.ask("roots/list", id="q9"), {"roots": []})
-    cancel(session, "q9")
-    expect(log, "cancel.own-request", Verdict.WARN)
+    for question in (2, "q9"):
+        session.ask("roots/list", id=question)
+    session.notify(CANCELLED, {"requestId": id})
+    return log
+
+
+OTHERS: list[tuple[Expected, Story]] = [
+    ({IN_PROGRESS: PASS}, began_before_the_answer),
+    ({INITIALIZE: PASS}, the_id_of_initialize_elsewhere),
+    ({EXPLICIT: SILENT}, the_draft_stream_that_resumes_a_call),
+    *(
+        ({EXTENSION_TASK: FAIL}, partial(extension_task, transport, named, 7))
+        for transport in ("http", "stdio")
+        for named in ("call", "task")
+    ),
+    ({EXTENSION_TASK: PASS}, extension_task_by_its_request),
+    ({CLOSES: PASS}, partial(modern_call, "leave")),
+    ({CLOSES: WARN}, partial(modern_call, "cancel")),
+    ({CLOSES: SILENT}, partial(modern_call, "answer")),
+    *(
+        (expected, partial(on_a_modern_pipe, transport, id))
+        for transport in ("stdio", "websocket")
+        for expected, id in (
+            ({OWN: PASS, IN_PROGRESS: PASS}, 50),
+            ({OWN: FAIL}, "50"),
+            ({IN_PROGRESS: WARN}, 1),
+            ({SHAPE: FAIL}, None),
+        )
+    ),
+    ({OWN: PASS}, of_the_modern_era_beside_a_session),
+    *(({OWN: WARN}, partial(beside_ids_of_its_type, own, id)) for own, id in (("50", "7"), (50, 2), ("50", "q9"))),
+]
+
+
+@each(
+    "expected, story",
+    [
+        *(({rule: verdict}, partial(lived, script, way)) for rule, verdict, script, ways in STORIES for way in ways),
+        *(
+            ({SHAPE: WARN if not params and revision == "2025-11-25" else verdict}, partial(shaped, revision, params))
+            for _, revision in WAYS
+            for verdict, params in SHAPES
+        ),
+        *OTHERS,
+    ],
+)
+def test_stories(expected: Expected, story: Story):
+    expect(story, expected)
+
+
+@each("script", ["stream leave 1 resume 9 cancel:50 31"])
+def test_it_does_not_matter_when_somebody_looks(script: str):
+    items = lived(script).items
+    for judge in (judged(items, AT_ONCE, watched=True), judged(items, AT_END)):
+        assert judge.subjects[0].tally(EXPLICIT).counts == {PASS: 1}
+
+
+def test_what_could_not_be_read_may_have_been_the_request():
+    [acme] = judged(lived("unreadable cancel:50", PIPE).items, AT_END).subjects
+    assert acme.verdict_of(OWN) is UNCLEAR
+
+
+@each("transport, named", [(transport, named) for transport in ("http", "stdio") for named in ("call", "task")])
+def test_a_handle_may_cross_a_cancellation(transport: str, named: str):
+    [acme] = judged(extension_task(transport, named, 0.5).items, AT_END).subjects
+    assert acme.verdict_of(EXTENSION_TASK) is SILENT
+    assert FAIL not in {acme.verdict_of(rule) for rule in acme.tallies}
