@@ -6,7 +6,7 @@ export interface PlainColumn<Row> {
   head: string;
   cell: (row: Row) => ReactNode;
   align?: "end";
-  /** `fit`: on one line, and no wider than that. `long`: a line may end within a word, as addresses and JSON need it. A number: so many rem. */
+  /** `fit`: on one line, and no wider than that. `long`: a line may end within a word, as addresses and JSON need it. A number: so many per cent of the table. */
   width?: "fit" | "long" | number;
 }
 
@@ -34,7 +34,7 @@ export function PlainTable<Row>({ caption, hidden = false, columns, rows, rowKey
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.key} scope="col" className={classOf(column)} style={typeof column.width === "number" ? { width: `${column.width}rem` } : undefined}>
+              <th key={column.key} scope="col" className={classOf(column)} style={typeof column.width === "number" ? { width: `${column.width}%` } : undefined}>
                 {column.head}
               </th>
             ))}

@@ -21,9 +21,9 @@ export default function LimitsView() {
 const number = (value: number) => value.toLocaleString("en", { maximumFractionDigits: 3 });
 
 const LIMIT_COLUMNS: readonly PlainColumn<LimitInfo>[] = [
-  { key: "name", head: "Limit", width: 18, cell: (limit) => <code>{limit.name}</code> },
-  { key: "used", head: "In use", width: 12, cell: (limit) => <Use limit={limit} /> },
-  { key: "value", head: "Value", align: "end", width: 8, cell: (limit) => number(limit.value) },
+  { key: "name", head: "Limit", width: 22, cell: (limit) => <code>{limit.name}</code> },
+  { key: "used", head: "In use", width: 15, cell: (limit) => <Use limit={limit} /> },
+  { key: "value", head: "Value", align: "end", width: 10, cell: (limit) => number(limit.value) },
   { key: "reason", head: "Unit and reason", cell: (limit) => <Why {...limit} /> },
 ];
 
@@ -79,8 +79,8 @@ function Use({ limit: { name, used, value } }: { limit: LimitInfo }) {
 }
 
 const SETTING_COLUMNS: readonly PlainColumn<SettingInfo>[] = [
-  { key: "name", head: "Setting", width: 18, cell: (setting) => <code>{setting.name}</code> },
-  { key: "value", head: "Value", width: 20, cell: (setting) => (setting.value === "" ? <Empty /> : String(setting.value)) },
+  { key: "name", head: "Setting", width: 22, cell: (setting) => <code>{setting.name}</code> },
+  { key: "value", head: "Value", width: 25, cell: (setting) => (setting.value === "" ? <Empty /> : String(setting.value)) },
   { key: "reason", head: "Unit and reason", cell: (setting) => <Why {...setting} /> },
 ];
 

@@ -289,14 +289,18 @@ const UNASKED = 8;
 /** Loads older entries until the list fills its box. */
 function useFilledBox(box: RefObject<HTMLElement | null>, rows: number, whole: boolean, { run, first, loading, loader, paused }: Traced): void {
   const left = useRef(UNASKED);
-  const { busy, error, found, end } = loading;
   useEffect(() => {
+    const { busy, error, found, end } = loading;
     const grid = gridOf(box.current);
-    if (!whole || paused || rows === 0 || grid === null || grid.scrollHeight > grid.clientHeight) return;
-    if (busy !== null || error !== null || found !== null || end !== null || (first ?? 1) <= 1 || left.current === 0) return;
-    left.current -= 1;
-    loader.older(run, first ?? 1);
-  }, [box, rows, whole, paused, run, first, busy, error, found, end, loader]);
+    if (!whole || paused || rows === 0 || grid === null || grid.scrollHeight > grid.clientHeight) return undefined;
+    if (busy !== null || error !== null || found !== null || end !== null || (first ?? 1) <= 1 || left.current === 0) return undefined;
+    // what was loaded is in the list with the next frame
+    const frame = requestAnimationFrame(() => {
+      left.current -= 1;
+      loader.older(run, first ?? 1);
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [box, rows, whole, paused, run, first, loading, loader]);
 }
 
 function gridOf(box: HTMLElement | null): HTMLElement | null {
