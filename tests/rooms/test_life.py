@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -261,6 +262,9 @@ async def test_its_page_has_its_addresses_and_a_button_that_ends_it() -> None:
         assert f"/r/{room.id}/mcp" in page.body.decode()
         assert f"/r/{room.reading}/dashboard" in page.body.decode()
         assert "4 hours" in page.body.decode()
+        ends = datetime.fromtimestamp(here.engine.clock.wall() + 4 * 3600, UTC)
+        assert f"at {ends:%Y-%m-%d %H:}" in page.body.decode()
+        assert 'href="../../../new"' in page.body.decode()
         reply = await room.ask("POST", "/end")
         assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert (await room.ask("GET", "/")).status == 404

@@ -314,7 +314,7 @@ class RoomsEndpoint:
                 await respond(send, 200, pages.HEADERS, pages.ended())
             case "/", "GET" | "HEAD":
                 origin = base_of(self._engine.settings.public_url, base, head.all("host"))
-                body = pages.room(addresses(origin, room.id, room.reading), room.idle_s)
+                body = pages.room(addresses(origin, room.id, room.reading), room.idle_s, room.expires_at())
                 await respond(send, 200, pages.HEADERS, b"" if head.method == "HEAD" else body)
             case "/api/room", _ if found.is_owner:
                 raise RefusedError(405, "this page takes GET, HEAD, DELETE", [(b"allow", b"GET, HEAD, DELETE")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 from typing import Final
@@ -45,11 +46,12 @@ and dashboard. Who has the address can see and do everything in it. There is no 
 <p>A room ends {idle} after its last use, and all of it is gone then: export what you want to keep.
 Programs make one by <code>POST api/rooms</code>.</p>"""
 _ROOM: Final = """<p>Who knows this address can see and do everything here. It ends {idle} after its last use,
-and all of it is gone then.</p>
+and all of it is gone then: without a use from now on, at {ends}.</p>
 <dl>{rows}</dl>
 <p><a href="dashboard">Open the dashboard</a> · <a href="api/export.mcpprobe">Export everything</a>
 (for <code>mcp-probe open</code>)</p>
-<form method="post" action="end"><button>End this room now</button></form>"""
+<form method="post" action="end"><button>End this room now</button></form>
+<p><a href="../../../new">Make another room</a></p>"""
 _REFUSED: Final = """<p>{why}</p>
 <p><a href="{new}">Make another room</a></p>"""
 
@@ -59,8 +61,8 @@ def landing(idle_s: float) -> bytes:
     return _page("MCP Probe", _LANDING.format(idle=duration(idle_s)))
 
 
-def room(addresses: Addresses, idle_s: float) -> bytes:
-    """The page of a room for its owner."""
+def room(addresses: Addresses, idle_s: float, expires_at: float) -> bytes:
+    """The page of a room for its owner. `expires_at` is in seconds since 1970."""
     named = {
         "MCP over HTTP": addresses.mcp,
         "MCP over WebSocket": addresses.websocket,
@@ -70,7 +72,8 @@ def room(addresses: Addresses, idle_s: float) -> bytes:
         "Dashboard to show to others, read-only": addresses.read_only.dashboard,
     }
     rows = "".join(f"<dt>{escape(name)}</dt><dd><code>{escape(url)}</code></dd>" for name, url in named.items())
-    return _page("Your room", _ROOM.format(rows=rows, idle=duration(idle_s)))
+    ends = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return _page("Your room", _ROOM.format(rows=rows, idle=duration(idle_s), ends=ends))
 
 
 def ended() -> bytes:

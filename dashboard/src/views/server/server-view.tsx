@@ -1,6 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useServer } from "~/protocol/client";
+import { get, ROOT, useServer } from "~/protocol/client";
 import type { Server } from "~/protocol/schema";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/buttons";
@@ -61,7 +62,34 @@ function Overview({ server }: { server: Server }) {
         />
         {server.feed.length > 0 && <Readers readers={server.feed} />}
       </Panel>
+      {IN_ROOM.test(server.mcp ?? "") && <RoomPanel />}
     </Panels>
+  );
+}
+
+const IN_ROOM = /\/r\/[\w-]{8}\/[\w-]{40}\/mcp$/;
+const ROOM_MS = 30_000;
+
+interface Room {
+  expires_at: number;
+  is_owner: boolean;
+}
+
+/** The room that this server is: when it ends, its page, and another one. */
+function RoomPanel() {
+  const { data: room } = useQuery({ queryKey: ["room"], queryFn: ({ signal }) => get<Room>("/room", {}, signal), refetchInterval: ROOM_MS });
+  if (room === undefined) return null;
+  const own: [string, ReactNode] = ["This one", <a key="page" href={`${ROOT}/`}>all addresses, and the button that ends it</a>];
+  return (
+    <Panel title="Room">
+      <KeyValues
+        items={[
+          ["Ends without use", <Time key="ends" at={room.expires_at} />],
+          ...(room.is_owner ? [own] : []),
+          ["Another one", <a key="new" href={`${ROOT}/../../../new`}>make another room</a>],
+        ]}
+      />
+    </Panel>
   );
 }
 

@@ -74,6 +74,25 @@ test("a server on standard streams has no address, and other tools are for who s
   expect(document.body.textContent).not.toMatch(/\/mcp/);
 });
 
+test.each([true, false])("a room says when it ends, and leads its owner (%s) to its page", async (is_owner) => {
+  const id = `Hb3Qit2o/${"x".repeat(40)}`;
+  const server = { ...SERVER, mcp: `http://probe.example/r/${id}/mcp` };
+  const room = { expires_at: 1_795_265_665, is_owner };
+  answerApi((path) => ({ "/api/server": server, "/api/room": room })[path]);
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("Ends without use")).toBeVisible();
+  await expect.element(page.getByTitle("2026-11-21T12:54:25.000Z")).toBeVisible();
+  await expect.element(page.getByRole("link", { name: "make another room" })).toHaveAttribute("href", "/../../../new");
+  expect(page.getByRole("link", { name: "all addresses, and the button that ends it" }).elements()).toHaveLength(is_owner ? 1 : 0);
+});
+
+test("what is no room asks for none", async () => {
+  const asked = answerApi((path) => (path === "/api/server" ? SERVER : undefined));
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("100 entries, 5 to 104")).toBeVisible();
+  expect(asked.filter((path) => path.includes("room"))).toEqual([]);
+});
+
 test("a file has no address, and is no server on standard streams", async () => {
   await opened(ServerView, { ...SERVER, mcp: null, file: { name: "a.mcpprobe" } });
   await expect.element(page.getByText("none: this is a file")).toBeVisible();
