@@ -123,36 +123,101 @@ def test_the_filter_of_listen_has_the_extensions_member_too() -> None:
     assert params.notifications.model_dump(by_alias=True, exclude_none=True) == wanted
 
 
-FAULTS = [
-    ("tools/call", None, "name"),
-    ("tools/call", {"name": 5}, "name"),
-    ("tools/call", {"name": "t", "arguments": []}, "arguments"),
-    ("tools/call", {"name": "t", "inputResponses": []}, "inputResponses"),
-    ("tools/call", {"name": "t", "input_responses": {}, "requestState": 5}, "requestState"),
-    ("prompts/get", {"name": "p", "arguments": {"a": 1}}, "arguments"),
-    ("resources/read", {"name": "p"}, "uri"),
-    ("tools/list", {"cursor": 5}, "cursor"),
-    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}, "argument"),
-    ("subscriptions/listen", {}, "notifications"),
-    ("subscriptions/listen", {"notifications": {"toolsListChanged": "yes"}}, "toolsListChanged"),
-    ("subscriptions/listen", {"notifications": {"taskIds": "t"}}, "taskIds"),
-    ("subscriptions/listen", {"notifications": {"taskIds": [5]}}, "taskIds"),
-    ("tasks/get", {}, "taskId"),
-    ("tasks/get", {"task_id": "t"}, "taskId"),
-    ("tasks/get", {"taskId": 5}, "taskId"),
-    ("tasks/update", {"taskId": "t"}, "inputResponses"),
-    ("tasks/update", {"taskId": "t", "inputResponses": None}, "inputResponses"),
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "tools/call": {"name": "chatty"},
+    "prompts/get": {"name": "attachments"},
+    "resources/read": {"uri": "probe://text"},
+    "completion/complete": {
+        "ref": {"type": "ref/prompt", "name": "headlines"},
+        "argument": {"name": "year", "value": "19"},
+    },
+    "subscriptions/listen": {"notifications": {}},
+    "skills/get": {"uri": "skill://exercise-client/SKILL.md"},
+    "resources/directory/read": {"uri": "skill://exercise-client"},
+    "tasks/get": {"taskId": "x"},
+    "tasks/update": {"taskId": "x", "inputResponses": {}},
+    "tasks/cancel": {"taskId": "x"},
+}
+
+
+NO_STRING: list[Any] = [None, 5, 1.5, True, [], {}, ["x"]]
+NO_OBJECT: list[Any] = [None, 5, True, "x", [], [{}]]
+NO_LIST: list[Any] = [5, True, "x", {}]
+# The cursor and other optional members: null is how some languages leave one out, and is taken for that.
+WRONG: list[tuple[str, str, list[Any]]] = [
+    ("tools/call", "name", NO_STRING),
+    ("tools/call", "arguments", NO_OBJECT[1:]),
+    ("tools/call", "inputResponses", NO_OBJECT),
+    ("tools/call", "requestState", NO_STRING),
+    ("prompts/get", "name", NO_STRING),
+    ("prompts/get", "arguments", [*NO_OBJECT[1:], {"style": 5}, {"style": None}, {"style": {}}]),
+    ("prompts/get", "inputResponses", NO_OBJECT),
+    ("prompts/get", "requestState", NO_STRING),
+    ("resources/read", "uri", NO_STRING),
+    ("resources/read", "inputResponses", NO_OBJECT),
+    ("resources/read", "requestState", NO_STRING),
+    ("tools/list", "cursor", NO_STRING[1:]),
+    ("prompts/list", "cursor", NO_STRING[1:]),
+    ("resources/list", "cursor", NO_STRING[1:]),
+    ("resources/templates/list", "cursor", NO_STRING[1:]),
+    ("completion/complete", "ref", [*NO_OBJECT, {}, {"type": "ref/prompt"}, {"type": "ref/x", "name": "headlines"}]),
+    ("completion/complete", "argument", [*NO_OBJECT, {}, {"name": "year"}, {"name": "year", "value": 5}]),
+    ("completion/complete", "context", [*NO_OBJECT[1:], {"arguments": {"style": 5}}]),
+    ("subscriptions/listen", "notifications", NO_OBJECT),
+    *(
+        ("subscriptions/listen", "notifications", [{member: value} for value in values])
+        for member, values in [
+            ("toolsListChanged", [5, "true", [], {}]),
+            ("promptsListChanged", [5, "true", [], {}]),
+            ("resourcesListChanged", [5, "true", [], {}]),
+            ("resourceSubscriptions", [*NO_LIST, [5], [None], [["x"]]]),
+            ("taskIds", [*NO_LIST, [5], [None], [["x"]]]),
+        ]
+    ),
+    ("skills/list", "cursor", NO_STRING[1:]),
+    ("skills/get", "uri", NO_STRING),
+    ("resources/directory/read", "uri", NO_STRING),
+    ("resources/directory/read", "cursor", NO_STRING[1:]),
+    ("tasks/get", "taskId", NO_STRING),
+    ("tasks/cancel", "taskId", NO_STRING),
+    ("tasks/update", "taskId", NO_STRING),
+    ("tasks/update", "inputResponses", NO_OBJECT),
 ]
 
 
-@pytest.mark.parametrize(("method", "params", "member"), FAULTS)
-def test_a_fault_is_one_sentence_that_names_the_member(method: str, params: Any, member: str) -> None:
+@pytest.mark.proves("2026-07-28/basic/16", "2026-07-28/mrtr/16", "2026-07-28/mrtr/17")
+@pytest.mark.parametrize(("method", "member", "values"), WRONG, ids=lambda part: part if isinstance(part, str) else "")
+def test_a_member_of_the_wrong_type_is_named(method: str, member: str, values: list[Any]) -> None:
+    for value in values:
+        fault = refusal(method, {**EXAMPLES.get(method, {}), member: value})
+        assert f"params.{member}" in fault, fault
+
+
+def refusal(method: str, params: Any) -> str:
+    """The one sentence by which params are refused."""
     with pytest.raises(McpError) as caught:
         request_params(method, params)
     assert caught.value.code is Code.INVALID_PARAMS
     assert caught.value.message.startswith("Invalid params: params")
-    assert member in caught.value.message
     assert "\n" not in caught.value.message
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("method", "member"), [(method, member) for method, params in EXAMPLES.items() for member in params]
+)
+def test_a_required_member_that_is_missing_is_named_also_when_it_is_there_in_pythons_spelling(
+    method: str, member: str
+) -> None:
+    """The official models, which read the params, know both spellings of a name."""
+    left = {name: value for name, value in EXAMPLES[method].items() if name != member}
+    for params in (left, {"task_id": "x", "input_responses": {}, "task_ids": [], **left}):
+        assert f"params.{member} is required" in refusal(method, params)
+
+
+def test_every_method_has_its_rows() -> None:
+    """server/discover takes nothing, so nothing in it can be wrong."""
+    assert {method for method, _, _ in WRONG} == set(REQUESTS) - {"server/discover"}
 
 
 GOOD = {
