@@ -2,131 +2,51 @@
 
 from __future__ import annotations
 
-import pytest
+from functools import partial
+from typing import Any
 
-from probe.judge.verdicts import Verdict
 from probe.log import events
 
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, WAYS, Expected, Story, Way, expect, opened, play
 from .logs import Log, judged
 
-NONE = Verdict.NOT_OBSERVED
+ANSWERED, EMPTY, PROMPT, EXCESSIVE = "ping.answered", "ping.empty", "ping.prompt", "ping.not-excessive"
+HTTP, STDIO, WEBSOCKET = WAYS
+SHAPE = "jsonrpc.response-shape"
 
 
-def _pings(answers: int, of: int, wait: float = 11) -> Log:
+def lived(script: str, way: Way = HTTP, result: Any = None) -> Log:
+    """Pings of the server, and what the client says to them: the answer to the newest is `.`."""
     log = Log()
-    session = log.http().session()
-    stream = session.get()
-    for number in range(of):
-        ping = stream.ask("ping")
-        log.after(1)
-        if number < answers:
-            session.reply(ping)
-        else:
-            session.request("tools/list")
-        log.idle(wait)
+    session: Any = opened(log, way)
+    made: dict[str, Any] = {"place": session.get() if way is HTTP else session}
+
+    def ping() -> None:
+        made["ping"] = made["place"].ask("ping")
+
+    def answers(body: Any, *, matched: bool = True) -> None:
+        value = {"jsonrpc": "2.0", "id": made["ping"].id, **body}
+        session.reply(made["ping"], value=value, matched=matched)
+
+    def leave() -> None:
+        made["place"].close()
+
+    words = {
+        "ping": ping,
+        ".": lambda: session.reply(made["ping"], result),
+        "bad": lambda: answers({"result": None}, matched=False),
+        "error": lambda: answers({"error": {"code": -32601, "message": "no"}}),
+        "other": lambda: session.request("tools/list"),
+        "limit": lambda: log.add(events.LimitReached("max_in_flight", 1), session.context),
+        "get": lambda: made.update(place=session.get()),
+        "leave": leave,
+    }
+    play(log, script, words)
     return log
 
 
-def test_two_pings_without_an_answer_fail():
-    assert judged(_pings(2, 2))["acme"]["ping.answered"] is Verdict.PASS
-    assert judged(_pings(0, 1))["acme"]["ping.answered"] is Verdict.WARN
-    assert judged(_pings(0, 2))["acme"]["ping.answered"] is Verdict.FAIL
-    assert judged(_pings(0, 0))["acme"]["ping.answered"] is Verdict.NOT_OBSERVED
-
-
-def test_a_gap_leaves_a_ping_open():
-    log = Log()
-    session = log.http().session()
-    session.get().ask("ping")
-    log.gap()
-    log.idle(20)
-    assert judged(log)["acme"]["ping.answered"] is Verdict.INCONCLUSIVE
-
-
-def _story(pattern: str, transport: str = "http", value: object = None) -> Log:
-    """Pings of which some are answered: `.` is, `-` is not; the client says something after each."""
-    log = Log()
-    session = getattr(log, transport)().session()
-    stream = session.get() if transport == "http" else session
-    for answered in pattern:
-        ping = stream.ask("ping")
-        log.after(1)
-        if answered == ".":
-            session.reply(ping, value)
-        elif answered == "?":
-            session.reply(ping, value={"jsonrpc": "2.0", "id": ping.id, "result": None}, matched=False)
-        else:
-            session.request("tools/list")
-        log.idle(11)
-    return log
-
-
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("pattern", "verdict"),
-    [("..", Verdict.PASS), ("-.-", Verdict.WARN), (".--", Verdict.FAIL), ("-.-.-", Verdict.WARN), ("", NONE)],
-)
-def test_an_answer_between_two_missing_ones_excuses(pattern: str, verdict: Verdict, transport: str):
-    found = judged(_story(pattern, transport))["acme"]
-    assert found["ping.answered"] is verdict
-    assert found.faults == ({"ping.answered": verdict} if verdict > Verdict.INCONCLUSIVE else {})
-
-
-def test_an_answer_that_the_server_refused_is_an_answer():
-    found = judged(_story("??"))["acme"]
-    assert found["ping.answered"] is Verdict.PASS
-    assert found.faults == {"jsonrpc.response-shape": Verdict.FAIL}
-
-
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-def test_a_client_that_sleeps_is_not_known_to_hear(transport: str):
-    log = Log()
-    session = getattr(log, transport)().session()
-    stream = session.get() if transport == "http" else session
-    for _ in range(5):
-        stream.ask("ping")
-        log.idle(11)
-    assert judged(log)["acme"].faults == {"ping.answered": Verdict.WARN}
-
-
-@pytest.mark.parametrize(
-    ("spoken", "answered", "verdict"),
-    [
-        (11.5, 11.6, Verdict.PASS),
-        (11.5, None, Verdict.WARN),
-        # It wakes just before the second look, and its answer is on its way.
-        (29, 31, Verdict.PASS),
-        (29, None, Verdict.WARN),
-        (None, 25, Verdict.PASS),
-    ],
-)
-def test_a_client_that_wakes_has_time_for_its_answer(spoken: float | None, answered: float | None, verdict: Verdict):
-    log = Log()
-    session = log.stdio().session()
-    asked, ping = log.now, session.ask("ping")
-    for at, act in (
-        (spoken, lambda: session.notify("notifications/cancelled", {})),
-        (answered, lambda: session.reply(ping)),
-    ):
-        if at is not None:
-            log.idle(asked + at - log.now)
-            act()
-    log.idle(60)
-    assert judged(log)["acme"]["ping.answered"] is verdict
-
-
-def test_a_client_that_has_gone_owes_nothing():
-    log = Log()
-    session = log.http().session()
-    for _ in range(2):
-        stream = session.get()
-        stream.ask("ping")
-        stream.close()
-        log.idle(11)
-    assert judged(log)["acme"].faults == {}
-
-
-def _cut_off(transport: str, end: str) -> Log:
+def cut_off(transport: str, end: str) -> Log:
     """Twice a ping that is not answered, another message, and an end before an answer was due."""
     log = Log()
     session = log.http().session() if transport == "http" else None
@@ -148,92 +68,16 @@ def _cut_off(transport: str, end: str) -> Log:
     return log
 
 
-@pytest.mark.parametrize(
-    ("transport", "end", "verdict"),
-    [
-        ("http", "client", Verdict.INCONCLUSIVE),
-        ("http", "dead peer", Verdict.INCONCLUSIVE),
-        ("http", "session", Verdict.INCONCLUSIVE),
-        ("stdio", "client", Verdict.INCONCLUSIVE),
-        ("websocket", "dead peer", Verdict.INCONCLUSIVE),
-        ("http", "end of stream", Verdict.FAIL),
-    ],
-)
-def test_a_ping_that_was_cut_off_may_be_lost(transport: str, end: str, verdict: Verdict):
-    assert judged(_cut_off(transport, end))["acme"]["ping.answered"] is verdict
-
-
-@pytest.mark.parametrize(
-    ("result", "verdict"),
-    [({}, Verdict.PASS), ({"_meta": {}}, Verdict.PASS), ({"status": "ok"}, Verdict.WARN)],
-)
-def test_the_result_is_empty(result: object, verdict: Verdict):
-    found = judged(_story(".", value=result))["acme"]
-    assert found["ping.empty"] is verdict
-    assert found.faults.keys() == ({"ping.empty"} if verdict is Verdict.WARN else set())
-
-
-def test_an_error_is_not_empty():
-    log = Log()
-    session = log.http().session()
-    ping = session.get().ask("ping")
-    session.reply(ping, value={"jsonrpc": "2.0", "id": ping.id, "error": {"code": -32601, "message": "no"}})
-    log.idle(11)
-    found = judged(log)["acme"]
-    assert found["ping.answered"] is Verdict.PASS
-    assert found.faults == {"ping.empty": Verdict.FAIL}
-
-
-@pytest.mark.parametrize(
-    ("delays", "verdict"),
-    [
-        ([0.1, 0.1, 9], Verdict.PASS),
-        ([6, 6, 0.1], Verdict.WARN),
-        ([2, 2, 2], Verdict.INCONCLUSIVE),
-        ([9, 9], NONE),
-    ],
-)
-def test_the_median_says_how_prompt_a_client_is(delays: list[float], verdict: Verdict):
-    log = Log()
-    session = log.stdio().session()
-    for delay in delays:
-        ping = session.ask("ping")
-        log.after(delay)
-        session.reply(ping)
-    found = judged(log)["acme"]
-    assert found["ping.prompt"] is verdict
-    assert found.faults.keys() == ({"ping.prompt"} if verdict is Verdict.WARN else set())
-    assert ("median_s" in found.measured["ping.prompt"]) == (len(delays) > 2)
-
-
-def test_a_limit_of_the_server_makes_answers_late():
-    log = Log()
-    session = log.stdio().session()
-    for _ in range(3):
-        ping = session.ask("ping")
-        log.after(6)
-        log.add(events.LimitReached("max_in_flight", 1), session.context)
-        session.reply(ping)
-    assert judged(log)["acme"]["ping.prompt"] is NONE
-
-
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
-@pytest.mark.parametrize(
-    ("count", "every", "verdict"),
-    [(70, 0.5, Verdict.WARN), (70, 1.1, Verdict.PASS), (30, 0.1, NONE), (0, 1, NONE), (8, 15, Verdict.PASS)],
-)
-def test_pings_of_the_client(count: int, every: float, verdict: Verdict, revision: str):
+def pings(count: int, every: float, revision: str) -> Log:
     log = Log()
     session = log.websocket().session(revision)
     for _ in range(count):
         session.answer(session.request("ping"))
         log.after(every)
-    found = judged(log)["acme"]
-    assert found["ping.not-excessive"] is verdict
-    assert found.faults.keys() == ({"ping.not-excessive"} if verdict is Verdict.WARN else set())
+    return log
 
 
-def test_two_sessions_have_their_own_minute():
+def two_sessions() -> Log:
     log = Log()
     acme = log.http()
     sessions = [acme.session(), acme.session()]
@@ -241,13 +85,70 @@ def test_two_sessions_have_their_own_minute():
         for session in sessions:
             session.answer(session.request("ping"))
         log.after(1)
-    assert judged(log)["acme"].faults == {}
+    return log
 
 
-def test_an_answer_counts_at_once() -> None:
-    """A client whose run is over within ten seconds has answered all the same."""
-    log = Log()
-    session = log.websocket().session()
-    session.reply(session.ask("ping"))
-    session.close()
-    assert judged(log)["acme"]["ping.answered"] is Verdict.PASS
+YES, NO = "ping 1 . 11 ", "ping 1 other 11 "
+STORIES: list[tuple[Expected, str, tuple[Way, ...]]] = [
+    # One ping without an answer may be held back on its way: it takes two, and none with an answer between them.
+    ({ANSWERED: PASS}, YES * 2, WAYS),
+    ({ANSWERED: WARN}, NO + YES + NO, WAYS),
+    ({ANSWERED: FAIL}, YES + NO + NO, WAYS),
+    ({ANSWERED: WARN}, (NO + YES) * 2 + NO, WAYS),
+    ({ANSWERED: SILENT}, "", WAYS),
+    ({ANSWERED: WARN}, NO, (HTTP,)),
+    ({ANSWERED: UNCLEAR}, "ping gap 20", (HTTP,)),
+    # An answer that the server refused is one, and so is one of a client that ends at once.
+    ({ANSWERED: PASS, SHAPE: FAIL}, "ping 1 bad 11 " * 2, (HTTP,)),
+    ({ANSWERED: PASS}, "ping . leave", (WEBSOCKET,)),
+    # Nothing shows that a client that sleeps has read it; once it speaks, it has time for its answer anew.
+    ({ANSWERED: WARN}, "ping 11 " * 5, WAYS),
+    ({ANSWERED: PASS}, "ping 11.5 other 0.1 . 60", (STDIO,)),
+    ({ANSWERED: WARN}, "ping 11.5 other 60", (STDIO,)),
+    ({ANSWERED: PASS}, "ping 29 other 2 . 60", (STDIO,)),
+    ({ANSWERED: WARN}, "ping 29 other 60", (STDIO,)),
+    ({ANSWERED: PASS}, "ping 25 . 60", (STDIO,)),
+    ({ANSWERED: UNCLEAR}, "ping leave 11 get ping leave 11", (HTTP,)),
+    ({EMPTY: FAIL, ANSWERED: PASS}, "ping error 11", (HTTP,)),
+    # The median of three answers counts.
+    ({PROMPT: PASS}, "ping 0.1 . ping 0.1 . ping 9 .", (STDIO,)),
+    ({PROMPT: WARN}, "ping 6 . ping 6 . ping 0.1 .", (STDIO,)),
+    ({PROMPT: UNCLEAR}, "ping 2 . ping 2 . ping 2 .", (STDIO,)),
+    ({PROMPT: SILENT}, "ping 9 . ping 9 .", (STDIO,)),
+    ({PROMPT: SILENT}, "ping 6 limit . " * 3, (STDIO,)),
+]
+
+
+@each(
+    "expected, story",
+    [
+        *((expected, partial(lived, script, way)) for expected, script, ways in STORIES for way in ways),
+        *(({EMPTY: PASS}, partial(lived, YES, HTTP, result)) for result in ({}, {"_meta": {}})),
+        ({EMPTY: WARN}, partial(lived, YES, HTTP, {"status": "ok"})),
+        *(
+            ({ANSWERED: UNCLEAR}, partial(cut_off, transport, end))
+            for transport, end in (
+                *(("http", "client"), ("http", "dead peer"), ("http", "session")),
+                *(("stdio", "client"),),
+            )
+        ),
+        ({ANSWERED: UNCLEAR, "websocket.answers-pings": WARN}, partial(cut_off, "websocket", "dead peer")),
+        ({ANSWERED: FAIL}, partial(cut_off, "http", "end of stream")),
+        *(
+            ({EXCESSIVE: verdict}, partial(pings, count, every, revision))
+            for _, revision in WAYS
+            for count, every, verdict in (
+                *((70, 0.5, WARN), (70, 1.1, PASS), (30, 0.1, SILENT), (0, 1, SILENT), (8, 15, PASS)),
+            )
+        ),
+        ({EXCESSIVE: SILENT}, two_sessions),
+    ],
+)
+def test_stories(expected: Expected, story: Story):
+    expect(story, expected)
+
+
+@each("count", [2, 3])
+def test_the_median_is_measured_from_three_answers_on(count: int):
+    measured = judged(lived("ping 1 . " * count, STDIO))["acme"].measured[PROMPT]
+    assert ("median_s" in measured) is (count == 3)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import pytest
 from msgspec import structs
 
 from probe.judge.verdicts import Verdict
 from probe.log import events
 
-from .logs import Asked, HttpSession, Log, Pipe, expect, judged
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, WAYS, Expected, Story, Way, expect, opened, play
+from .logs import Asked, HttpSession, Log, Pipe, judged
 
-REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
-UNIQUE = "progress.token-unique"
-PATIENCE = "lifecycle.progress-extends-patience"
+TYPE, UNIQUE, ASKED = "progress.token-type", "progress.token-unique", "progress.asked-for"
+SERVERS, PATIENCE = "progress.only-for-server-tokens", "lifecycle.progress-extends-patience"
+HTTP, STDIO, _ = WAYS
+CANCELLED = "notifications/cancelled"
 
 
 def call(session: HttpSession | Pipe, token: Any, **options: Any) -> Asked:
@@ -22,209 +25,161 @@ def call(session: HttpSession | Pipe, token: Any, **options: Any) -> Asked:
     return session.request("tools/call", params, **options)
 
 
-def opened(transport: str = "http", revision: str = "2025-11-25") -> tuple[Log, Any]:
+def calls(*tokens: Any, way: Way = HTTP, **options: Any) -> Log:
+    """Calls with tokens, side by side."""
     log = Log()
-    clients: dict[str, Any] = {"http": log.http, "stdio": log.stdio, "websocket": log.websocket}
-    return log, clients[transport]().session(revision)
+    session = opened(log, way)
+    for token in tokens:
+        call(session, token, **options)
+    log.idle(3)
+    return log
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("token", "verdict"),
+def lived(script: str, way: Way = HTTP) -> Log:
+    """Calls with the token `a`, and what becomes of the first of them, whose id is 50."""
+    log = Log()
+    session: Any = opened(log, way)
+    made: dict[str, Any] = {}
+
+    def first(**params: Any) -> None:
+        made["call"] = call(session, "a", id=50, params=params)
+
+    def opens() -> None:
+        first()
+        made["stream"] = session.client.stream(made["call"])
+
+    def emits() -> None:
+        asked = made["call"]
+        made["answer"] = session.emit({"jsonrpc": "2.0", "id": 50, "result": {}}, asked.context, asked.seq)
+
+    def ends_task() -> None:
+        context = structs.replace(made["call"].context, task="t1")
+        log.add(events.TaskChanged("progress", "completed", None, 1), context, made["call"].seq)
+
+    def asks(**options: Any) -> None:
+        place = session if isinstance(session, Pipe) else session.get()
+        made["question"] = place.ask("roots/list", {"_meta": {"progressToken": "mine"}}, **options)
+
+    words = {
+        "first": first,
+        "second": lambda: call(session, "a"),
+        "silent": lambda: session.call("progress"),
+        "answer": lambda: session.answer(made["call"]),
+        "emit": emits,
+        "deliver": lambda: session.deliver(made["answer"], made["call"].context),
+        "cancel": lambda: session.notify(CANCELLED, {"requestId": 50}),
+        "leave": lambda: session.client.leave(made["call"]),
+        "stream": opens,
+        "give-up": lambda: made["stream"].close("write timeout"),
+        "lose": lambda: made["stream"].close("hang-up"),
+        "task": partial(first, task={}),
+        "handle": lambda: session.answer(made["call"], {"task": {"taskId": "t1", "status": "working"}}),
+        "task-ends": ends_task,
+        "ask": asks,
+        "ask-late": partial(asks, delivered=False),
+        "asked": lambda: session.deliver(made["question"].seq, session.context),
+        "mine": lambda: session.notify("notifications/progress", {"progressToken": "mine", "progress": 1}),
+        "other": lambda: session.notify("notifications/progress", {"progressToken": "x", "progress": 1}),
+    }
+    play(log, script, words)
+    return log
+
+
+def modern(label: str | None = "acme", rounds: bool = False) -> Log:
+    """Two calls of 2026-07-28 with one token, each on a connection of its own; with `rounds` they are one call."""
+    log = Log()
+    client = log.http(label)
+    params = {"name": "progress", "arguments": {}}
+    asked = client.modern("tools/call", params, more_meta={"progressToken": 1})
+    if rounds:
+        client.answer(asked, {"resultType": "input_required", "requestState": "s", "inputRequests": {}})
+        params["requestState"] = "s"
+    client.modern("tools/call", params, more_meta={"progressToken": 1})
+    log.idle(3)
+    return log
+
+
+def two_sessions() -> Log:
+    log = Log()
+    client = log.http()
+    for _ in range(2):
+        call(client.session(), 1)
+    log.idle(3)
+    return log
+
+
+STORIES: list[tuple[str, Verdict, str, tuple[Way, ...]]] = [
+    (TYPE, SILENT, "silent", (HTTP,)),
+    # A request that is over leaves its token: answered (the client may have read that before the log says so), given
+    # up, also if that arrives later on another connection, or left by the server.
+    (UNIQUE, SILENT, "first answer second 3", (HTTP,)),
+    (UNIQUE, SILENT, "first emit second deliver", (STDIO,)),
+    (UNIQUE, FAIL, "first emit 5 second", (STDIO,)),
+    (UNIQUE, SILENT, "first cancel second 3", (HTTP,)),
+    (UNIQUE, SILENT, "first second 1 cancel 3", (HTTP,)),
+    (UNIQUE, SILENT, "first leave second 3", (HTTP,)),
+    (UNIQUE, SILENT, "first second 1 leave 3", (HTTP,)),
+    (UNIQUE, SILENT, "stream give-up second 3", (HTTP,)),
+    (UNIQUE, FAIL, "stream lose second 3", (HTTP,)),
+    # The same POST once more is no second request.
+    (UNIQUE, SILENT, "first 20 first 3", (HTTP,)),
+    (UNIQUE, UNCLEAR, "first second gap 3", (HTTP,)),
+    (UNIQUE, SILENT, "task handle task-ends second", (STDIO,)),
+    (UNIQUE, FAIL, "task handle second", (STDIO,)),
+    *((SERVERS, PASS, "ask mine 3", (("http", revision),)) for _, revision in WAYS),
+    *((SERVERS, FAIL, "ask other 3", (("http", revision),)) for _, revision in WAYS),
+    (SERVERS, PASS, "ask-late mine asked 3", (STDIO,)),
+    (SERVERS, UNCLEAR, "gap other 3", (HTTP,)),
+    (SERVERS, SILENT, "silent", (HTTP,)),
+]
+
+
+@each(
+    "expected, story",
     [
-        ("a", Verdict.PASS),
-        ("", Verdict.PASS),
-        (0, Verdict.PASS),
-        (1.0, Verdict.WARN),
-        (1.5, Verdict.FAIL),
-        (None, Verdict.FAIL),
-        (True, Verdict.FAIL),
-        ({}, Verdict.FAIL),
-        ([1], Verdict.FAIL),
+        *(({rule: verdict}, partial(lived, script, way)) for rule, verdict, script, ways in STORIES for way in ways),
+        *(
+            ({TYPE: verdict}, partial(calls, token, way=way))
+            for way in WAYS
+            for verdict, tokens in ((PASS, ("a", "", 0)), (WARN, (1.0,)), (FAIL, (1.5, None, True, {}, [1])))
+            for token in tokens
+        ),
+        ({TYPE: SILENT}, partial(calls, None, message={"hidden": (("/params/_meta", "object"),)})),
+        *(
+            ({UNIQUE: verdict}, partial(calls, *tokens, way=way))
+            for way in WAYS
+            for tokens, verdict in ((("a", "b"), PASS), ((1, 2), PASS), (("a", "a"), FAIL), ((1, "1"), WARN))
+        ),
+        ({UNIQUE: SILENT}, two_sessions),
+        # Each came on a connection of its own, so two instances of a client may have sent them.
+        ({UNIQUE: UNCLEAR}, modern),
+        ({UNIQUE: UNCLEAR}, partial(modern, None)),
+        ({UNIQUE: SILENT}, partial(modern, rounds=True)),
     ],
 )
-def test_types_of_tokens(revision: str, transport: str, token: Any, verdict: Verdict):
-    log, session = opened(transport, revision)
-    call(session, token)
-    expect(log, "progress.token-type", verdict)
+def test_stories(expected: Expected, story: Story):
+    expect(story, expected)
 
 
-@pytest.mark.parametrize(
-    ("token", "words"), [(True, "true"), (None, "null"), (1.5, "1.5"), ({}, "of type object"), ([1], "of type array")]
-)
+@each("token, words", [(True, "true"), (None, "null"), (1.5, "1.5"), ({}, "of type object"), ([1], "of type array")])
 def test_a_wrong_token_is_named_in_the_words_of_json(token: Any, words: str):
-    log, session = opened()
-    call(session, token)
-    (found,) = judged(log).values()
-    assert found.remarks["progress.token-type"] == [f"progressToken is {words}"]
+    assert judged(calls(token))["acme"].remarks[TYPE] == [f"progressToken is {words}"]
 
 
-def test_without_a_token_and_with_a_hidden_one_nothing_is_judged():
-    log, session = opened()
-    session.call("progress")
-    expect(log, "progress.token-type", Verdict.NOT_OBSERVED)
-    log, session = opened()
-    call(session, None, message={"hidden": (("/params/_meta", "object"),)})
-    expect(log, "progress.token-type", Verdict.NOT_OBSERVED)
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("transport", ["http", "stdio", "websocket"])
-@pytest.mark.parametrize(
-    ("first", "second", "verdict"),
-    [("a", "b", Verdict.PASS), (1, 2, Verdict.PASS), ("a", "a", Verdict.FAIL), (1, "1", Verdict.WARN)],
-)
-def test_tokens_of_two_calls_at_once(revision: str, transport: str, first: Any, second: Any, verdict: Verdict):
-    log, session = opened(transport, revision)
-    call(session, first)
-    call(session, second)
-    log.idle(3)
-    expect(log, UNIQUE, verdict)
-
-
-def test_a_token_of_a_request_that_is_over_is_free():
-    log, session = opened()
-    session.answer(call(session, "a"))
-    call(session, "a")
-    log.idle(3)
-    expect(log, UNIQUE, Verdict.NOT_OBSERVED)
-
-
-def test_an_answer_that_was_read_before_the_log_says_so():
-    log, session = opened("stdio")
-    asked = call(session, "a")
-    answer = session.emit({"jsonrpc": "2.0", "id": asked.id, "result": {}}, asked.context, asked.seq)
-    call(session, "a")
-    session.deliver(answer, asked.context)
-    expect(log, UNIQUE, Verdict.NOT_OBSERVED)
-
-
-def test_the_same_post_once_more_is_no_second_request():
-    log, session = opened()
-    call(session, "a", id=7)
-    log.after(20)
-    call(session, "a", id=7)
-    log.idle(3)
-    expect(log, UNIQUE, Verdict.NOT_OBSERVED)
-
-
-@pytest.mark.parametrize("how", ["cancelled", "hung up"])
-@pytest.mark.parametrize("first", [True, False])
-def test_a_token_of_a_request_that_was_given_up_is_free(how: str, first: bool):
-    log, session = opened()
-    asked = call(session, "a")
-    if not first:
-        # What gives it up arrives on another connection, and later.
-        call(session, "a")
-        log.after(1)
-    if how == "cancelled":
-        session.notify("notifications/cancelled", {"requestId": asked.id})
-    else:
-        session.client.leave(asked)
-    if first:
-        call(session, "a")
-    log.idle(3)
-    assert judged(log)["acme"][UNIQUE] < Verdict.INCONCLUSIVE
-
-
-def test_tokens_of_several_sessions_and_of_several_processes_may_be_equal():
-    log = Log()
-    client = log.http()
-    call(client.session(), 1)
-    call(client.session(), 1)
-    log.idle(3)
-    expect(log, UNIQUE, Verdict.NOT_OBSERVED)
-    log = Log()
-    client = log.http(None)
-    for _ in range(2):
-        client.modern("tools/call", {"name": "progress", "arguments": {}}, more_meta={"progressToken": 1})
-    log.idle(3)
-    expect(log, UNIQUE, Verdict.INCONCLUSIVE, "m1")
-
-
-def test_two_instances_under_one_label_accuse_nobody():
-    log = Log()
-    client = log.http()
-    for _ in range(2):
-        client.modern("tools/call", {"name": "progress", "arguments": {}}, more_meta={"progressToken": 1})
-    log.idle(3)
-    # Each came on a connection of its own, so two instances of a client may have sent them.
-    expect(log, UNIQUE, Verdict.INCONCLUSIVE)
-
-
-def test_a_gap_leaves_tokens_open():
-    log, session = opened()
-    call(session, "a")
-    call(session, "a")
-    log.gap()
-    log.idle(3)
-    expect(log, UNIQUE, Verdict.INCONCLUSIVE)
-
-
-@pytest.mark.parametrize(("ends", "verdict"), [(True, Verdict.NOT_OBSERVED), (False, Verdict.FAIL)])
-def test_a_token_is_that_of_the_task_until_it_ends(ends: bool, verdict: Verdict):
-    log, session = opened("stdio")
-    asked = call(session, "a", params={"task": {}})
-    session.answer(asked, {"task": {"taskId": "t1", "status": "working"}})
-    if ends:
-        log.add(
-            events.TaskChanged("progress", "completed", None, 1), structs.replace(asked.context, task="t1"), asked.seq
-        )
-    call(session, "a")
-    expect(log, UNIQUE, verdict)
-
-
-def test_the_rounds_of_one_call_may_have_one_token():
-    log = Log()
-    client = log.http()
-    params = {"name": "ask", "arguments": {}}
-    asked = client.modern("tools/call", params, more_meta={"progressToken": 1})
-    client.answer(asked, {"resultType": "input_required", "requestState": "s", "inputRequests": {}})
-    client.modern("tools/call", {**params, "requestState": "s"}, more_meta={"progressToken": 1})
-    log.idle(3)
-    expect(log, UNIQUE, Verdict.NOT_OBSERVED)
-
-
-def test_whether_it_asks_for_progress_is_measured():
-    log, session = opened()
-    session.call("progress")
-    found = expect(log, "progress.asked-for", Verdict.NOT_OBSERVED)
-    assert found.measured["progress.asked-for"] == {"asks for progress": "no"}
-    call(session, 1)
-    session.call("progress")
-    found = expect(log, "progress.asked-for", Verdict.PASS)
-    assert found.measured["progress.asked-for"] == {"asks for progress": "yes"}
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize(("token", "verdict"), [("mine", Verdict.PASS), ("other", Verdict.FAIL)])
-def test_progress_of_the_client(revision: str, token: str, verdict: Verdict):
-    log, session = opened("http", revision)
-    session.get().ask("roots/list", {"_meta": {"progressToken": "mine"}})
-    session.notify("notifications/progress", {"progressToken": token, "progress": 1})
-    log.idle(3)
-    expect(log, "progress.only-for-server-tokens", verdict)
-
-
-def test_progress_for_a_token_before_a_gap_decides_nothing():
-    log, session = opened()
-    log.gap()
-    session.notify("notifications/progress", {"progressToken": "x", "progress": 1})
-    log.idle(3)
-    expect(log, "progress.only-for-server-tokens", Verdict.INCONCLUSIVE)
-    log, session = opened()
-    session.call("progress")
-    expect(log, "progress.only-for-server-tokens", Verdict.NOT_OBSERVED)
+@each("script, verdict, measured", [("silent", SILENT, "no"), ("silent first silent", PASS, "yes")])
+def test_whether_it_asks_for_progress_is_measured(script: str, verdict: Verdict, measured: str):
+    found = expect(partial(lived, script), {ASKED: verdict})
+    assert found.measured[ASKED] == {"asks for progress": measured}
 
 
 def patience(silent_s: float | None, progressed_s: float, *, answered: bool) -> Log:
     """A silent call that was given up, and one with progress."""
-    log, session = opened()
+    log = Log()
+    session = opened(log)
     if silent_s is not None:
         asked = call(session, 1)
         log.after(silent_s)
-        session.notify("notifications/cancelled", {"requestId": asked.id})
+        session.notify(CANCELLED, {"requestId": asked.id})
     asked = call(session, 2)
     stream = session.client.stream(asked)
     stream.tell("notifications/progress", {"progressToken": 2, "progress": 1})
@@ -232,49 +187,22 @@ def patience(silent_s: float | None, progressed_s: float, *, answered: bool) -> 
     if answered:
         stream.answer({"content": []})
     else:
-        session.notify("notifications/cancelled", {"requestId": asked.id})
+        session.notify(CANCELLED, {"requestId": asked.id})
     log.idle(40)
     return log
 
 
-@pytest.mark.parametrize(
-    ("log", "verdict", "measured"),
+@each(
+    "log, verdict, measured",
     [
-        (patience(30, 50, answered=True), Verdict.PASS, "waited with progress"),
-        (patience(30, 50, answered=False), Verdict.PASS, "waited with progress"),
-        (patience(30, 30, answered=False), Verdict.NOT_OBSERVED, "gave up in spite of progress after"),
-        (patience(30, 5, answered=True), Verdict.NOT_OBSERVED, "gave up a silent call after"),
-        (patience(None, 50, answered=True), Verdict.NOT_OBSERVED, None),
+        (patience(30, 50, answered=True), PASS, "waited with progress"),
+        (patience(30, 50, answered=False), PASS, "waited with progress"),
+        (patience(30, 30, answered=False), SILENT, "gave up in spite of progress after"),
+        (patience(30, 5, answered=True), SILENT, "gave up a silent call after"),
+        (patience(None, 50, answered=True), SILENT, None),
     ],
 )
 def test_patience_is_measured(log: Log, verdict: Verdict, measured: str | None):
     found = judged(log)["acme"]
     assert found[PATIENCE] is verdict
     assert measured in found.measured[PATIENCE] or (measured is None and not found.measured[PATIENCE])
-
-
-def test_an_answer_that_waits_for_its_reader_does_not_end_a_request():
-    log, session = opened("stdio")
-    asked = call(session, "a")
-    session.answer(asked, delivered=False)
-    log.after(5)
-    call(session, "a")
-    expect(log, UNIQUE, Verdict.FAIL)
-
-
-def test_a_question_may_be_read_before_the_log_says_so():
-    log, session = opened("stdio")
-    question = session.ask("roots/list", {"_meta": {"progressToken": "mine"}}, delivered=False)
-    session.notify("notifications/progress", {"progressToken": "mine", "progress": 1})
-    session.deliver(question.seq, session.context)
-    log.idle(3)
-    expect(log, "progress.only-for-server-tokens", Verdict.PASS)
-
-
-@pytest.mark.parametrize(("by", "verdict"), [("write timeout", Verdict.NOT_OBSERVED), ("hang-up", Verdict.FAIL)])
-def test_a_token_whose_stream_the_server_gave_up_is_free(by: str, verdict: Verdict):
-    log, session = opened()
-    session.client.stream(call(session, "a")).close(by)
-    call(session, "a")
-    log.idle(3)
-    expect(log, UNIQUE, verdict)
