@@ -2,8 +2,8 @@
 
     python infra/deploy.py --group RG --app NAME --image REGISTRY/mcp-probe@sha256:… --url https://mcp.example.org
 
-It changes the image and nothing else of the app. With `--registry NAME` it deletes old images from that registry once
-the new one serves.
+It changes the image and nothing else of the app. Replicas (`--app NAME-1,NAME-2,NAME-3`) get it one after the other.
+With `--registry NAME` it deletes old images from that registry once the new one serves.
 
 Needs the Azure CLI, logged in. Ends with 0 if the new image serves, also where old images could not be deleted; with 1
 if it does not and the old one serves again; with 2 if the old one does not either, which a person has to look at now.
@@ -38,45 +38,46 @@ class NotDeployedError(Exception):
 
 @dataclass(frozen=True)
 class App:
-    """One container app."""
+    """A container app, or its replicas: one name, or names with commas between."""
 
     group: str
-    name: str
+    names: str
     url: str
     ready_s: float = _READY_S
     poll_s: float = _POLL_S
     wait_s: float = _SMOKE_WAIT_S
 
-    def shown(self) -> dict[str, Any]:
-        """What Azure says about it. Raises `NotDeployedError`."""
-        found: dict[str, Any] = json.loads(self._az("show", "--output", "json"))["properties"]
-        return found
-
     def image(self) -> str:
-        """The image that it should run now."""
-        return str(self.shown()["template"]["containers"][0]["image"])
+        """The image that it should run now; of replicas that of the first. Raises `NotDeployedError`."""
+        first = self._shown(self.names.split(",")[0])
+        return str(first["template"]["containers"][0]["image"])
 
     def deploy(self, image: str) -> None:
         """Run this image and look whether it works. Raises `NotDeployedError`."""
-        self._az("update", "--image", image, "--output", "none")
-        self._wait_ready()
+        for name in self.names.split(","):
+            self._az("update", name, "--image", image, "--output", "none")
+            self._wait_ready(name)
         command = [sys.executable, str(SMOKE), self.url, "--wait", str(self.wait_s)]
         if subprocess.run(command, check=False).returncode != 0:
             raise NotDeployedError(f"{self.url} does not pass the smoke test")
 
-    def _wait_ready(self) -> None:
+    def _wait_ready(self, name: str) -> None:
         until = time.monotonic() + self.ready_s
         while True:
-            app = self.shown()
+            app = self._shown(name)
             if app["latestReadyRevisionName"] == app["latestRevisionName"]:
                 return
             if time.monotonic() > until:
                 raise NotDeployedError(f"revision {app['latestRevisionName']} was not ready within {self.ready_s:g} s")
             time.sleep(self.poll_s)
 
-    def _az(self, verb: str, *arguments: str) -> str:
+    def _shown(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._az("show", name, "--output", "json"))["properties"]
+        return found
+
+    def _az(self, verb: str, name: str, *arguments: str) -> str:
         try:
-            return az("containerapp", verb, "--resource-group", self.group, "--name", self.name, *arguments)
+            return az("containerapp", verb, "--resource-group", self.group, "--name", name, *arguments)
         except AzureError as error:
             raise NotDeployedError(str(error)) from None
 

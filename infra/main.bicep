@@ -31,6 +31,17 @@ param domainValidation string = 'CNAME'
 @maxValue(1)
 param minReplicas int = 1
 
+@description('only: each visitor makes a private room, for a public probe. off: one probe for all, for a host that only you reach.')
+@allowed(['off', 'on', 'only'])
+param rooms string = 'only'
+
+@description('1, or 3 behind an app with HAProxy, which needs rooms only and requestStateKeys: docs/scaling.md.')
+@allowed([1, 3])
+param replicas int = 1
+
+@description('HAProxy, for 3 replicas.')
+param proxyImage string = 'docker.io/library/haproxy:3.2-alpine'
+
 @description('The GitHub repository whose environment "production" may deploy: OWNER/NAME. Empty: none may.')
 param githubRepository string = ''
 
@@ -50,6 +61,10 @@ param requestStateKeys string
 param settings object = {}
 
 var suffix = '${workload}-${environmentName}'
+// What is public: the probe, or the proxy in front of three.
+var publicName = 'ca-${suffix}'
+var replicaNames = replicas == 1 ? [publicName] : ['${publicName}-1', '${publicName}-2', '${publicName}-3']
+var deployed = empty(image) ? [] : replicaNames
 var tags = { workload: workload, environment: environmentName }
 
 module logs 'modules/log-analytics.bicep' = {
@@ -101,10 +116,12 @@ module deployer 'modules/deployer.bicep' = if (!empty(githubRepository)) {
   }
 }
 
-module app 'modules/app.bicep' = if (!empty(image)) {
-  name: 'app'
+module app 'modules/app.bicep' = [for replica in deployed: {
+  name: replica
   params: {
-    name: 'ca-${suffix}'
+    name: replica
+    publicName: publicName
+    rooms: rooms
     location: location
     tags: tags
     environmentId: environment.outputs.id
@@ -118,6 +135,21 @@ module app 'modules/app.bicep' = if (!empty(image)) {
     requestStateKeys: requestStateKeys == 'none' ? '' : requestStateKeys
     settings: settings
   }
+}]
+
+module proxy 'modules/proxy.bicep' = if (!empty(image) && replicas > 1) {
+  name: 'proxy'
+  params: {
+    name: publicName
+    location: location
+    tags: tags
+    environmentId: environment.outputs.id
+    image: proxyImage
+    customDomain: customDomain
+    replicas: [for replica in replicaNames: '${replica}:8000']
+  }
+  // it looks their names up when it starts
+  dependsOn: [app]
 }
 
 // The name has to be the app's before Azure issues a certificate for it; the app takes it up by itself (binding 'Auto').
@@ -130,7 +162,7 @@ module certificate 'modules/certificate.bicep' = if (!empty(image) && !empty(cus
     domain: customDomain
     validation: domainValidation
   }
-  dependsOn: [app]
+  dependsOn: [app, proxy]
 }
 
 @description('The registry, for `az acr`.')
@@ -140,10 +172,13 @@ output registryName string = registry.outputs.name
 output registryServer string = registry.outputs.loginServer
 
 @description('The container app, for `az containerapp`.')
-output appName string = 'ca-${suffix}'
+output appName string = publicName
+
+@description('The apps whose image `infra/deploy.py` changes, comma separated.')
+output replicaNames string = join(replicaNames, ',')
 
 @description('The name that Azure gives the probe: the target of the CNAME record.')
-output defaultHost string = 'ca-${suffix}.${environment.outputs.defaultDomain}'
+output defaultHost string = '${publicName}.${environment.outputs.defaultDomain}'
 
 @description('The address of the environment, for the A record of an apex domain.')
 output environmentAddress string = environment.outputs.staticIp

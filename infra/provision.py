@@ -19,16 +19,22 @@ from azure_cli import AzureError, az
 
 # variable -> the secret of the app (modules/app.bicep)
 SECRETS = {"TOOLHOST_SECRET": "toolhost-secret", "REQUEST_STATE_KEYS": "request-state-keys"}
+# The container of modules/proxy.bicep.
+PROXY = "haproxy"
 # What main.bicep is told before there is an app.
 FIRST = {"IMAGE": "", "TOOLHOST_SECRET": "none", "REQUEST_STATE_KEYS": "none"}
 
 
 def the_app(group: str) -> dict[str, Any] | None:
-    """The container app of a resource group; None where there is none yet. Raises `AzureError`."""
+    """The container app of a group, of three replicas the first; None if there is none. Raises `AzureError`."""
     apps: list[dict[str, Any]] = json.loads(az("containerapp", "list", "--resource-group", group, "--output", "json"))
-    if len(apps) > 1:
-        raise AzureError(f"{group} has {len(apps)} container apps, and which of them is the probe is unknown")
-    return apps[0] if apps else None
+    probes = [app for app in apps if app["properties"]["template"]["containers"][0].get("name") != PROXY]
+    probes.sort(key=lambda app: str(app["name"]))
+    names = [app["name"] for app in probes]
+    stem = names[0].removesuffix("-1") if names else ""
+    if names not in ([], [stem], [f"{stem}-{number}" for number in (1, 2, 3)]):
+        raise AzureError(f"{group} has {len(probes)} container apps, and which of them is the probe is unknown")
+    return probes[0] if probes else None
 
 
 def there(group: str) -> dict[str, str]:

@@ -2,20 +2,31 @@
 
     python infra/smoke.py https://mcp.example.org [--wait SECONDS] [--cafile FILE]
 
-Prints a line per check and ends with 0 if all have passed, else with 1. Needs Python 3.11 and nothing else. It looks at
-what proxies get wrong: streams that are held back or late, clients whose going is not passed on, large requests,
-WebSockets, names that are not passed on. The checks are those of `mcp-probe doctor`, taken from this checkout.
+It makes a room and checks that, if the server has rooms. Prints a line per check and ends with 0 if all have passed,
+else with 1. Needs Python 3.11 and nothing else. It looks at what proxies get wrong: streams held back or late,
+clients whose going is not passed on, large requests, WebSockets, names that are not passed on. The checks are those of
+`mcp-probe doctor`, taken from this checkout.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from probe.gateway.doctor.needs import ProbeAddress, check_call, modern_call, outcomes, wait_ready
+from probe.gateway.doctor.needs import (
+    ProbeAddress,
+    WrongError,
+    check_call,
+    in_a_room,
+    modern_call,
+    outcomes,
+    wait_ready,
+)
 
 __all__ = ["ProbeAddress", "check_call", "main", "modern_call"]
 
@@ -29,6 +40,9 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     target = ProbeAddress(given.url, given.cafile)
     wait_ready(target, given.wait)
+    with suppress(WrongError, OSError, HTTPException, ValueError):
+        # Where it fails, the checks show why.
+        target = in_a_room(target)
     passed = True
     for name, wrong, seconds in outcomes(target):
         passed = passed and wrong is None

@@ -1,4 +1,4 @@
-// The probe itself.
+// The probe itself: one replica, public by itself or behind a proxy of the same environment.
 
 @minLength(2)
 @maxLength(32)
@@ -16,6 +16,12 @@ param registryServer string
 param image string
 param customDomain string
 
+@description('The app that is public: this one, or a proxy in front.')
+param publicName string
+
+@description('off, on or only: docs/rooms.md.')
+param rooms string
+
 @minValue(0)
 @maxValue(1)
 param minReplicas int
@@ -31,7 +37,8 @@ param settings object
 @description('From where the ingress speaks to the app: shared address space (RFC 6598), which no client on the internet has. X-Forwarded-For is believed from there alone.')
 param ingressNetworks string = '100.64.0.0/10'
 
-var defaultHost = '${name}.${environmentDomain}'
+var isPublic = name == publicName
+var defaultHost = '${publicName}.${environmentDomain}'
 var publicHost = empty(customDomain) ? defaultHost : customDomain
 var hosts = empty(customDomain) ? defaultHost : '${customDomain},${defaultHost}'
 // after SIGTERM: the probe's grace_s; what may follow at the worst (cleanup, flushing, stubborn work, the audit's rows) has
@@ -41,6 +48,7 @@ var fixed = {
   MCP_PROBE_ALLOWED_HOSTS: hosts
   MCP_PROBE_PUBLIC_URL: 'https://${publicHost}'
   MCP_PROBE_TRUSTED_PROXIES: ingressNetworks
+  MCP_PROBE_ROOMS: rooms
   MCP_PROBE_GRACE_S: string(graceSeconds)
   MCP_PROBE_LOG_FORMAT: 'json'
   // The ingress cuts what is silent for 240 s. This is also the default; it stands here as the platform depends on it.
@@ -56,6 +64,17 @@ var toolhostEnv = empty(toolhostSecret) ? [] : [{ name: 'MCP_PROBE_TOOLHOST_SECR
 var keysEnv = empty(requestStateKeys) ? [] : [{ name: 'MCP_PROBE_REQUEST_STATE_KEYS', secretRef: 'request-state-keys' }]
 var toolhostSecrets = empty(toolhostSecret) ? [] : [{ name: 'toolhost-secret', value: toolhostSecret }]
 var keysSecrets = empty(requestStateKeys) ? [] : [{ name: 'request-state-keys', value: requestStateKeys }]
+
+// HTTP/1.1 to the app. Clients still get HTTP/2 from the ingress; 'http2' would take WebSockets away.
+var publicIngress = {
+  external: true
+  targetPort: 8000
+  transport: 'http'
+  allowInsecure: false
+  customDomains: empty(customDomain) ? [] : [{ name: customDomain, bindingType: 'Auto' }]
+}
+// By TCP, as the platform would look at Host, which has the public name.
+var privateIngress = { external: false, targetPort: 8000, exposedPort: 8000, transport: 'tcp' }
 
 resource app 'Microsoft.App/containerApps@2026-07-01' = {
   name: name
@@ -73,14 +92,7 @@ resource app 'Microsoft.App/containerApps@2026-07-01' = {
       // probes that know nothing of each other's sessions.
       activeRevisionsMode: 'Single'
       maxInactiveRevisions: 10
-      ingress: {
-        external: true
-        targetPort: 8000
-        // HTTP/1.1 to the app. Clients still get HTTP/2 from the ingress; 'http2' would take WebSockets away.
-        transport: 'http'
-        allowInsecure: false
-        customDomains: empty(customDomain) ? [] : [{ name: customDomain, bindingType: 'Auto' }]
-      }
+      ingress: isPublic ? publicIngress : privateIngress
       registries: [{ server: registryServer, identity: identityId }]
       secrets: concat(toolhostSecrets, keysSecrets)
     }
@@ -119,8 +131,8 @@ resource app 'Microsoft.App/containerApps@2026-07-01' = {
           ]
         }
       ]
-      // One at most: sessions, tasks and the event log are in its memory. A second one would answer 404 to the clients
-      // of the first.
+      // One at most: sessions, tasks, rooms and the event log are in its memory. A second one behind this ingress would
+      // answer 404 to the clients of the first.
       scale: { minReplicas: minReplicas, maxReplicas: 1 }
     }
   }

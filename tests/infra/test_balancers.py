@@ -137,6 +137,12 @@ def test_the_gateway_check_finds_nothing(cluster: Cluster) -> None:
     assert done.returncode == 0, done.stdout[-4000:]
 
 
+def test_the_smoke_test_of_a_deployment_passes(cluster: Cluster) -> None:
+    command = [sys.executable, str(ROOT / "infra" / "smoke.py"), cluster.url]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, timeout=120)
+    assert (done.returncode, done.stdout.count("ok ")) == (0, 9), done.stdout
+
+
 def test_one_command_runs_a_cluster_and_an_interrupt_ends_it() -> None:
     command = [sys.executable, "-m", "bench.cluster", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def test_every_name_is_declared_and_used(file: Path) -> None:
     [
         ("targetPort:", "targetport:", "targetport is unknown"),
         ("transport: 'http'", "transport: 'http3'", "transport is 'http3'"),
+        ("transport: 'tcp'", "transport: 'tpc'", "transport is 'tpc'"),
         ("external: true", "external: 1", "external is 1 and no bool"),
         ("path: '/health', port", "path: '/health', prt", "prt is unknown"),
         ("bindingType: 'Auto'", "bindingType: 'Automatic'", "bindingType is 'Automatic'"),
@@ -143,7 +145,31 @@ def test_the_probes_ask_what_the_server_answers() -> None:
         "Liveness": {"path": "/health", "port": 8000},
         "Readiness": {"path": "/ready", "port": 8000},
     }
-    assert _app()["properties"]["configuration"]["ingress"]["targetPort"] == 8000
+    assert {_ingress(kind)["targetPort"] for kind in ("public", "private")} == {8000}
+
+
+def test_a_public_probe_has_only_rooms_unless_told_otherwise() -> None:
+    assert MAIN["parameters"]["rooms"]["default"] == "only"
+    assert APP["variables"]["fixed"]["value"]["MCP_PROBE_ROOMS"] == "rooms"
+
+
+def test_replicas_behind_the_proxy_are_private_and_reached_by_tcp() -> None:
+    """HTTP between apps is routed by Host, and a request has the public name there."""
+    assert (_ingress("private")["external"], _ingress("private")["transport"]) == (False, "tcp")
+    port = _ingress("private")["exposedPort"]
+    assert f"replicas: [for replica in replicaNames: '${{replica}}:{port}']" in (INFRA / "main.bicep").read_text()
+
+
+def test_the_proxy_sets_what_its_configuration_reads() -> None:
+    properties = parsed(INFRA / "modules" / "proxy.bicep")["resources"]["proxy"]["config"]["properties"]
+    (container,) = properties["template"]["containers"]
+    read = set(re.findall(r"\$\{(\w+)\}", (ROOT / "container" / "haproxy.cfg").read_text()))
+    assert {variable["name"] for variable in container["env"]} == read
+    assert properties["configuration"]["ingress"]["targetPort"] == 8080
+    (volume,) = properties["template"]["volumes"]
+    (file,) = volume["secrets"]
+    (mount,) = container["volumeMounts"]
+    assert (mount["volumeName"], file["secretRef"]) == (volume["name"], "haproxy")
 
 
 def test_the_keep_alive_is_far_below_what_the_ingress_cuts() -> None:
@@ -153,6 +179,10 @@ def test_the_keep_alive_is_far_below_what_the_ingress_cuts() -> None:
 
 def _app() -> dict[str, object]:
     return APP["resources"]["app"]["config"]
+
+
+def _ingress(kind: str) -> dict[str, object]:
+    return APP["variables"][f"{kind}Ingress"]["value"]
 
 
 def _config(module: dict[str, object]) -> dict[str, object]:

@@ -31,8 +31,8 @@ def option(name):
 
 
 def containerapp():
-    assert arguments[2:6] == ["--resource-group", "rg", "--name", "app"], arguments
-    app["asked"].append(arguments[1])
+    assert arguments[2:5] == ["--resource-group", "rg", "--name"], arguments
+    app["asked"].append([arguments[1], arguments[5]])
     if arguments[1] == "update":
         assert arguments[6:] == ["--image", option("--image"), "--output", "none"], "nothing but the image changes"
         update(option("--image"))
@@ -125,9 +125,9 @@ class Azure:
         options = {"cwd": home, "env": {**os.environ, "PATH": path}, "stderr": subprocess.PIPE, "text": True}
         return subprocess.run(command, check=False, timeout=60, **options).stderr
 
-    def deploy(self, image: str, *more: str) -> subprocess.CompletedProcess[str]:
+    def deploy(self, image: str, *more: str, app: str = "app") -> subprocess.CompletedProcess[str]:
         script = str(ROOT / "infra" / "deploy.py")
-        named = ["--group", "rg", "--app", "app", "--image", image, "--url", self.url]
+        named = ["--group", "rg", "--app", app, "--image", image, "--url", self.url]
         path = f"{self.folder}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
             [sys.executable, script, *named, *more, "--ready", "1", "--poll", "0.05", "--wait", "20"],
@@ -165,6 +165,13 @@ def test_an_image_that_works_stays(azure: Azure) -> None:
     assert done.returncode == 0, done.stdout
     assert azure.app["serving"] == GOOD
     assert f"{GOOD} serves {azure.url}; before it was {OLD}" in done.stdout
+
+
+def test_replicas_get_an_image_one_after_the_other(azure: Azure) -> None:
+    done = azure.deploy(GOOD, app="app-1,app-2,app-3")
+    assert done.returncode == 0, done.stdout
+    order = [["update", "app-1"], ["show", "app-1"], ["update", "app-2"], ["show", "app-2"], ["update", "app-3"]]
+    assert azure.app["asked"] == [["show", "app-1"], *order, ["show", "app-3"]]
 
 
 def test_an_image_that_does_not_work_is_taken_back(azure: Azure) -> None:

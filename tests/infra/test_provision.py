@@ -68,9 +68,14 @@ class Azure:
 NAMES = {"IMAGE", "TOOLHOST_SECRET", "REQUEST_STATE_KEYS"}
 
 
-def app(**secrets: str) -> dict[str, Any]:
-    template = {"containers": [{"image": IMAGE}]}
-    return {"name": "ca-mcpprobe-prod", "properties": {"template": template}, "secrets": secrets}
+def app(name: str = "ca-mcpprobe-prod", container: str = "probe", **secrets: str) -> dict[str, Any]:
+    template = {"containers": [{"image": IMAGE, "name": container}]}
+    return {"name": name, "properties": {"template": template}, "secrets": secrets}
+
+
+def replicas(*numbers: int, **secrets: str) -> list[dict[str, Any]]:
+    """A proxy and replicas behind it."""
+    return [app(container="haproxy"), *(app(f"ca-mcpprobe-prod-{number}", **secrets) for number in numbers)]
 
 
 @pytest.fixture
@@ -99,6 +104,13 @@ def test_secrets_and_the_image_that_are_there_are_kept(azure: Azure) -> None:
     assert done.stdout == "set: nothing; kept: IMAGE, TOOLHOST_SECRET, REQUEST_STATE_KEYS\n"
 
 
+def test_what_replicas_have_is_that_of_the_first(azure: Azure) -> None:
+    azure.set(apps=replicas(3, 1, 2, **{"request-state-keys": KEYS}))
+    done = azure.provision()
+    assert done.returncode == 0, done.stderr
+    assert azure.state["told"] == {"IMAGE": IMAGE, "TOOLHOST_SECRET": "none", "REQUEST_STATE_KEYS": KEYS}
+
+
 def test_what_is_set_replaces_what_is_there(azure: Azure) -> None:
     azure.set(apps=[app(**{"toolhost-secret": TOOLHOST, "request-state-keys": KEYS})])
     done = azure.provision(TOOLHOST_SECRET="another one of them", REQUEST_STATE_KEYS="none")
@@ -122,7 +134,8 @@ def test_a_secret_is_in_no_command_line_and_in_no_output(azure: Azure) -> None:
     [
         ({"down": True}, "az containerapp list ended with 3"),
         ({"hides": True}, "az containerapp secret list ended with 4"),
-        ({"apps": [app(), app()]}, "rg has 2 container apps"),
+        ({"apps": [app(), app("another")]}, "rg has 2 container apps"),
+        ({"apps": [app(), *replicas(1, 2, 3)[1:]]}, "rg has 4 container apps"),
     ],
 )
 def test_nothing_is_deployed_where_it_is_unknown_what_is_there(

@@ -41,6 +41,12 @@ def test_a_probe_that_works_passes(origin: str) -> None:
     assert (code, list(said), failed(said)) == (0, NAMES, [])
 
 
+def test_a_server_of_rooms_passes_in_a_room() -> None:
+    with served("--rooms", "on") as url:
+        code, said = smoke(url.removesuffix("/mcp"))
+    assert (code, list(said), failed(said)) == (0, NAMES, [])
+
+
 def test_a_proxy_that_buffers_is_found_out(origin: str) -> None:
     with buffering(origin) as behind:
         code, said = smoke(behind)

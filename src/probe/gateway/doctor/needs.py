@@ -42,12 +42,14 @@ class WrongError(Exception):
 
 
 class ProbeAddress:
-    """The address of the probe. Each request has a connection of its own."""
+    """The address of a probe or of a room, without `/mcp`. Each request has a connection of its own."""
 
     def __init__(self, url: str, cafile: str | None) -> None:
         self.url = urlsplit(url)
         if self.url.scheme not in ("http", "https") or not self.url.hostname:
             raise WrongError(f"{url!r} is not http://host or https://host")
+        self.prefix = self.url.path.rstrip("/")
+        self.cafile = cafile
         self.tls = ssl.create_default_context(cafile=cafile) if self.url.scheme == "https" else None
 
     @contextmanager
@@ -57,7 +59,7 @@ class ProbeAddress:
         """Send one request; the connection is closed after the block, also in the middle of a stream."""
         with closing(self.connection()) as connection:
             body = None if message is None else json.dumps({"jsonrpc": "2.0", **message})
-            connection.request(method, path, body, headers or {})
+            connection.request(method, self.prefix + path, body, headers or {})
             # The socket is the response's own where the connection ends with it, so both are closed.
             with connection.getresponse() as response:
                 yield response
@@ -172,7 +174,7 @@ def check_closing(target: ProbeAddress) -> None:
     headers, message = modern_call("silent_call", silence)
     connection = target.connection()
     try:
-        connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}), headers)
+        connection.request("POST", f"{target.prefix}/mcp", json.dumps({"jsonrpc": "2.0", **message}), headers)
         time.sleep(_RETRY_S)
     finally:
         connection.close()
@@ -240,6 +242,17 @@ CHECKS: tuple[Check, ...] = (
 _OF_PATH: Final = (check_stream, check_closing, check_body)
 BRIEF: tuple[Check, ...] = tuple(check for check in CHECKS if check not in _OF_PATH)
 """`path` looks more closely at the others: streams, closed connections and large requests."""
+
+
+def in_a_room(target: ProbeAddress) -> ProbeAddress:
+    """The address of a new room, where the server makes rooms; else `target`. Raises `WrongError` if it refuses one."""
+    with target.response("POST", "/api/rooms") as response:
+        if response.status == 404:
+            return target
+        expect(response, 201)
+        path = urlsplit(json.loads(response.read())["room"]).path
+    # By the name that was asked: the server's own may not lead here yet.
+    return ProbeAddress(target.url._replace(path=path).geturl(), target.cafile)
 
 
 def wait_ready(target: ProbeAddress, seconds: float) -> None:

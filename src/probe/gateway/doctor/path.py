@@ -236,7 +236,7 @@ def _held(visit: Visit, session: dict[str, str]) -> PathFinding:
     began = time.monotonic()
     comments: int | None = None
     try:
-        connection.request("GET", visit.path, headers=session | {"Accept": "text/event-stream"})
+        connection.request("GET", visit.target.prefix + visit.path, headers=session | {"Accept": "text/event-stream"})
         response = connection.getresponse()
         expect(response, 200)
         comments = 0
