@@ -30,6 +30,8 @@ _FILES: Final = Path(__file__).parent.parent / "container"
 _KEYS: Final = "MCP_PROBE_REQUEST_STATE_KEYS"
 MOST_REPLICAS: Final = 3
 """The lines for replicas in the configurations. One that is not started counts as down."""
+# Of nginx, which has 512 by default: two for each client.
+_CONNECTIONS: Final = 16_384
 _START_S: Final = 60.0
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 # Beyond the grace period of the replicas.
@@ -58,7 +60,7 @@ def nginx(home: Path, variables: dict[str, str]) -> list[str]:
     kinds = ("proxy", "client_body", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {home};\n" for kind in kinds)
     file = home / "nginx.conf"
-    file.write_text(f"daemon off; pid {home}/pid; error_log stderr; events {{}}\nhttp {{\n{temporary}{inner}}}\n")
+    file.write_text(f"daemon off; pid {home}/pid; error_log stderr;\nevents {{ worker_connections {_CONNECTIONS}; }}\nhttp {{\n{temporary}{inner}}}\n")
     return [_program("nginx"), "-e", "stderr", "-p", str(home), "-c", str(file)]
 
 
