@@ -60,7 +60,8 @@ def nginx(home: Path, variables: dict[str, str]) -> list[str]:
     kinds = ("proxy", "client_body", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {home};\n" for kind in kinds)
     file = home / "nginx.conf"
-    file.write_text(f"daemon off; pid {home}/pid; error_log stderr;\nevents {{ worker_connections {_CONNECTIONS}; }}\nhttp {{\n{temporary}{inner}}}\n")
+    main = f"daemon off; pid {home}/pid; error_log stderr;\nevents {{ worker_connections {_CONNECTIONS}; }}\n"
+    file.write_text(f"{main}http {{\n{temporary}{inner}}}\n")
     return [_program("nginx"), "-e", "stderr", "-p", str(home), "-c", str(file)]
 
 
