@@ -9,7 +9,6 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from ..support.modern import Modern
 from ..support.probe import Probe, running
 from .peers import PATIENCE_S, Dialer
 from .servers import Server, Start, contained
@@ -73,17 +72,6 @@ async def test_legacy_requests_are_answered(start: Start, dial: Dialer, argument
         received = await answered(dial, port, post(call("simple_tool", arguments), headers))
         assert b'"result"' in received
         assert received.endswith(b"0\r\n\r\n")
-
-
-async def test_a_modern_request_in_flight_is_cancelled(start: Start, dial: Dialer) -> None:
-    """2026-07-28 basic/transports/streamable-http, Cancellation: the end of the connection is the cancellation."""
-    async with running(tools="all") as probe:
-        port, client = await start(probe.app), probe.modern()
-        request = client.request("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 5000}}, id=1)
-        headers = "".join(f"{name}: {value}\r\n" for name, value in Modern.headers(request).items())
-        assert await answered(dial, port, post(request, headers)) == b""
-        (settled,) = probe.events("call.settled")
-        assert (settled["outcome"], settled["cancelled_by"]) == ("disconnected", "disconnect")
 
 
 async def test_a_legacy_stream_of_a_client_that_has_closed_is_let_go(start: Start, dial: Dialer) -> None:

@@ -343,18 +343,6 @@ async def test_an_application_that_goes_on_sending_to_nobody_stops_nobody_else(s
 # -- pipelining
 
 
-@on_contained  # anycorn's reader pauses and does not see the peer leave
-async def test_a_pipelined_request_does_not_hide_that_the_peer_left(start, dial) -> None:
-    app = Recorder({"/silent": silent})
-    wire = await dial.wire(await start(app))
-    await wire.send(b"GET /silent HTTP/1.1\r\nhost: localhost\r\n\r\nGET /next HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    await soon(app.call("/silent").started)
-    await wire.close()
-    await soon(app.call("/silent").disconnected)
-    await soon(app.call("/silent").ended)
-    assert not app.call("/next").started.is_set()
-
-
 @on_both
 async def test_pipelined_requests_are_answered_in_order(start, dial) -> None:
     async def path(scope, receive, send, call) -> None:

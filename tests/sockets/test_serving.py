@@ -6,7 +6,7 @@ import pytest
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, CloseConnection, Event, Request, TextMessage
 
-from .apps import Recorder, echo, silent, socket_echo
+from .apps import Recorder, echo, socket_echo
 from .peers import Wire, soon
 from .servers import on_both
 
@@ -81,41 +81,6 @@ async def test_large_bodies_both_ways_on_http2(start, dial) -> None:
         await peer.data(stream, left[:size], end=len(left) <= size)
         left = left[size:]
     assert (await peer.answer(stream)).body == body
-
-
-@pytest.mark.parametrize("leave", [Wire.close, Wire.reset])
-async def test_http1_peer_leaves_while_the_application_is_silent(start, dial, leave) -> None:
-    app = Recorder({"/silent": silent})
-    wire = await dial.wire(await start(app))
-    await wire.send(b"GET /silent HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    await soon(app.call("/silent").started)
-    await leave(wire)
-    await soon(app.call("/silent").disconnected)
-    await soon(app.call("/silent").ended)
-
-
-async def test_http2_reset_reaches_its_own_stream_only(start, dial) -> None:
-    app = Recorder({"/one": silent, "/two": silent})
-    peer = await dial.http2(await start(app))
-    one, _ = await peer.request("/one"), await peer.request("/two")
-    await soon(app.call("/one").started)
-    await soon(app.call("/two").started)
-    await peer.reset(one)
-    await soon(app.call("/one").disconnected)
-    assert (await peer.answer(await peer.request("/"))).body == b"ok"
-    assert not app.call("/two").disconnected.is_set()
-    await peer.wire.close()
-    await soon(app.call("/two").disconnected)
-
-
-async def test_http2_goaway_ends_its_streams(start, dial) -> None:
-    app = Recorder({"/one": silent})
-    peer = await dial.http2(await start(app))
-    await peer.request("/one")
-    await soon(app.call("/one").started)
-    peer.state.close_connection()
-    await peer.flush()
-    await soon(app.call("/one").disconnected)
 
 
 async def test_websocket(start, dial) -> None:
