@@ -16,6 +16,7 @@ from probe.engine.audit import reading as audit_reading
 from probe.engine.audit.file import AuditDb, AuditFile, AuditFileError
 from probe.engine.audit.reading import APPLICATION_ID, MIGRATIONS, entry_as_now
 from probe.log.context import Context
+from probe.views.records import cancelled_how
 from probe.views.search.call_filter import parse
 from probe.wire.jsonrpc import encode
 
@@ -280,7 +281,9 @@ def test_what_version_1_has_written_is_shown_in_the_form_of_today(path: Path) ->
     for number, row in before["rows"]:
         shown = json.loads(rows[number])
         assert sorted(shown) == sorted(columns)
-        assert shown == {**json.loads(row), "label": None}
+        by = json.loads(row)["cancelled_by"]
+        how = None if by is None else cancelled_how(by)
+        assert shown == {**json.loads(row), "label": None, "cancelled_how": how}
         kept = audit_reading.find(path, shown["id"], MANY)
         assert kept is not None
         assert (kept.row, kept.complete) == (rows[number], True)
@@ -288,6 +291,15 @@ def test_what_version_1_has_written_is_shown_in_the_form_of_today(path: Path) ->
         assert [seq for seq, _ in kept.entries] == [seq for seq, _ in old]
         for (_, entry), (_, was) in zip(kept.entries, old, strict=True):
             check_entry(entry, was)
+
+
+def test_a_row_is_told_how_its_call_was_cancelled_also_where_it_was_written_without_that() -> None:
+    now = record(cancelled_by="deadline", arguments=b'{"cancelled_how": "no"}').encoded()
+    members = json.loads(now)
+    assert audit_reading.with_how(now) == now
+    assert members.pop("cancelled_how") == "by a deadline"
+    old = json.dumps(members, separators=(",", ":")).encode()
+    assert json.loads(audit_reading.with_how(old)) == json.loads(now)
 
 
 def check_entry(entry: bytes, was: bytes) -> None:

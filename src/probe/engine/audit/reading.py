@@ -15,7 +15,8 @@ returned in the present form (`row_as_now`, `entry_as_now`).
     format 1   a row has no `label`. An entry has `pair` in place of `cause`, with the same meaning, and only those
                members of its context that its kind had as fields. A `dispatch.cancelled` has `cause` in place of `by`.
 
-Such an entry lacks newer fields of its kind. Stored JSON keeps its bytes.
+Such an entry lacks newer fields of its kind. Stored JSON keeps its bytes. A row of any format may lack `cancelled_how`,
+which rows got within format 2.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from ...log.context import Context
+from ...views.records import cancelled_how
 from ...views.search.call_filter import CallFilter, Condition
 
 # Room for 10^12 entries in each run, and for eight million runs, in the 63 bits of a key.
@@ -84,8 +86,18 @@ MIGRATIONS: Sequence[str] = (
 
 
 def row_as_now(row: bytes) -> bytes:
-    """A row of format 1 in the present form."""
+    """A row of format 1 in the form of format 2."""
     return b'{"label":null,' + row[1:]
+
+
+def with_how(row: bytes) -> bytes:
+    """A row with `cancelled_how`, which is made of `cancelled_by` where the row was written without it."""
+    # The arguments of a call may have members of any name, and come last.
+    if b'"cancelled_how":' in row.partition(b',"arguments":')[0]:
+        return row
+    by = from_json(row)["cancelled_by"]
+    how = to_json(None if by is None else cancelled_how(by))
+    return b'{"cancelled_how":' + how + b"," + row[1:]
 
 
 def entry_as_now(entry: bytes) -> bytes:
@@ -149,7 +161,7 @@ def page(
     with _reading(path) as connection:
         first = _first_of_now(connection)
         found = connection.execute(*_query(wanted.conditions, before))
-        rows = ((number, row if number >= first else row_as_now(row)) for number, row in found)
+        rows = ((number, with_how(row if number >= first else row_as_now(row))) for number, row in found)
         return _collect(rows, inside, limit, max_bytes, skip)
 
 
@@ -250,7 +262,7 @@ def find(path: Path, id: str, max_bytes: int) -> KeptRow | None:
         entries, whole = _first_bytes(evidence, max_bytes)
         if number < _first_of_now(connection):
             row, entries = row_as_now(row), [(seq, entry_as_now(entry)) for seq, entry in entries]
-        return KeptRow(row, bool(complete) and whole, entries)
+        return KeptRow(with_how(row), bool(complete) and whole, entries)
 
 
 def _first_bytes(evidence: sqlite3.Cursor, max_bytes: int) -> tuple[list[tuple[int, bytes]], bool]:
