@@ -30,8 +30,7 @@ def cancelled_id(message: Message) -> RequestId | None:
     return id
 
 
-def task_by(request: Message | None, at: float) -> str | None:
-    """The task that a call was answered with, once the client had the answer."""
+def _task_by(request: Message | None, at: float) -> str | None:
     return task_of(request.answer) if request is not None and request.answered_by(at) else None
 
 
@@ -83,7 +82,7 @@ def in_progress(message: Message, trace: Trace) -> Finding | None:
     """Cancels only what still runs; `cancel.not-initialize` and `cancel.not-task` judge some."""
     id = cancelled_id(message)
     request = None if id is None else trace.seen.request_with_id(message, id, message.at)
-    if request is None or request.method == "initialize" or task_by(request, message.at) is not None:
+    if request is None or request.method == "initialize" or _task_by(request, message.at) is not None:
         return None
     answered = request.answered if request.answered_by(message.at) else None
     if answered is None or message.began - answered < trace.allowances.settle_s:
@@ -119,7 +118,7 @@ def not_task(message: Message, trace: Trace) -> Finding | None:
 
 
 def _is_task(message: Message, id: RequestId, request: Message | None, trace: Trace) -> Finding | None:
-    if request is None or task_by(request, message.at) is None or request.answered is None:
+    if request is None or _task_by(request, message.at) is None or request.answered is None:
         return None
     if message.began - request.answered < trace.allowances.arrival_s:
         return None
@@ -210,7 +209,7 @@ def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
     question = trace.seen.question_with_id(withdrawal, id, had) if is_id(id) else None
     until = had + trace.allowances.alive_s
     replies = () if question is None else trace.seen.replies(question, until)
-    if any(late(reply, had, trace) for reply in replies) or place is None:
+    if any(_late(reply, had, trace) for reply in replies) or place is None:
         return None
     trace.sure.had_time(had, "alive_s")
     return PASS() if trace.seen.acted(place, had, until) else None
@@ -218,15 +217,14 @@ def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
 
 @rule("cancel.server-withdrawal", each=ANSWER)
 def late_answer(message: Message, trace: Trace) -> Finding | None:
-    """An answer after it came too late."""
+    """An answer after it came too _late."""
     question = trace.subject.dialogue.asked.of(message)
     withdrawal = None if question is None else trace.seen.withdrawal_of(question, message.at)
-    if withdrawal is None or withdrawal.had is None or not late(message, withdrawal.had, trace):
+    if withdrawal is None or withdrawal.had is None or not _late(message, withdrawal.had, trace):
         return None
     after = message.began - withdrawal.had
     return WARN(f"answered a question {after:.0f} s after the server withdrew it", withdrawal)
 
 
-def late(reply: Message, withdrawn: float, trace: Trace) -> bool:
-    """True if an answer began when the client had known of the withdrawal for long enough."""
+def _late(reply: Message, withdrawn: float, trace: Trace) -> bool:
     return reply.began - withdrawn >= trace.allowances.settle_s

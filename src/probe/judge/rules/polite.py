@@ -147,9 +147,9 @@ def attempt(trace: Trace) -> Finding | None:
     attempts, now = trace.kept(Attempts), trace.at
     failed, attempts.failed, times = attempts.failed, NEVER, attempts.times
     since = times[-1] if times else NEVER
-    if has_succeeded(since, now, trace):
+    if _has_succeeded(since, now, trace):
         times.clear()
-    if failed == NEVER or has_succeeded(failed, now, trace):
+    if failed == NEVER or _has_succeeded(failed, now, trace):
         return None
     if trace.gap_in(times[0] if times else failed, now):
         times.clear()
@@ -165,8 +165,7 @@ def attempt(trace: Trace) -> Finding | None:
     return PASS() if grow or sum(gaps) / len(gaps) >= _CALM_S else None
 
 
-def has_succeeded(since: float, until: float, trace: Trace) -> bool:
-    """True if an answer or a notification was delivered in a window."""
+def _has_succeeded(since: float, until: float, trace: Trace) -> bool:
     return trace.seen.has(ANSWERED, since=since, until=until) or trace.seen.has(TOLD, since=since, until=until)
 
 

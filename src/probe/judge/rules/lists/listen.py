@@ -126,15 +126,14 @@ def accepts_part(told: Message, trace: Trace) -> Finding | None:
     if request is None or is_granted(members(request.params.get("notifications")), told):
         return None
     equal = trace.subject.alike.series(request, request.scope).between(request.at, until, _MOST)
-    repeats = [again for before, again in pairwise(equal) if is_needless(before, again)]
+    repeats = [again for before, again in pairwise(equal) if _is_needless(before, again)]
     if len(repeats) > _REPEATS:
         return WARN("asked again and again for what the server had granted in part only", request, at=repeats[_REPEATS])
     trace.sure.had_time(had, "repeat_s")
     return PASS() if trace.seen.acted(None, had, until) else None
 
 
-def is_needless(before: Message, again: Message) -> bool:
-    """True if a subscription that comes again is open still, or was left by the client."""
+def _is_needless(before: Message, again: Message) -> bool:
     exchange = before.exchange
     return exchange is None or not exchange.closed_by(again.at) or exchange.ended_by == "client"
 

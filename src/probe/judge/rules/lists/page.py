@@ -31,11 +31,10 @@ _MOST: Final = 20
 @rule("page.followed", each=ANSWERED, methods=PAGED)
 def follows(request: Message, trace: Trace) -> Finding | None:
     """Follows nextCursor to the last page."""
-    return PASS() if is_last_page(request, trace) else None
+    return PASS() if _is_last_page(request, trace) else None
 
 
-def is_last_page(request: Message, trace: Trace) -> bool:
-    """True if the answer to a request is the end of a list that has several pages."""
+def _is_last_page(request: Message, trace: Trace) -> bool:
     page = trace.subject.known.pages.get(request.seq)
     return page is not None and page.next_cursor is None and isinstance(request.params.get("cursor"), str)
 
@@ -137,7 +136,7 @@ def stops(request: Message, trace: Trace) -> Finding | None:
     A client that wants more asks within seconds. Where its session or connection ends before, nothing more can come.
     """
     had, until = trace.at, trace.at + trace.allowances.settle_s
-    if not is_last_page(request, trace):
+    if not _is_last_page(request, trace):
         return None
     again = [
         each

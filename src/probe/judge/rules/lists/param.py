@@ -96,8 +96,7 @@ def is_mirrored(value: Any) -> bool:
     return isinstance(value, (str, bool)) or (isinstance(value, int) and abs(value) <= SAFE_INTEGER)
 
 
-def looks_encoded(value: str) -> bool:
-    """True if a header with this value is read as Base64."""
+def _looks_encoded(value: str) -> bool:
     return value.startswith(_BEGIN) and value.endswith(_END)
 
 
@@ -137,7 +136,7 @@ def mirrors_value(each: Mirrored) -> Finding | None:
     """
     if each.sent is None or each.is_hidden or not is_mirrored(each.value):
         return None
-    if isinstance(each.value, str) and (each.needs_base64 or looks_encoded(each.value)):
+    if isinstance(each.value, str) and (each.needs_base64 or _looks_encoded(each.value)):
         return None
     try:
         equal = same(each.sent, each.value)
@@ -154,7 +153,7 @@ def encodes(each: Mirrored) -> Finding | None:
         return None
     if _decoded(sent) == each.value and sent != each.value:
         return PASS()
-    how = "is no Base64 of the UTF-8 of" if looks_encoded(sent) else "is not encoded in Base64, for"
+    how = "is no Base64 of the UTF-8 of" if _looks_encoded(sent) else "is not encoded in Base64, for"
     return FAIL(f"{each.header}: {shown(sent)} {how} {shown(each.value)}")
 
 
@@ -165,7 +164,7 @@ def encodes_twice(each: Mirrored) -> Finding | None:
     `=?base64?=` begins and ends so, and has no room for anything encoded: every reader takes it as it is.
     """
     sent = each.text
-    if sent is None or each.needs_base64 or not looks_encoded(each.value):
+    if sent is None or each.needs_base64 or not _looks_encoded(each.value):
         return None
     if sent != each.value and _decoded(sent) == each.value:
         return PASS()

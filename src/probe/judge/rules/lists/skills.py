@@ -73,12 +73,11 @@ def _judged(request: Message, needed: str, declares: Callable[[Message], bool], 
     return FAIL(f"{request.method}, and the server has not declared {needed}", told)
 
 
-def is_skill(uri: Any) -> bool:
-    """True for what can be the URI of a skill."""
+def _is_skill(uri: Any) -> bool:
     return isinstance(uri, str) and uri.endswith(SKILL_MD)
 
 
-form("skills.get-uri", each=REQUEST, methods={"skills/get"}, member="/params/uri", must=is_skill, needed=True)
+form("skills.get-uri", each=REQUEST, methods={"skills/get"}, member="/params/uri", must=_is_skill, needed=True)
 
 
 @rule("skills.listed-files", each=REQUEST, methods={_READ}, one_process=True)

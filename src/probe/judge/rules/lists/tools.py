@@ -199,7 +199,7 @@ def reads_large(message: Message, trace: Trace) -> Finding | None:
     """Reads a result of several megabytes, and goes on."""
     scope = message.scope
     call = None if scope is None else trace.seen.last(ANSWERED, "tools/call", until=message.at, scope=scope)
-    if call is None or not is_large(call) or message.method == "initialize":
+    if call is None or not _is_large(call) or message.method == "initialize":
         return None
     before = trace.seen.last(MESSAGE, until=message.at, scope=scope)
     return PASS(message, at=call) if before is not None and before.at < (call.answered or 0) else None
@@ -225,7 +225,7 @@ def cut_off(messages: Iterable[Message], trace: Trace) -> Finding | None:
     """
     at, until = trace.at, trace.at + trace.allowances.alive_s
     open_calls = (each for each in messages if each.method == "tools/call" and not each.answered_by(at))
-    call = next((each for each in open_calls if each.was_answered(at) and is_large(each)), None)
+    call = next((each for each in open_calls if each.was_answered(at) and _is_large(each)), None)
     if call is None or call.answer is None or call.answered_by(until):
         return None
     trace.sure.had_time(at, "alive_s", call, call.answer)
@@ -236,8 +236,7 @@ def cut_off(messages: Iterable[Message], trace: Trace) -> Finding | None:
     return FAIL(f"the client or a gateway closed before all of {size} bytes was written", call.answer, at=call)
 
 
-def is_large(call: Message) -> bool:
-    """True if the answer to a call is a result of several megabytes."""
+def _is_large(call: Message) -> bool:
     return call.answer is not None and call.answer.size > _LARGE
 
 
@@ -248,7 +247,7 @@ def begins_anew(call: Message, trace: Trace) -> Finding | None:
     Another window of the same client also initializes, and the first one goes on later. A client with a session for
     each call also initializes after small results.
     """
-    if call.answer is None or not is_large(call):
+    if call.answer is None or not _is_large(call):
         return None
     had, anew = trace.at, initialized_after(call, trace)
     if anew is None or went_on(call, trace) != "anew":
@@ -259,7 +258,7 @@ def begins_anew(call: Message, trace: Trace) -> Finding | None:
     trace.sure.had_time(anew.at, "person_s", anew)
     newest = trace.seen.last(MESSAGE, until=due) or call
     fates = trace.fates(ANSWERED, went_on, "tools/call", before=newest)
-    others = {fate for other, fate in fates if other is not call and not is_large(other)}
+    others = {fate for other, fate in fates if other is not call and not _is_large(other)}
     if "on" in others and "anew" not in others:
         return FAIL(f"the client or a gateway initialized anew after a result of {call.answer.size} bytes", anew)
     return UNCLEAR("initialized anew after a large result; it may do so after each", anew)

@@ -61,8 +61,7 @@ def is_message(message: Message, trace: Trace) -> bool:
     return message.rpc != "invalid" or bool(_ENVELOPE & members(message.value).keys())
 
 
-def is_two(version: Any) -> bool:
-    """True for the version of JSON-RPC that MCP has."""
+def _is_two(version: Any) -> bool:
     return isinstance(version, str) and version == "2.0"
 
 
@@ -71,7 +70,7 @@ def has_request_id(message: Message, trace: Trace) -> bool:
     return message.method is not None and not message.method.startswith(_NOTIFICATIONS)
 
 
-form("jsonrpc.version", each=MESSAGE, where=is_message, member="/jsonrpc", must=is_two, needed=True)
+form("jsonrpc.version", each=MESSAGE, where=is_message, member="/jsonrpc", must=_is_two, needed=True)
 form("jsonrpc.request-id-type", each=MESSAGE, where=has_request_id, member="/id", must=is_id, nearly=is_whole)
 
 
@@ -92,13 +91,12 @@ def params_object(message: Message, trace: Trace) -> Finding | None:
     return PASS() if isinstance(params, dict) else FAIL(f"the params of {message.method} are {shown(params)}")
 
 
-def is_array(message: Message) -> bool:
-    """True for an array, and for a part of one."""
+def _is_array(message: Message) -> bool:
     return message.batch is not None or isinstance(message.value, list)
 
 
 def _is_early(message: Message) -> bool:
-    return message.revision is None and is_array(message)
+    return message.revision is None and _is_array(message)
 
 
 @rule("jsonrpc.no-batch", each=MESSAGE, any_revision=True)
@@ -106,11 +104,11 @@ def one_message(message: Message, trace: Trace) -> Finding | None:
     """Sends one message at a time. An array before the revision is known is judged when it is."""
     revision = message.revision
     if revision is None:
-        is_first = is_array(message) and trace.seen.first(MESSAGE, None, _is_early) is message
+        is_first = _is_array(message) and trace.seen.first(MESSAGE, None, _is_early) is message
         return UNCLEAR("an array came before the revision was known") if is_first else None
     if revision not in trace.rule.revisions:
         return None
-    if not is_array(message):
+    if not _is_array(message):
         return PASS()
     return None if message.batch else FAIL(f"an array of messages, which {revision} does not have")
 

@@ -95,13 +95,11 @@ def _names_session(message: Message) -> bool:
     return _SESSION_HEADER in exchange.headers or exchange.request.session_in_query
 
 
-def is_name(value: Any) -> bool:
-    """True for a string that is not empty."""
+def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def has_info(request: Message, trace: Trace) -> bool:
-    """True where clientInfo is an object, so that its members are what is wrong."""
+def _has_info(request: Message, trace: Trace) -> bool:
     return isinstance(request.params.get("clientInfo"), dict)
 
 
@@ -119,9 +117,9 @@ for _name in ("name", "version"):
         "lifecycle.initialize-complete",
         each=REQUEST,
         methods={"initialize"},
-        where=has_info,
+        where=_has_info,
         member=f"/params/clientInfo/{_name}",
-        must=is_name,
+        must=_is_name,
         nearly=is_text,
         needed=True,
     )

@@ -212,18 +212,15 @@ form("meta.trace-context", each=MESSAGE, member="/params/_meta/baggage", must=_i
 _LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
-def is_level(value: Any) -> bool:
-    """True for one of the eight levels that every schema lists."""
+def _is_level(value: Any) -> bool:
     return value in _LEVELS
 
 
-def has_level_in_params(request: Message, trace: Trace) -> bool:
-    """True for a request of a revision that has `logging/setLevel`."""
+def _has_level_in_params(request: Message, trace: Trace) -> bool:
     return request.era == "legacy"
 
 
-def has_level_in_meta(request: Message, trace: Trace) -> bool:
-    """True for a request that names the level itself."""
+def _has_level_in_meta(request: Message, trace: Trace) -> bool:
     return request.era == "modern"
 
 
@@ -233,8 +230,8 @@ form(
     "logging.level",
     each=REQUEST,
     methods={"logging/setLevel"},
-    where=has_level_in_params,
+    where=_has_level_in_params,
     member="/params/level",
-    must=is_level,
+    must=_is_level,
 )
-form("logging.level", each=REQUEST, where=has_level_in_meta, member=_META_LEVEL, must=is_level)
+form("logging.level", each=REQUEST, where=_has_level_in_meta, member=_META_LEVEL, must=_is_level)

@@ -53,7 +53,7 @@ def fate_of(ping: Message, trace: Trace) -> Fate:
     the time for an answer anew. An answer that the server refused is an answer. Where the session, the connection or
     the stream of the ping ended before an answer was due, the ping may have been lost, or the client has gone.
     """
-    had, answer_s, alive_s = had_at(ping), trace.allowances.answer_s, trace.allowances.alive_s
+    had, answer_s, alive_s = _had_at(ping), trace.allowances.answer_s, trace.allowances.alive_s
     place = ping.pipe or ping.in_session
     due = had + answer_s
     for wait in (answer_s, alive_s, alive_s + answer_s):
@@ -73,8 +73,7 @@ def fate_of(ping: Message, trace: Trace) -> Fate:
     return "silent"
 
 
-def had_at(ping: Message) -> float:
-    """When the client had a ping."""
+def _had_at(ping: Message) -> float:
     return ping.at if ping.had is None else ping.had
 
 
@@ -92,7 +91,7 @@ def is_cut_off(ping: Message, at: float) -> bool:
         return True
     readings = () if ping.stream is None else ping.stream.readings
     ends = [each.exchange for each in readings if each.exchange is not None and each.exchange.closed_by(at)]
-    return any(end.ended_by != "end of stream" and not end.closed_by(had_at(ping)) for end in ends)
+    return any(end.ended_by != "end of stream" and not end.closed_by(_had_at(ping)) for end in ends)
 
 
 @rule("ping.empty", each=ANSWER)
@@ -133,7 +132,7 @@ def delay_of(message: Message, trace: Trace) -> float | None:
     ping = message.question
     if ping is None or ping.method != "ping" or not ping.had_by(message.at) or (ping.replies or ())[:1] != [message]:
         return None
-    had = had_at(ping)
+    had = _had_at(ping)
     return None if trace.seen.limited(had, message.at) else max(0.0, message.at - had)
 
 

@@ -27,8 +27,7 @@ def fields(form: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {name: members(field) for name, field in members(form.get("properties")).items()}
 
 
-def is_blank(value: Any) -> bool:
-    """Whether a field was left empty, as libraries write that."""
+def _is_blank(value: Any) -> bool:
     return value is None or value in ("", [])
 
 
@@ -172,12 +171,12 @@ def fits_form(reply: Reply, trace: Trace) -> Finding | None:
     given = [
         (name, field, content[name])
         for name, field in _fields(reply).items()
-        if name in content and (name in required or not is_blank(content[name]))
+        if name in content and (name in required or not _is_blank(content[name]))
     ]
     is_left = False
     for name, field, value in given:
         fault = None if name in hidden else type_fault(field, value)
-        if fault is not None and (_is_no_content(reply, value) or (_is_typed(reply) and not is_blank(value))):
+        if fault is not None and (_is_no_content(reply, value) or (_is_typed(reply) and not _is_blank(value))):
             is_left = True
         elif fault := fault or (None if name in hidden else value_fault(field, value)):
             return WARN(f"the field {name} {fault}", reply.question)
@@ -192,7 +191,7 @@ def types_values(reply: Reply, trace: Trace) -> Finding | None:
     content, form = _accepted(reply), _fields(reply)
     if content is None or not _is_typed(reply):
         return None
-    given = [name for name in form if not is_blank(content.get(name)) and not reply.hides("content", name)]
+    given = [name for name in form if not _is_blank(content.get(name)) and not reply.hides("content", name)]
     for name in given:
         fault = type_fault(form[name], content[name])
         if fault is not None:
@@ -229,7 +228,7 @@ def fills_in_defaults(reply: Reply, trace: Trace) -> Finding | None:
     given = [name for name, field in _fields(reply).items() if "default" in field and name not in required]
     if content is None or not given or any(content.get(name) is None for name in required):
         return None
-    if all(is_blank(content.get(name)) for name in given):
+    if all(_is_blank(content.get(name)) for name in given):
         return WARN(f"no field with a default has a value: {', '.join(given)}", reply.question)
     return PASS()
 

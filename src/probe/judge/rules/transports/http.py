@@ -129,7 +129,7 @@ def session_of(exchange: Exchange, at: float) -> Session | None:
     after the answer the client need not know the revision.
     """
     session, method = exchange.session, exchange.fields.method
-    if session is None or not exchange.is_endpoint or not had_id(session, exchange.began.mono):
+    if session is None or not exchange.is_endpoint or not _had_id(session, exchange.began.mono):
         return None
     if method == "DELETE" and (session.initialized is None or session.initialized.at >= at):
         asked = None if session.initialize is None else session.initialize.params.get("protocolVersion")
@@ -216,11 +216,10 @@ def open_session(at: float, trace: Trace) -> Session | None:
     """The newest session over HTTP that was open at a time, the client having its id."""
     newest = trace.seen.newest(SESSION, None, _MOST_SESSIONS)
     over_http = (each for each in newest if each.fact.transport == "http")
-    return next((each for each in over_http if had_id(each, at) and not each.closed_by(at)), None)
+    return next((each for each in over_http if _had_id(each, at) and not each.closed_by(at)), None)
 
 
-def had_id(session: Session, at: float) -> bool:
-    """True if the client had the answer to `initialize` before a time."""
+def _had_id(session: Session, at: float) -> bool:
     return session.answered is not None and session.answered.mono < at
 
 

@@ -79,7 +79,7 @@ def is_answered(request: Message, trace: Trace) -> Finding | None:
 def goes_on(message: Message, trace: Trace) -> Finding | None:
     """Likewise. People, models and scripts repeat calls, so a repetition is no evidence."""
     known = trace.kept(_Forms)
-    went_on = [form for form, request in known.newest.items() if not is_repetition(message, request)]
+    went_on = [form for form, request in known.newest.items() if not _is_repetition(message, request)]
     for form in went_on:
         del known.newest[form]
         known.went_on[form] = message
@@ -87,8 +87,7 @@ def goes_on(message: Message, trace: Trace) -> Finding | None:
     return PASS(*known.went_on.values()) if both and not known.missed else None
 
 
-def is_repetition(message: Message, request: Message) -> bool:
-    """True for the same method and params again."""
+def _is_repetition(message: Message, request: Message) -> bool:
     return message.method == request.method and {**message.params, "_meta": 0} == {**request.params, "_meta": 0}
 
 
@@ -202,7 +201,7 @@ def has_comment(control: Control, trace: Trace) -> Finding | None:
     """Ignores comments on event streams."""
     first, number = trace.kept(_Comments).first, control.exchange.number
     if control.fact.what == "comment" and number not in first:
-        first.store(number, (control.at, silence_before(control)))
+        first.store(number, (control.at, _silence_before(control)))
     return None
 
 
@@ -241,7 +240,7 @@ def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
     comment, silence = known.first.get(exchange.number, (NEVER, 0.0))
     place = next((each for each in exchange.messages if each.rpc == "request" and each.received), exchange.session)
     after = comment - exchange.began.mono
-    if place is None or at - comment > _AT_ONCE_S or not is_keep_alive(silence, trace) or is_timer(after):
+    if place is None or at - comment > _AT_ONCE_S or not is_keep_alive(silence, trace) or _is_timer(after):
         return None
     if all(abs(after - each) > _NEAR_S for each, _ in known.ends):
         known.ends = [*known.ends[-9:], (after, exchange)]
@@ -253,8 +252,7 @@ def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
     return FAIL(remark, *(each for _, each in known.ends), at=place)
 
 
-def silence_before(comment: Control) -> float:
-    """The silence before a comment, in seconds."""
+def _silence_before(comment: Control) -> float:
     began = comment.exchange.response or comment.exchange.began
     times = [began.mono, *(each.had for each in comment.stream.sent.values() if each.had is not None)]
     times += [each.mono for each in comment.stream.controls]
@@ -264,10 +262,9 @@ def silence_before(comment: Control) -> float:
 def is_keep_alive(silence: float, trace: Trace) -> bool:
     """True for the silence before a keep-alive comment, unless a timer of the peer may end it, too."""
     keep_alive_s = trace.settings.get("keep_alive_s")
-    return isinstance(keep_alive_s, (int, float)) and silence >= keep_alive_s - 0.05 and not is_timer(silence)
+    return isinstance(keep_alive_s, (int, float)) and silence >= keep_alive_s - 0.05 and not _is_timer(silence)
 
 
-def is_timer(seconds: float) -> bool:
-    """True for a time at which a timer may have fired."""
+def _is_timer(seconds: float) -> bool:
     rest = seconds % _TIMER_S
     return min(rest, _TIMER_S - rest) <= _NEAR_S

@@ -38,8 +38,7 @@ def last_event(exchange: Exchange) -> tuple[str, int | None] | None:
     return stream, int(number) if number.isascii() and number.isdecimal() and len(number) <= 12 else None
 
 
-def named_stream(exchange: Exchange) -> Stream | None:
-    """The stream of the Last-Event-ID."""
+def _named_stream(exchange: Exchange) -> Stream | None:
     event, session = last_event(exchange), exchange.session
     return None if event is None or session is None else session.streams.get(event[0])
 
@@ -50,15 +49,14 @@ def lost(exchange: Exchange, at: float) -> Stream | None:
     All messages of a session's streams over HTTP have one.
     """
     stream = exchange.stream
-    if stream is None or exchange.ended_by in _NOT_LOST or stream.purpose != "response" or not is_owed(stream, at):
+    if stream is None or exchange.ended_by in _NOT_LOST or stream.purpose != "response" or not _is_owed(stream, at):
         return None
     controls = (each for each in stream.controls if each.mono < at)
     marked = any(cast("events.StreamControl", each.fact).event_id is not None for each in controls)
     return stream if marked or any(each.had_by(at) for each in stream.sent.values()) else None
 
 
-def left_at(exchange: Exchange) -> float:
-    """When an exchange was over."""
+def _left_at(exchange: Exchange) -> float:
     return NEVER if exchange.closed is None else exchange.closed.mono
 
 
@@ -72,8 +70,7 @@ def owed_until(stream: Stream) -> float:
     return min(cancelled, closed, ALWAYS if request.answered is None else request.answered)
 
 
-def is_owed(stream: Stream, at: float) -> bool:
-    """True if an answer was due on a stream at a time."""
+def _is_owed(stream: Stream, at: float) -> bool:
     return owed_until(stream) >= at
 
 
@@ -106,9 +103,9 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
     until = left + pause + _BACK_S
     if back := returns(stream, left, until, trace):
         return PASS(back[0])
-    if is_owed(stream, until):
+    if _is_owed(stream, until):
         trace.sure.had_time(left, pause + _BACK_S)
-    if not is_owed(stream, until) or not trace.seen.acted(session, left + pause + trace.allowances.settle_s, until):
+    if not _is_owed(stream, until) or not trace.seen.acted(session, left + pause + trace.allowances.settle_s, until):
         return None
     tries = sum(each.since.mono < left for each in stream.readings) - 1
     if tries >= _PATIENT:
@@ -119,9 +116,9 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
 @rule("resume.last-event-id", each=EXCHANGE, methods={"GET"})
 def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
     """Names the last event when it comes back."""
-    stream = named_stream(exchange)
+    stream = _named_stream(exchange)
     reader = None if stream is None else stream.reader_by(trace.at)
-    if reader is None or not reader.closed_by(trace.at) or lost(reader, left_at(reader)) is None:
+    if reader is None or not reader.closed_by(trace.at) or lost(reader, _left_at(reader)) is None:
         return None
     return PASS(reader)
 
@@ -137,7 +134,7 @@ def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
         return None
     stream, loss = found
     pause = retry_s(stream, at) + trace.allowances.settle_s
-    if returns(stream, at, at + pause, trace) or not is_owed(stream, at + pause):
+    if returns(stream, at, at + pause, trace) or not _is_owed(stream, at + pause):
         return None
     trace.sure.had_time(at, pause, loss)
     return FAIL(f"GET without Last-Event-ID, and none with it for stream {stream.id}", loss)
@@ -146,9 +143,9 @@ def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
 def _newest_loss(session: Session, at: float, trace: Trace) -> tuple[Stream, Exchange] | None:
     """The newest lost stream of a session without a return yet."""
     for exchange in reversed(trace.seen.all(LEFT, since=at - _BACK_S, until=at)):
-        stream = lost(exchange, left_at(exchange))
-        is_open = stream is not None and stream.session is session and is_owed(stream, at)
-        if stream is not None and is_open and not returns(stream, left_at(exchange), at, trace):
+        stream = lost(exchange, _left_at(exchange))
+        is_open = stream is not None and stream.session is session and _is_owed(stream, at)
+        if stream is not None and is_open and not returns(stream, _left_at(exchange), at, trace):
             return stream, exchange
     return None
 
@@ -160,7 +157,7 @@ def true_position(exchange: Exchange, trace: Trace) -> Finding | None:
     An older one than the last is innocent: later ones may not have arrived. And a socket may have taken a part of an
     event without a delivery in the log.
     """
-    event, last, stream = last_event(exchange), exchange.header(LAST_EVENT), named_stream(exchange)
+    event, last, stream = last_event(exchange), exchange.header(LAST_EVENT), _named_stream(exchange)
     if event is None or exchange.session is None:
         return None
     if exchange.refusal == "UNKNOWN_EVENT_ID":
@@ -180,7 +177,7 @@ Needless: TypeAlias = Literal["read", "late"]
 
 def needless(exchange: Exchange, trace: Trace) -> Needless | None:
     """The evidence in a return for an answer at the client: it names that event as its last, or comes long after it."""
-    event, stream, at = last_event(exchange), named_stream(exchange), exchange.began.mono
+    event, stream, at = last_event(exchange), _named_stream(exchange), exchange.began.mono
     request = None if stream is None or stream.purpose != "response" else stream.request
     if event is None or request is None or request.answer is None or request.answered is None:
         return None
@@ -198,14 +195,14 @@ def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
     One return may be under way, or the last bytes were lost: it takes two for one stream. With the event of the answer
     as its last one the client has read the answer: two of those are enough, on any streams and at any time.
     """
-    how, stream = needless(exchange, trace), named_stream(exchange)
+    how, stream = needless(exchange, trace), _named_stream(exchange)
     if how is None or stream is None or stream.request is None:
         return None
     for other, before in islice(trace.fates(EXCHANGE, needless, "GET", before=exchange), _MOST):
         if how == before == "read":
             remark = f"came back with the event of the answer to {stream.id} as its last"
             return FAIL(remark, other, exchange, at=stream.request)
-        if how == "late" and before is not None and named_stream(other) is stream:
+        if how == "late" and before is not None and _named_stream(other) is stream:
             return FAIL(f"came back again for stream {stream.id} after its answer", other, exchange, at=stream.request)
     return None
 
@@ -213,7 +210,7 @@ def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
 @rule("resume.stops-when-answered", each=END)
 def stays_away(end: ClientEnd, trace: Trace) -> Finding | None:
     """Likewise if it never came back."""
-    came = {named_stream(each) for each in trace.seen.all(EXCHANGE, "GET") if needless(each, trace)}
+    came = {_named_stream(each) for each in trace.seen.all(EXCHANGE, "GET") if needless(each, trace)}
     for request in reversed(trace.seen.all(ANSWERED)):
         stream = None if request.exchange is None else request.exchange.stream
         is_own = stream is not None and stream.request is request and stream.purpose == "response"
@@ -268,7 +265,7 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
     until = left + _BACK_S
     back = next(iter(returns(stream, left, until, trace)), None)
     calls = trace.seen.all(REQUEST, "tools/call", since=left, until=until if back is None else back.began.mono)
-    again = next((each for each in calls if is_owed(stream, each.at) and is_equal(each, request)), None)
+    again = next((each for each in calls if _is_owed(stream, each.at) and is_equal(each, request)), None)
     if again is not None:
         if back is None:
             # Perhaps a call of its own, and a return for the first one may follow.
@@ -278,7 +275,7 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
         return (FAIL if is_sure else UNCLEAR)(remark, exchange, at=again)
     if back is not None:
         return PASS(back)
-    if is_owed(stream, until):
+    if _is_owed(stream, until):
         trace.sure.had_time(left, _BACK_S)
     over = min(until, nextafter(owed_until(stream), ALWAYS))
     return PASS() if trace.seen.acted(stream.session, left, over) else None

@@ -19,8 +19,7 @@ _GONE: Final = "404"
 _MOST: Final = 50
 
 
-def refused_ids(until: float, trace: Trace) -> set[str]:
-    """The sessions with a 404 before a time."""
+def _refused_ids(until: float, trace: Trace) -> set[str]:
     found = (session_id(each) for each in trace.seen.all(RESPONSE, _GONE, until=until)[-_MOST:])
     return {each for each in found if each is not None}
 
@@ -38,7 +37,7 @@ def begins_without_id(request: Message, trace: Trace) -> Finding | None:
         return PASS()
     if given in NO_IDS:
         return None
-    if refused_ids(request.at, trace):
+    if _refused_ids(request.at, trace):
         return FAIL("initialize with a session id after a 404 (client or gateway)")
     return WARN("initialize with a session id (client or gateway)")
 
@@ -56,7 +55,7 @@ def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
     told, id = session.answered, session_id(exchange)
     if told is None or id is None or session.fact.transport != "http" or at <= told.mono + trace.allowances.settle_s:
         return None
-    if id not in refused_ids(told.mono, trace):
+    if id not in _refused_ids(told.mono, trace):
         return None
     return FAIL(f"{exchange.fields.method} with the id of a session that was answered 404", session)
 
@@ -65,7 +64,7 @@ def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
 def leaves_dead_id(session: Session, trace: Trace) -> Finding | None:
     """Likewise if it goes on in its new session alone."""
     opened = trace.at
-    if session.fact.transport != "http" or not refused_ids(opened, trace):
+    if session.fact.transport != "http" or not _refused_ids(opened, trace):
         return None
     until = trace.sure.had_time(opened, "alive_s")
     return PASS() if trace.seen.acted(session, opened + trace.allowances.settle_s, until) else None
@@ -97,7 +96,7 @@ def deletes(session: Session, trace: Trace) -> Finding | None:
         return None
     if why == "deleted":
         return PASS(*(() if session.asked_to_end is None else (session.asked_to_end,)))
-    is_silent = why == "idle" and not has_tried(session, trace.at)
+    is_silent = why == "idle" and not _has_tried(session, trace.at)
     return UNCLEAR("fell silent without DELETE; nothing says whether the client has gone") if is_silent else None
 
 
@@ -111,7 +110,7 @@ def replaces(session: Session, trace: Trace) -> Finding | None:
         if each.closed is not None
         and each.closed.mono < at
         and getattr(each.closed.fact, "why", "") == "idle"
-        and not has_tried(each, at)
+        and not _has_tried(each, at)
         and not trace.seen.acted(each, each.closed.mono, at)
     ]
     if session.fact.transport != "http" or len(left) < trace.allowances.survival_tries:
@@ -126,11 +125,11 @@ def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
         return None
     newest = trace.seen.newest(SESSION, None, _MOST)
     over_http = [each for each in reversed(newest) if each.fact.transport == "http" and not each.closed_by(change.at)]
-    left = [each for each in over_http if not has_tried(each, change.at)]
+    left = [each for each in over_http if not _has_tried(each, change.at)]
     why = why_ended(change, trace)
     if left and why is not None:
         return UNCLEAR(why, *left[1:], change, at=left[0])
-    left = [each for each in left if not has_tried(each, change.at + trace.allowances.end_after_s)]
+    left = [each for each in left if not _has_tried(each, change.at + trace.allowances.end_after_s)]
     if not left:
         return None
     trace.sure.crossed(change.at, "end_after_s", *left)
@@ -138,8 +137,7 @@ def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
     return FAIL(remark, *left[1:], change, at=left[0])
 
 
-def has_tried(session: Session, at: float) -> bool:
-    """True if the client had sent DELETE before a time; it may have been refused."""
+def _has_tried(session: Session, at: float) -> bool:
     return session.asked_to_end is not None and session.asked_to_end.began.mono < at
 
 
@@ -197,7 +195,7 @@ def uses_sessions(session: Session, trace: Trace) -> Finding | None:
     recent = [each for each in newest if each.fact.transport == "http" and each.opened.mono > opened - _WINDOW_S]
     if trace.subject.kind != "label" or session not in recent or len(recent) < _MANY:
         return None
-    unused = [each for each in recent if not is_used(each, until)]
+    unused = [each for each in recent if not _is_used(each, until)]
     if len(unused) < _MANY:
         return PASS()
     trace.sure.had_time(opened, "answer_s")
@@ -205,7 +203,6 @@ def uses_sessions(session: Session, trace: Trace) -> Finding | None:
     return FAIL(remark, *unused)
 
 
-def is_used(session: Session, at: float) -> bool:
-    """True if a request beside `initialize` came in a session before a time."""
+def _is_used(session: Session, at: float) -> bool:
     first = next((each for each in session.scope.requests.values() if each.method != "initialize"), None)
     return session.scope.forgot > 0 or (first is not None and first.at < at)

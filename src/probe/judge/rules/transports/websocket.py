@@ -21,8 +21,7 @@ _UNKNOWN: Final = "ended without a close frame; nothing says why"
 _MOST: Final = 20
 
 
-def code_of(pipe: Connection) -> int | None:
-    """The close code of a WebSocket."""
+def _code_of(pipe: Connection) -> int | None:
     return None if pipe.closed is None else getattr(pipe.closed.fact, "code", None)
 
 
@@ -31,7 +30,7 @@ def sends_text(pipe: Connection, trace: Trace) -> Finding | None:
     """Sends each message as one UTF-8 text frame. Size and slowness have other codes, and are limits of this server."""
     if pipe.transport != "websocket":
         return None
-    code = code_of(pipe)
+    code = _code_of(pipe)
     is_broken = pipe.ended_by != "client" and code in _BROKEN
     return FAIL(f"the server closed with {code}: {pipe.ended_by}") if is_broken else PASS()
 
@@ -67,7 +66,7 @@ def closes(pipe: Connection, trace: Trace) -> Finding | None:
     if pipe.transport != "websocket" or pipe.ended_by != "client":
         return None
     frames = trace.seen.all(FRAME, "received close", until=at)[-_MOST:]
-    if code_of(pipe) is not None or any(each.pipe is pipe for each in frames):
+    if _code_of(pipe) is not None or any(each.pipe is pipe for each in frames):
         return PASS()
     changes = [each for each in trace.seen.all(PROCESS, since=at - near, until=at + near) if each.fact.what == "exited"]
     if changes:
