@@ -66,7 +66,7 @@ BEYOND: Mapping[str, str] = {
     "requests_per_second": f"{_http(_MANY)}; bodies and WebSockets are read more slowly",
     "request_burst": _http(_MANY),
     "address_share": f"{_http(_MANY)}; {_error(Code.BUSY)} where a legacy call is read; a connection is closed",
-    "max_rooms": f"the first request for one more is {_PROBLEM}",
+    "max_rooms": f"the first request for one more: at `/mcp` {_http(_BUSY)}, elsewhere a page or a problem",
     "rooms_per_hour": f"HTTP {_MANY.status} with a problem",
     "room_share": f"as the limit itself; one request too many is {_http(_MANY)}",
     "max_connections": (
@@ -108,7 +108,7 @@ BEYOND: Mapping[str, str] = {
     "api_page_bytes": _PAGED,
     "api_scan": _PAGED,
     "api_page": _PAGED,
-    "room_idle_s": "the room has ended: HTTP 404 with a problem",
+    "room_idle_s": f"the room has ended: at `/mcp` {_http(Refusal.UNKNOWN_SESSION)}, elsewhere a page or a problem",
     "grace_s": "running work is cancelled and says so",
     "keep_alive_s": "nobody is refused: a comment is sent",
     "idle_connection_s": f"the connection is closed; a body is {_http(Refusal.REQUEST_TIMEOUT)}",
@@ -254,7 +254,9 @@ _FLOODS: Mapping[str, str] = {
     "dashboards that are not read": "`max_feed_readers`, `max_unsent_bytes`; a reader holds 64 KiB and its place",
     "messages that are worth remembering": "`event_log_events`, `event_log_bytes`, `call_records`, "
     "`record_argument_bytes`, `record_result_bytes`; with a file `audit_rows` and `audit_bytes`",
-    "rooms": "`max_rooms`, `rooms_per_hour`, `room_idle_s`; all that one of them holds: `room_share`",
+    "rooms": "`max_rooms`, `rooms_per_hour`, `room_idle_s`; all that one of them holds: `room_share`; bytes that all "
+    "of them hold together: `max_incoming_bytes`, `max_unsent_bytes`, `event_log_bytes`, `max_replay_bytes`, "
+    "`draft_stream_bytes`",
     "processes that forward their logs, which have a secret": "`max_forwarders`, `max_body_bytes`, and the "
     "bounds of the event log",
     "tool hosts, which have the secret": "`max_tool_hosts`, `max_host_tools`, `max_host_schema_bytes`, "
