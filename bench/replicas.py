@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 from urllib.parse import urlsplit
 
 import trio
@@ -50,6 +51,15 @@ def efficiency(measured: Mapping[int, Sequence[Replicated]]) -> float:
     """The calls a second of two replicas, as a part of the ideal; the best of all rounds of each counts."""
     one, two = (max(measured[n], key=lambda found: found.per_second) for n in (1, 2))
     return two.per_second / min(2 * one.per_second, CORES * 1e6 / one.all_us)
+
+
+def same_work(measured: Mapping[int, Sequence[Replicated]]) -> float:
+    """What a call takes of all cores with one replica, as a part of what it takes with two; medians of the rounds.
+
+    It is the efficiency of two where all cores are busy, and it hardly depends on what else the machine does.
+    """
+    one, two = (median(found.all_us for found in measured[n]) for n in (1, 2))
+    return one / two
 
 
 async def replicated(replicas: int, cores: Cores, connections: int, *, warm_up_s: float, window_s: float) -> Replicated:

@@ -16,7 +16,7 @@ from .feed import Feed
 from .growth import Growth
 from .hosts import Hosted
 from .load import Cancellations, Streams, percentile
-from .replicas import Replicated, efficiency
+from .replicas import Replicated
 from .results import CONCURRENCIES, Results, added_ms, median_rate
 from .servers import Cores
 from .tools import Calls
@@ -108,7 +108,7 @@ def _replicas(measured: Mapping[int, Sequence[Replicated]]) -> list[str]:
         shares = (best.replicas_us, best.balancer_us, best.load_us)
         rows.append([str(number), f"{best.per_second:,.0f}", *(f"{microseconds:.0f} µs" for microseconds in shares)])
     columns = ["replicas", "calls per second", "processor per call: replicas", "HAProxy", "load"]
-    return [*_table(columns, rows), "", f"Of the ideal: {efficiency(measured):.2f} (bench/replicas.py)"]
+    return _table(columns, rows)
 
 
 def _feeds(measured: Mapping[str, Feed]) -> list[str]:

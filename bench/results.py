@@ -10,7 +10,7 @@ from .feed import Feed
 from .growth import Growth
 from .hosts import Hosted
 from .load import Cancellations, Streams, percentile
-from .replicas import Replicated, efficiency
+from .replicas import Replicated, efficiency, same_work
 from .tools import Calls
 
 CONCURRENCIES = (1, 32, 256)
@@ -87,6 +87,7 @@ class Results:
             yield f"{number} replicas: processor a call", median(found.all_us for found in rounds)
         if self.replicas:
             yield "2 replicas: calls a second, of the ideal", efficiency(self.replicas)
+            yield "2 replicas: processor a call with 1, of that with 2", same_work(self.replicas)
         for name, growth in self.growth.items():
             for what, costs in (("sessions", growth.sessions), ("entries", growth.entries)):
                 for count, cost in costs.items():

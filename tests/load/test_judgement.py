@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.replicas import Replicated, efficiency
+from bench.replicas import Replicated, efficiency, same_work
 from load.report import Found, faults, load, save, table
 from load.rooms import Opened
 
@@ -90,3 +90,8 @@ def test_the_ideal_of_two_replicas_counts_what_balancer_and_load_take(
     one: Replicated, two: Replicated, part: float
 ) -> None:
     assert efficiency({1: [one], 2: [two]}) == pytest.approx(part)
+
+
+def test_what_a_call_takes_more_with_two_replicas_is_the_part_that_they_lose() -> None:
+    one, two = Replicated(100, 800, 50, 50), Replicated(150, 900, 75, 25)
+    assert same_work({1: [one], 2: [two]}) == pytest.approx(0.9)
