@@ -84,6 +84,17 @@ async def test_a_client_of_a_balancer_that_does_not_hash_gets_one_clear_answer(
         assert "tools" in await Modern(Below(other.app, made["id"]), "/mcp").call("tools/list")
 
 
+async def test_one_process_without_keys_has_no_other_one() -> None:
+    async with house() as here:
+        made = await here.make()
+        client = Legacy(Below(here.app, made["id"]), "/mcp")
+        request = client.request("tools/list")
+        async with client.post(request, {"mcp-session-id": "of-another-server"}) as answer:
+            error = (await answer.json())["error"]
+        assert (answer.status, "balancer" in error["message"]) == (404, False)
+        assert len(here.rooms) == 1
+
+
 async def test_the_log_names_a_balancer_that_sends_requests_for_rooms_of_others(
     caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
 ) -> None:

@@ -108,6 +108,8 @@ async def test_a_preflight_passes_so_that_the_refusal_can_be_read_and_opens_no_r
         (b'{"jsonrpc":"2.0","method":"notifications/initialized"}', None),
         (b'{"jsonrpc":"2.0","id":5,"result":{}}', None),
         (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None),
+        (b'{"jsonrpc":"2.0","id":"%b","method":"ping"}' % (b"x" * 257), None),
+        (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"%b"}}' % (b"x" * 65_536), None),
         (b"[]", None),
         (b"{", None),
     ],

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ..core.budgets import SMALL_BYTES
 from ..core.clients import client_key
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
@@ -41,7 +42,7 @@ from ..server.endpoints.browsers import Browsers, check_purpose
 from ..server.endpoints.rate_limit import refuse_unread
 from ..web.paths import Paths
 from ..wire.errors import Refusal, Rejection, busy, too_many
-from ..wire.jsonrpc import MalformedError, RequestId, encode, is_id, parse
+from ..wire.jsonrpc import MalformedError, RequestId, encode, id_length, is_id, parse
 from . import pages
 from .addresses import addresses
 from .connections import Connections
@@ -235,13 +236,15 @@ class RoomsEndpoint:
         await refuse_unread(scope, receive, send, rejection)
 
     def _id_in(self, body: bytes) -> RequestId | None:
-        """The id of the request in a body, None if it cannot be read."""
+        """The id of the request in a body, None if it cannot be read; a large body is not."""
+        if len(body) > SMALL_BYTES:
+            return None
         try:
             value = parse(body, max_depth=self._limits.max_json_depth)
         except MalformedError:
             return None
         id = value.get("id") if isinstance(value, dict) and "method" in value else None
-        return id if is_id(id) else None
+        return id if is_id(id) and id_length(id) <= self._limits.max_id_length else None
 
     def _with_headers(self, scope: Scope, send: Send) -> Send:
         # What the listener keeps for this head is of the application of a room, which sees another path.
@@ -333,7 +336,8 @@ def _ends(found: Found, scope: Scope) -> bool:
 def _goes_on(scope: Scope) -> bool:
     """True if a request rests on an earlier one: it has a session, or is of a page that its room has served."""
     given = {name.lower(): value for name, value in scope["headers"]}
-    is_of_page = given.get(b"sec-fetch-site") == b"same-origin" and given.get(b"sec-fetch-mode") != b"navigate"
+    is_fetched = given.get(b"sec-fetch-site") == b"same-origin" and given.get(b"sec-fetch-mode") != b"navigate"
+    is_of_page = is_fetched and scope["path"].startswith("/dashboard/")
     return b"mcp-session-id" in given or b"last-event-id" in given or is_of_page
 
 

@@ -140,7 +140,8 @@ class Rooms:
         """
         found = self._by_id.get(id)
         if found is None and self._is_to_open(id):
-            if not is_first:
+            # Without shared keys no other process can have made the id.
+            if not is_first and self._root.settings.request_state_keys:
                 self._warn(_ELSEWHERE)
                 self.refused["elsewhere"] += 1
                 raise Rejection(Refusal.UNKNOWN_SESSION, _ELSEWHERE)

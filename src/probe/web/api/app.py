@@ -63,7 +63,7 @@ class EnginesInTurn:
         await own.acquire()
         try:
             await self._all.acquire()
-        except trio.Cancelled:
+        except BaseException:
             own.release()
             raise
 
