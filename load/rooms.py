@@ -104,19 +104,29 @@ async def in_use(server: Target, count: int) -> AsyncIterator[Sequence[str]]:
 
     Each has had calls that fill its log: otherwise the filling would look like a leak.
     """
-    listening = {"notifications": {"toolsListChanged": True}}
     paths: list[str] = []
-    async with AsyncExitStack() as stack:
-        for number in range(_FIRST, _FIRST + count):
+    numbers = iter(range(_FIRST, _FIRST + count))
+
+    async def worker(stack: AsyncExitStack) -> None:
+        for number in numbers:
             connection = await stack.enter_async_context(Connection(server.port))
-            path, _ = await _opened(connection, wire.Client.numbered(number))
-            client = wire.Client.numbered(number, path)
-            for id in range(_CALLS):
-                await connection.exchange(
-                    wire.modern("tools/call", {"name": "simple_tool", "arguments": {}}, client, id)
-                )
-            head = await connection.open(wire.modern("subscriptions/listen", listening, client, 1))
-            if head.status != 200:
-                raise BrokenResponseError(f"a subscription was answered {head.status}")
-            paths.append(path)
+            paths.append(await _used(connection, number))
+
+    async with AsyncExitStack() as stack:
+        async with trio.open_nursery() as nursery:
+            for _ in range(_AT_ONCE):
+                nursery.start_soon(worker, stack)
         yield paths
+
+
+async def _used(connection: Connection, number: int) -> str:
+    """The path of a new room, with a full log; the connection has a subscription then. Raises `BrokenResponseError`."""
+    path, _ = await _opened(connection, wire.Client.numbered(number))
+    client = wire.Client.numbered(number, path)
+    for id in range(_CALLS):
+        await connection.exchange(wire.modern("tools/call", {"name": "simple_tool", "arguments": {}}, client, id))
+    listening = {"notifications": {"toolsListChanged": True}}
+    head = await connection.open(wire.modern("subscriptions/listen", listening, client, 1))
+    if head.status != 200:
+        raise BrokenResponseError(f"a subscription was answered {head.status}")
+    return path
