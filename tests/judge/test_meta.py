@@ -4,30 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from probe.judge.verdicts import Verdict
 
+from ..support.rows import each
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check
 from .logs import MODERN, Log, judged
 
-FAIL, WARN, UNCLEAR, PASS, NONE = (
-    Verdict.FAIL,
-    Verdict.WARN,
-    Verdict.INCONCLUSIVE,
-    Verdict.PASS,
-    Verdict.NOT_OBSERVED,
-)
 PREFIX = "io.modelcontextprotocol/"
 VERSION, CAPABILITIES, INFO = PREFIX + "protocolVersion", PREFIX + "clientCapabilities", PREFIX + "clientInfo"
 FULL = {VERSION: MODERN, CAPABILITIES: {}, INFO: {"name": "acme", "version": "1"}}
 TRANSPORTS = ["http", "stdio", "websocket"]
-
-
-def check(log: Log, rule: str, verdict: Verdict, *, end: bool = True) -> None:
-    """The rule has the verdict, and no other has found a fault."""
-    found = judged(log, end=end)["acme"]
-    assert found[rule] is verdict, found.remarks[rule]
-    assert found.faults == ({rule: verdict} if verdict > UNCLEAR else {}), found.faults
 
 
 def sent(meta: Any, transport: str = "http") -> Log:
@@ -44,9 +30,9 @@ def without(*names: str) -> dict[str, Any]:
     return {name: value for name, value in FULL.items() if name not in names}
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize(
-    ("rule", "meta", "verdict"),
+@each("transport", TRANSPORTS)
+@each(
+    "rule, meta, verdict",
     [
         ("meta.protocol-version", FULL, PASS),
         ("meta.protocol-version", without(VERSION), FAIL),
@@ -78,7 +64,7 @@ def test_a_newer_version_is_a_version() -> None:
     assert judged(log)["acme"]["meta.protocol-version"] is PASS
 
 
-@pytest.mark.parametrize("transport", ["stdio", "websocket"])
+@each("transport", ["stdio", "websocket"])
 def test_a_silent_request_on_a_pipe_may_be_of_the_legacy_era(transport: str) -> None:
     """It is known when the connection is over, and a probe that is followed by initialize is no modern client."""
     log = Log()
@@ -131,16 +117,16 @@ def declared(capabilities: Any, revision: str) -> Log:
     return log
 
 
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", MODERN])
-@pytest.mark.parametrize(
-    ("capabilities", "verdict"),
+@each("revision", ["2025-03-26", "2025-06-18", "2025-11-25", MODERN])
+@each(
+    "capabilities, verdict",
     [
         ({"sampling": True}, FAIL),
         ({"roots": None}, FAIL),
         ({"experimental": ["x"]}, FAIL),
         ({"sampling": "yes"}, FAIL),
         ({"sampling": {}, "roots": {"listChanged": True}}, PASS),
-        ({"vendor": True}, NONE),
+        ({"vendor": True}, SILENT),
     ],
 )
 def test_capabilities_are_objects(capabilities: Any, verdict: Verdict, revision: str) -> None:
@@ -148,7 +134,7 @@ def test_capabilities_are_objects(capabilities: Any, verdict: Verdict, revision:
 
 
 def test_a_capability_that_the_revision_does_not_know_may_hold_anything() -> None:
-    check(declared({"elicitation": True}, "2025-03-26"), "meta.capability-objects", NONE)
+    check(declared({"elicitation": True}, "2025-03-26"), "meta.capability-objects", SILENT)
     check(declared({"elicitation": True}, "2025-06-18"), "meta.capability-objects", FAIL)
 
 
@@ -177,9 +163,9 @@ def keyed(key: str, revision: str = "2025-11-25", value: Any = 1) -> Log:
     return log
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
-@pytest.mark.parametrize(
-    ("key", "verdict"),
+@each("revision", ["2025-06-18", "2025-11-25", MODERN])
+@each(
+    "key, verdict",
     [
         ("com.example/key", PASS),
         ("claudecode/toolUseId", PASS),
@@ -203,8 +189,8 @@ def test_the_names_of_keys(key: str, verdict: Verdict, revision: str) -> None:
 
 
 def test_keys_that_a_revision_defines() -> None:
-    check(keyed("progressToken"), "meta.key-names", NONE)
-    check(keyed("_foo", "2025-03-26"), "meta.capability-objects", NONE)
+    check(keyed("progressToken"), "meta.key-names", SILENT)
+    check(keyed("_foo", "2025-03-26"), "meta.capability-objects", SILENT)
 
 
 def test_the_keys_of_a_result() -> None:
@@ -214,28 +200,28 @@ def test_the_keys_of_a_result() -> None:
     check(log, "meta.key-names", FAIL)
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
-@pytest.mark.parametrize(
-    ("key", "verdict"),
+@each("revision", ["2025-11-25", MODERN])
+@each(
+    "key, verdict",
     [
         ("io.modelcontextprotocol/invented", WARN),
         ("dev.mcp/x", WARN),
         ("io.modelcontextprotocol/related-task", PASS),
-        ("com.example.mcp/x", NONE),
-        ("mcp/x", NONE),
+        ("com.example.mcp/x", SILENT),
+        ("mcp/x", SILENT),
     ],
 )
 def test_reserved_keys(key: str, verdict: Verdict, revision: str) -> None:
     found = judged(keyed(key, revision, {"taskId": "t"}))["acme"]
-    assert found["meta.reserved-keys"] is (PASS if verdict is NONE and revision == MODERN else verdict)
+    assert found["meta.reserved-keys"] is (PASS if verdict is SILENT and revision == MODERN else verdict)
     assert found.faults == ({"meta.reserved-keys": WARN} if verdict is WARN else {})
 
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "verdict"),
+@each(
+    "name, value, verdict",
     [
         ("traceparent", PARENT, PASS),
         ("traceparent", "cc" + PARENT[2:] + "-what-comes-later", PASS),
@@ -258,15 +244,15 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 )
 def test_trace_context(name: str, value: Any, verdict: Verdict) -> None:
     check(keyed(name, MODERN, value), "meta.trace-context", verdict)
-    assert judged(keyed("x", MODERN))["acme"]["meta.trace-context"] is NONE
+    assert judged(keyed("x", MODERN))["acme"]["meta.trace-context"] is SILENT
 
 
 # -- log levels
 
 
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", MODERN])
-@pytest.mark.parametrize(
-    ("level", "verdict"),
+@each("revision", ["2025-03-26", "2025-06-18", "2025-11-25", MODERN])
+@each(
+    "level, verdict",
     [("debug", PASS), ("emergency", PASS), ("warn", FAIL), ("INFO", FAIL), ("trace", FAIL), (3, FAIL), (None, FAIL)],
 )
 def test_the_names_of_levels(level: Any, verdict: Verdict, revision: str) -> None:
@@ -279,7 +265,7 @@ def test_the_names_of_levels(level: Any, verdict: Verdict, revision: str) -> Non
 
 
 def test_no_level_is_named() -> None:
-    check(keyed("x", MODERN), "logging.level", NONE)
+    check(keyed("x", MODERN), "logging.level", SILENT)
 
 
 # -- version.era-remembered
@@ -300,17 +286,17 @@ def probing(probes: int, requests: int, *, every: float = 5, transport: str = "s
     return log
 
 
-@pytest.mark.parametrize(
-    ("log", "verdict"),
+@each(
+    "log, verdict",
     [
         (probing(20, 20), WARN),
         (probing(2, 20), PASS),
-        (probing(5, 2), NONE),
-        (probing(20, 20, every=61), NONE),
-        (probing(20, 20, new=True), NONE),
+        (probing(5, 2), SILENT),
+        (probing(20, 20, every=61), SILENT),
+        (probing(20, 20, new=True), SILENT),
         (probing(20, 20, transport="websocket"), WARN),
         (probing(30, 0, transport="websocket"), WARN),
-        (probing(20, 0, transport="http"), NONE),
+        (probing(20, 0, transport="http"), SILENT),
     ],
 )
 def test_the_era_is_remembered(log: Log, verdict: Verdict) -> None:
@@ -338,17 +324,17 @@ def lacking(times: int, *, every: float = 5, arguments: Any = None, then: Any = 
     return log
 
 
-@pytest.mark.parametrize(
-    ("log", "verdict"),
+@each(
+    "log, verdict",
     [
         (lacking(3), WARN),
         (lacking(2), PASS),
         (lacking(3, every=40), PASS),
         (lacking(3, arguments="other"), PASS),
         (lacking(1, then={"sampling": {}}), PASS),
-        (lacking(0), NONE),
+        (lacking(0), SILENT),
     ],
 )
 def test_a_missing_capability_is_learned(log: Log, verdict: Verdict) -> None:
     found = judged(log, only=["version.missing-capability-learned"]).get("acme")
-    assert (NONE if found is None else found["version.missing-capability-learned"]) is verdict
+    assert (SILENT if found is None else found["version.missing-capability-learned"]) is verdict
