@@ -44,11 +44,11 @@ def story(calls: int) -> Log:
 def test_only_what_a_finding_rests_on_is_read_a_second_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = story(200)
     path = written(tmp_path / "log.ndjson", log)
-    read = []
+    read, original = [], ndjson.read_entry
 
     def read_entry(text: bytes, kind: Any) -> Entry:
         read.append(text)
-        return ndjson.read_entry(text, kind)
+        return original(text, kind)
 
     monkeypatch.setattr(ndjson, "read_entry", read_entry)
     found = saved.judge_files(new_judge(), [path])
