@@ -4,7 +4,7 @@ import type { FileInfo, Server } from "~/protocol/schema";
 import { Button, CopyButton } from "~/ui/buttons";
 import { Time } from "~/ui/time";
 import { shellWord } from "~/words/curl";
-import styles from "./file.module.css";
+import styles from "./shell.module.css";
 
 const SUFFIXES = [".mcpprobe", ".ndjson"];
 

@@ -1,5 +1,5 @@
 import { type ColumnDef, columnResizingFeature, columnSizingFeature, rowSortingFeature, tableFeatures, useTable } from "@tanstack/react-table";
-import { type CSSProperties, type KeyboardEvent, type ReactNode, type RefObject, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { type CSSProperties, type KeyboardEvent, type ReactNode, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import styles from "./data-table.module.css";
 
 /** As wide as its content, from so many rem up to so many. */
@@ -121,6 +121,8 @@ const compared = (a: string | number, b: string | number) => (typeof a === "numb
 /** The tracks of the grid. Columns that fit their content grow with what comes into view, and do not shrink again. */
 export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readonly Column<Row>[], sizes: Readonly<Record<string, number>>, seen: unknown): CSSProperties {
   const fits = useRef(new Map<string, number>());
+  const [drawn, setDrawn] = useState(document.fonts.status === "loaded");
+  useEffect(() => void document.fonts.ready.then(() => setDrawn(true)), []);
   const tracks = () => shown.map((column) => trackOf(column, sizes[column.key], fits.current.get(column.key))).join(" ");
   useLayoutEffect(() => {
     const element = box.current;
@@ -134,9 +136,9 @@ export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readon
       grown = true;
     }
     if (grown) element.style.setProperty("--columns", tracks());
-    // with what is seen: other cells
+    // with what is seen: other cells; with the font: other widths
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [box, shown, sizes, seen]);
+  }, [box, shown, sizes, seen, drawn]);
   return { "--columns": tracks(), "--count": shown.filter(({ paper = true }) => paper).length } as CSSProperties;
 }
 

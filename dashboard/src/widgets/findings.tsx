@@ -6,7 +6,7 @@ import { useFeed } from "~/trace/feed";
 import { clientHref, faultOf, type Finding, looksOf, useJudged } from "~/trace/findings";
 import { entryQuery } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
-import styles from "./findings.module.css";
+import styles from "./badges.module.css";
 
 interface FindingMarksProps {
   findings: readonly Finding[];
@@ -22,7 +22,7 @@ export function FindingMarks({ findings, reachable = true }: FindingMarksProps) 
       <Link
         key={`${client} ${rule.rule}`}
         href={clientHref(client, rule.rule)}
-        className={`${styles["mark"]} ${reachable ? "" : styles["inRow"]}`}
+        className={`${styles["rule"]} ${reachable ? "" : styles["inRow"]}`}
         title={`${word}: ${faultOf(rule)}. ${rule.remark}`}
         {...(!reachable && { tabIndex: -1 })}
         onClick={(event) => event.stopPropagation()}

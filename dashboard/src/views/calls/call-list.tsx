@@ -177,7 +177,7 @@ const CALL_COLUMNS: readonly Column<Line>[] = [
   ),
   of({ key: "token", head: "Token", title: "The progress token, with its JSON type", width: { fit: [3, 8] }, from: 72, cell: (call) => call.progress_token !== null && <TypedValue value={call.progress_token} /> }),
   of({ key: "steps", head: "Steps", width: "6rem", from: 56, cell: (call) => <Steps call={call} /> }, (call) => call.steps_done),
-  of({ key: "cancelled", head: "Cancelled", width: { fit: [4, 16] }, from: 64, cell: (call) => <Cancelled call={call} /> }, (call) => call.cancelled_how),
+  of({ key: "cancelled", head: "Cancelled", width: { fit: [4, 12] }, from: 64, cell: (call) => <Cancelled call={call} /> }, (call) => call.cancelled_how),
   of({ key: "messages", head: "Received", title: "Messages beside the answer: how many the client received, of those sent", width: { fit: [4, 8] }, align: "end", from: 68, cell: (call) => <Messages call={call} /> }, (call) => call.delivered),
 ];
 
@@ -204,7 +204,7 @@ function Cancelled({ call }: { call: CallRow }) {
   if (call.cancelled_how === null) return null;
   return (
     <>
-      <span className={styles["strong"]} title={call.cancel_reason ?? "no reason given"}>
+      <span className={styles["strong"]} title={`cancelled ${call.cancelled_how}; ${call.cancel_reason ?? "no reason given"}`}>
         {call.cancelled_how}
       </span>
       {call.cancel_latency_ms !== null && <span title="until the work had stopped">, {formatDuration(call.cancel_latency_ms)}</span>}

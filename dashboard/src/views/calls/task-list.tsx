@@ -16,7 +16,7 @@ import { ProgressBar, StatusBadge } from "~/widgets/badges";
 import { NothingYet } from "~/widgets/connect-client";
 import { clientName } from "~/words/text";
 import { CALLS_TABS } from "./calls";
-import styles from "./tasks.module.css";
+import styles from "./calls.module.css";
 
 function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
   return [

@@ -16,7 +16,7 @@ import { stateOf } from "~/words/states";
 import { describe, kindOf } from "~/words/entries";
 import { shareText } from "~/words/text";
 import { beginning, isOver, QUEUED, storyOf, TaskList, Ttl } from "./task-list";
-import styles from "./tasks.module.css";
+import styles from "./calls.module.css";
 
 export default function TasksView() {
   const { id } = useParams<{ id?: string }>();

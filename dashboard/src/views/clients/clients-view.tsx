@@ -83,11 +83,12 @@ function Unknown({ name, waiting }: { name: string; waiting: boolean }) {
 }
 
 function Known({ client }: { client: Client }) {
-  const { state } = useJudged();
+  const { state, answered } = useJudged();
+  const none = answered ? <p>The judge has no verdict on this client yet, or has forgotten it for newer ones.</p> : <Skeleton label="Loading the verdicts" />;
   return (
     <Stack>
       {state === "off" && <JudgeOff />}
-      {state !== "off" && (client.subject === null ? <p>The judge has no verdict on this client yet, or has forgotten it for newer ones.</p> : <Judged client={client} />)}
+      {state !== "off" && (client.subject === null ? none : <Judged client={client} />)}
       <Sessions client={client} />
     </Stack>
   );

@@ -10,7 +10,7 @@ import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { JsonView } from "~/widgets/json-view";
 import { counted } from "~/words/text";
 import { callsOf } from "./clients";
-import styles from "./sessions.module.css";
+import styles from "./report.module.css";
 
 /** What is known of one client. */
 interface Evidence {
@@ -294,7 +294,7 @@ function State({ feature: { state, count, declared } }: { feature: Exercised }) 
   return (
     <>
       {state === "exercised" ? <Badge tone="good">✓ {count}×</Badge> : <Badge>{state}</Badge>}
-      {declared !== null && <span className={styles["quiet"]}> {declared ? "declared" : "not declared"}</span>}
+      {declared !== null && <span className={styles["aside"]}> {declared ? "declared" : "not declared"}</span>}
     </>
   );
 }

@@ -8,7 +8,7 @@ import { newestEvents } from "~/trace/use-trace";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { UNATTRIBUTED } from "~/words/text";
-import styles from "./sessions.module.css";
+import styles from "./report.module.css";
 
 // enough to see what a client does wrong; all of them are in the live view
 const SHOWN = 100;

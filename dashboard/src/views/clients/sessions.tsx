@@ -12,7 +12,7 @@ import { ClientMark, StatusBadge } from "~/widgets/badges";
 import { callsOf, type Client } from "./clients";
 import { Capabilities, Matrix, useDeclared } from "./features";
 import { MisuseList, RefusalList } from "./refusals";
-import styles from "./sessions.module.css";
+import styles from "./report.module.css";
 
 /** The sessions of a client, and everything that one of them has done: the newest, or that which the address names. */
 export function Sessions({ client: { name, rows } }: { client: Client }) {

@@ -18,7 +18,7 @@ import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/window";
 import { DirectionBadge, StatusBadge } from "~/widgets/badges";
 import { describe, kindOf } from "~/words/entries";
-import styles from "./hosts.module.css";
+import styles from "./server.module.css";
 import { SERVER_TABS } from "./server-view";
 
 const STATES = [

@@ -10,7 +10,7 @@ import { EmptyState, KeyValues, Panel, Panels, Stack } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { clientOf, clientsOf } from "~/words/text";
-import styles from "./saving.module.css";
+import styles from "./trace.module.css";
 
 /** What a file would have in it, before it is saved; `client` and `call` of the address choose a part of the log. */
 export default function ExportView() {
