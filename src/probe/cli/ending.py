@@ -21,7 +21,7 @@ from ..settings import Settings
 
 # Seconds for slow peers to read the last bytes of their responses after the drain.
 FLUSH_S = 2.0
-# The same after a second signal.
+# Seconds for slow peers after a second signal.
 _HURRIED_FLUSH_S = 1.0
 # Seconds after all is cancelled. Connections end within one second, the audit's last rows within three.
 JOIN_S = 5.0
@@ -30,7 +30,7 @@ LINES_S = 0.5
 
 
 class Drained(Protocol):
-    """What a signal ends: an engine, or a server with its rooms."""
+    """An engine, or a server with its rooms, as a signal ends it."""
 
     @property
     def settings(self) -> Settings:

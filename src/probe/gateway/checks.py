@@ -21,7 +21,7 @@ Severity: TypeAlias = Literal["A", "B", "C", "D"]
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What to do about a fault: `lines` for the configuration of a product, or advice for any gateway without one."""
+    """Advice about a fault: `lines` for the configuration of a product, or advice for any gateway without one."""
 
     product: str | None
     lines: tuple[str, ...]

@@ -16,7 +16,7 @@ class NamingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What the user gives: a `prefix` of all names, such as "demo_", and single names by our own."""
+    """The names given by the user: a `prefix` of all names, such as "demo_", and single names by our own."""
 
     prefix: str = ""
     given: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def _guessed(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
 
 
 def _common_prefix(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """Of their names with one of ours at the end, more than half begin with it; empty if there is none."""
+    """The prefix of more than half of their names with one of ours at the end; empty if there is none."""
     own = [_plain(name) for name in ours]
     # A name may end as two of ours do: `demo_sync_with_progress` as `progress`, too.
     ends = [{_plain(other).removesuffix(name) for name in own if _plain(other).endswith(name)} for other in theirs]

@@ -248,7 +248,7 @@ def cost_of(fact: AnyEvent) -> int:
         elif value and kind is not int:
             size += _size(value)
     if shape.pairs is not None and (pairs := getattr(fact, shape.pairs)):
-        # The same as `_size` finds: the tuple, each pair, and the two texts of that.
+        # `_size` finds the same: the tuple, each pair, and the two texts of that.
         size += _ITEM_OVERHEAD * (1 + 3 * len(pairs)) + sum(map(len, chain.from_iterable(pairs)))
     return size
 

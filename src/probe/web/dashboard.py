@@ -98,7 +98,7 @@ class Dashboard:
 def _view(site: _Site, raw_path: bytes) -> _File | None:
     """The page of a view; its script shows the view. None for a path too deep, or without a build."""
     index = site.get(_INDEX)
-    # As in the browser, %2F is no slash.
+    # %2F is no slash, as in the browser.
     below = raw_path.partition(b"?")[0].count(b"/") - _BASE.count("/")
     if index is None or below > _DEEPEST:
         return None

@@ -108,7 +108,7 @@ class GatewayTrial:
 
 @dataclass(frozen=True, slots=True)
 class GatewayHint:
-    """What to do: `lines` for the configuration of a `product`, or advice for any gateway where `product` is null."""
+    """Advice: `lines` for the configuration of a `product`, or advice for any gateway where `product` is null."""
 
     product: str | None
     lines: list[str]

@@ -45,7 +45,7 @@ class Target:
         return host if self.port == usual else f"{host}:{self.port}"
 
     def at(self, path: str) -> Target:
-        """The same server and headers with another path."""
+        """A target with another path, and this server and headers."""
         return replace(self, path=path)
 
 

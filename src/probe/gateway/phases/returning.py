@@ -200,7 +200,7 @@ async def break_before_modern(side: Side, mark: int) -> Taken:
 
 
 async def break_before_legacy(side: Side, mark: int) -> Taken:
-    """The same in a session: the call goes on."""
+    """The connection of a session breaks there: the call goes on."""
     async with session(side, mark) as opened:
         _plan(side, mark, "before")
         got = await side.ask(in_session("call", call(side, "simple_tool", _slow(mark)), opened), HANGS_S)

@@ -1,4 +1,4 @@
-"""What a server needs before the first connection: listening sockets, the TLS context, and enough open files."""
+"""The resources of a server before the first connection: listening sockets, the TLS context, and enough open files."""
 
 from __future__ import annotations
 

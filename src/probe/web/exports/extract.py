@@ -47,7 +47,7 @@ class Extract:
 
     @property
     def is_all(self) -> bool:
-        """Whether it is the whole log."""
+        """True for the whole log."""
         return self.client is None and self.call is None
 
 
