@@ -222,7 +222,6 @@ class RunningServer:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the server."""
         return self.engine.settings
 
     async def drain(self) -> None:
@@ -234,7 +233,6 @@ class RunningServer:
         self.drained.set()
 
     def hurry(self) -> None:
-        """Make `drain` end without waiting for work."""
         if self.rooms is not None:
             self.rooms.hurry()
         self.engine.hurry()

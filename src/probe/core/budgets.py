@@ -197,7 +197,6 @@ class Shares:
         return held == 0 or held + amount <= self.most(total)
 
     def take(self, kind: str, holder: str | None, amount: int = 1) -> None:
-        """Count `amount` more for a holder."""
         if holder is not None and amount:
             self._held[kind, holder] += amount
 

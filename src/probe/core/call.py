@@ -113,7 +113,6 @@ class CallMachine:
 
     @property
     def settled(self) -> bool:
-        """True if the call is over."""
         return self.state in (CallState.ANSWERED, CallState.SILENT)
 
     def _move(self, event: CallInput) -> None:

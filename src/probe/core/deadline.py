@@ -25,7 +25,6 @@ class Deadlines(NamedTuple):
 
     @classmethod
     def start(cls, now: float, *, idle_s: float, ceiling_s: float) -> Deadlines:
-        """The state of a call that starts now."""
         return cls(now, idle_s, ceiling_s, now + idle_s)
 
     @property
@@ -35,27 +34,22 @@ class Deadlines(NamedTuple):
 
     @property
     def latest(self) -> float:
-        """The time of the ceiling."""
         return self.started + self.ceiling_s
 
     @property
     def at_ms(self) -> int:
-        """The deadline in milliseconds from the start."""
         return _ms(self.at - self.started)
 
     @property
     def which(self) -> Literal["idle", "ceiling"]:
-        """The deadline that passes first."""
         return "ceiling" if self.started + self.ceiling_s <= self.idle_at else "idle"
 
     @property
     def idle_ms(self) -> int:
-        """The most milliseconds without progress."""
         return _ms(self.idle_s)
 
     @property
     def ceiling_ms(self) -> int:
-        """The most milliseconds of the whole call."""
         return _ms(self.ceiling_s)
 
     def progress(self, now: float) -> tuple[Deadlines, bool]:

@@ -57,7 +57,6 @@ class HttpHead:
         return values[0]
 
     def each(self, name: str) -> Sequence[str]:
-        """The values of all headers of this name, in order."""
         return self.values.get(name, ())
 
     def all(self, name: str) -> str:

@@ -63,7 +63,6 @@ class ReplayLog:
         self.first += count
 
     def close(self) -> None:
-        """The stream has ended."""
         self.closed = True
 
     def forget(self, cursor: int) -> None:

@@ -84,7 +84,6 @@ class SessionMachine:
         self._held = 0
 
     def receive(self, event: SessionInput) -> None:
-        """Change the state as the table says."""
         self.state = _TRANSITIONS[self.state, event]
 
     @property
@@ -106,7 +105,6 @@ class SessionMachine:
             raise TooManyInFlightError(why)
 
     def finish(self, id: RequestId) -> None:
-        """A request is over."""
         self.in_flight.remove(id)
 
     def touch(self, now: float) -> None:
@@ -119,7 +117,6 @@ class SessionMachine:
         self._held += 1
 
     def release(self, now: float) -> None:
-        """A response stream ended."""
         self._held -= 1
         self.touch(now)
 

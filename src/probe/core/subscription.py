@@ -38,7 +38,6 @@ class Filter:
 
     @property
     def changes(self) -> frozenset[Change]:
-        """All changes that pass."""
         lists = {Change("tools"): self.tools, Change("prompts"): self.prompts, Change("resources"): self.resources}
         named = {Change("resource", uri) for uri in self.uris} | {Change("task", id) for id in self.tasks}
         return frozenset(named | {change for change, asked in lists.items() if asked})

@@ -78,11 +78,9 @@ class TaskMachine:
 
     @property
     def terminal(self) -> bool:
-        """True if the status is final."""
         return self.status in TERMINAL
 
     def allows(self, event: TaskInput) -> bool:
-        """True if the table has a row for `event`."""
         return (self.status, event) in _TRANSITIONS
 
     def move(self, event: TaskInput, now: float, message: str | None = None) -> None:

@@ -201,7 +201,6 @@ class ToolHost(Generic[CallT]):
         return self._receive(dispatch, DispatchInput.ANSWER)
 
     def withdraw(self, dispatch: Dispatch[CallT]) -> None:
-        """Drop a dispatch that was not sent to the host."""
         self._receive(dispatch, DispatchInput.WITHDRAW)
 
     def cancel(self, dispatch: Dispatch[CallT], now: float) -> bool:

@@ -60,11 +60,9 @@ class AddressShares(Shares):
         self._limits = limits
 
     def total(self, limit: str) -> int:
-        """The amount of a limit for all clients together."""
         return int(getattr(self._limits, limit))
 
     def share(self, limit: str) -> int:
-        """The amount of a limit for one address."""
         return self.most(self.total(limit))
 
     def check(self, limit: str, holder: str | None, recorder: Recorder, amount: int = 1) -> None:
@@ -111,7 +109,6 @@ class Limit:
         self.take(holder)
 
     def release(self, holder: str | None, amount: int = 1) -> None:
-        """Give an amount back."""
         self.held -= amount
         self._shares.give_back(self.name, holder, amount)
 

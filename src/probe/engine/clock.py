@@ -178,7 +178,6 @@ class Clock:
         return self._clock.current_time()
 
     def wall(self) -> float:
-        """Seconds since the epoch."""
         return self._clock.current_time() + self._offset
 
     def until_tick(self, every_s: float) -> float:
@@ -186,7 +185,6 @@ class Clock:
         return every_s - self.wall() % every_s
 
     def both(self) -> tuple[float, float]:
-        """Wall and monotonic seconds of one moment."""
         now = self._clock.current_time()
         return now + self._offset, now
 

@@ -94,8 +94,7 @@ class Usage:
 class LiveJudge(Protocol):
     """The judge of a log that may grow."""
 
-    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Follow the log until cancelled."""
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None: ...
 
     async def report(self, name: str | None = None) -> Judgement:
         """The report up to now about all subjects, or about those with a name."""
@@ -103,8 +102,7 @@ class LiveJudge(Protocol):
     async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
         """Return the subjects of `report` one by one, each in its present state, with all entries up to now judged."""
 
-    def frame(self) -> Judgement:
-        """The report up to now without its subjects."""
+    def frame(self) -> Judgement: ...
 
     async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
         """True if a rule has a verdict on any subject, or on one with a name."""
@@ -212,7 +210,6 @@ class Engine:
 
     @property
     def records(self) -> Calls:
-        """The records of tool calls, up to the end of the log."""
         return self.observer.records
 
     def offer(self, selection: str, revision: str) -> Offer:

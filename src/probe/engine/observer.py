@@ -39,7 +39,6 @@ class Observer:
         self._log_follower = LogFollower(log, self._take, self._missed, begin=self._forget)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the log until cancelled."""
         await self._log_follower.serve(task_status=task_status)
 
     async def reach(self, seq: int) -> None:
@@ -52,13 +51,11 @@ class Observer:
 
     @property
     def views(self) -> Views:
-        """The views of the log."""
         self.catch_up()
         return self._views
 
     @property
     def records(self) -> Calls:
-        """The records of tool calls."""
         return self.views.calls
 
     def call(self, name: str) -> Call | None:
@@ -66,7 +63,6 @@ class Observer:
 
     @property
     def tables(self) -> Tables:
-        """The tables for the dashboard."""
         self.catch_up()
         return self._tables
 
@@ -76,7 +72,6 @@ class Observer:
         return self._log_follower.missed_entries
 
     def follow(self, follower: EntryFollower) -> None:
-        """Hand each entry to this follower from now on."""
         self._followers.append(follower)
 
     def _forget(self) -> None:

@@ -71,7 +71,6 @@ class Interactions:
         return id
 
     def is_open(self, id: str) -> bool:
-        """True if the page exists and is not confirmed."""
         self._forget()
         return id in self._confirmed and not self._confirmed[id].is_set()
 
@@ -124,7 +123,6 @@ class Services:
 
     @property
     def limits(self) -> Limits:
-        """The limits in the settings."""
         return self.settings.limits
 
     @property

@@ -142,7 +142,6 @@ class Session:
             self.machine.hold()
 
     def drop(self, stream: Stream) -> None:
-        """Remove a stream."""
         if self._streams.pop(stream.id, None) is not None:
             self.machine.release(self._clock.now())
 
@@ -208,7 +207,6 @@ class Session:
         return self._streams.get(id)
 
     def had_stream(self, id: str) -> bool:
-        """True if a stream with this id ever existed."""
         counts = {"p": self._stream_count, "g": self._standalone_count}
         number = id[1:] if id[1:].isdecimal() and len(id) < 12 else "0"
         return 0 < int(number) <= counts.get(id[:1], 0)
@@ -221,7 +219,6 @@ class Session:
         self._quiet.unpark_all()
 
     async def wait_quiet(self) -> None:
-        """Wait until no request runs."""
         while self.calls:
             await self._quiet.park()
 
@@ -329,7 +326,6 @@ class SessionService:
         return session
 
     def next_label(self) -> str:
-        """The label of a new session, such as `s12`."""
         self._count += 1
         return f"s{self._count}"
 

@@ -78,21 +78,17 @@ class Task:
 
     @property
     def owner(self) -> str:
-        """Its session, or its era."""
         return self.plan.owner
 
     @property
     def tool(self) -> str:
-        """The name of its tool."""
         return self.plan.tool
 
     @property
     def ttl_ms(self) -> int:
-        """The time from its creation to its removal, in milliseconds."""
         return self.plan.ttl_ms
 
     def wake(self) -> None:
-        """Wake the tasks that wait for a change."""
         self._changed.unpark_all()
 
     async def wait_changed(self) -> None:
@@ -163,11 +159,9 @@ class TaskService:
         return task if task is not None and task.owner == owner else None
 
     def of(self, owner: str) -> list[Task]:
-        """The owner's tasks, in the order of their creation."""
         return [task for task in self._tasks.values() if task.owner == owner]
 
     def everyone(self) -> list[Task]:
-        """All tasks, in the order of their creation."""
         return list(self._tasks.values())
 
     def note(self, task: Task, message: str) -> None:
@@ -206,7 +200,6 @@ class TaskService:
         task.call.cancel(cause, message, by)
 
     def end_owner(self, owner: str, cause: Cause, why: str, by: Recorder | None = None) -> None:
-        """The owner has ended: cancel and remove its tasks."""
         for task in self.of(owner):
             if not task.machine.terminal:
                 self.cancel(task, cause, f"The task was cancelled: {why}", by)
@@ -214,7 +207,6 @@ class TaskService:
             task.life.cancel()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the tasks until cancelled."""
         async with trio.open_nursery() as nursery:
             task_status.started()
             async for job in self._jobs:

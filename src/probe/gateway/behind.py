@@ -41,7 +41,6 @@ class ProbeCall:
     rows: tuple[Row, ...]
 
     def of(self, kind: str) -> list[Row]:
-        """Its entries of one kind."""
         return [row for row in self.rows if row["kind"] == kind]
 
     @property
@@ -94,11 +93,9 @@ class Behind:
         return any(number is not None and belongs(number, mark) for number in numbers)
 
     def own_requests(self, mark: int) -> list[Row]:
-        """The heads of HTTP requests assigned to the trial by a mark."""
         return joined(self.entries, mark, strict=True).of("http.request")
 
     def request_of(self, call: ProbeCall) -> Row | None:
-        """The head of a call's request."""
         exchange = call.started["exchange"]
         return next((row for row in self.of("http.request", exchange=exchange)), None)
 
@@ -276,7 +273,6 @@ class Follower:
         return met(self.after(since))
 
     def after(self, since: int) -> list[Row]:
-        """The entries after a number."""
         return self._rows[bisect_right(self._rows, since, key=itemgetter("seq")) :]
 
 

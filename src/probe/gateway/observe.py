@@ -71,7 +71,6 @@ class Guesses:
     _empty: _Entries = field(default_factory=_Entries)
 
     def take(self, row: Row) -> None:
-        """Look at one entry."""
         match row["kind"]:
             case "http.request":
                 self._request(row)
@@ -164,7 +163,6 @@ class Observed:
     missed: int = 0
 
     def shown(self) -> str:
-        """Lines for a terminal."""
         missed = f", without {self.missed} that the log has no more" if self.missed else ""
         lines = [f"entries up to {self.last}{missed}; what is likely, from the side of the probe alone:"]
         lines += [

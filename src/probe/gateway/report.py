@@ -68,7 +68,6 @@ class Allowed:
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
     def accepts(self, finding: CheckResult) -> bool:
-        """True if this finding is accepted."""
         return self.verdicts.get(finding.name) == finding.verdict
 
     def mark(self, finding: CheckResult) -> str:

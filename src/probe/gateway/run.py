@@ -57,7 +57,6 @@ class Options:
     limit_s: float = inf
 
     def planned(self) -> list[Step]:
-        """The steps of the run."""
         return list(self.steps or of_profile(self.profile))
 
 
@@ -86,7 +85,6 @@ class Recorded:
         return [trial for trial in self.trials if all(trial.step in steps for steps in ways.values())]
 
     def run(self) -> GatewayRun:
-        """The run up to now."""
         offers: dict[str, tuple[str, ...]] = {
             way: tuple(sorted(self.sides[way].offers)) if way in self.sides else () for way in WAYS
         }

@@ -71,7 +71,6 @@ class Side:
         return answer
 
     def asking(self, sending: Sending) -> AbstractAsyncContextManager[Live]:
-        """One exchange for as long as a block."""
         return exchanging(self.mcp, sending)
 
 
@@ -86,7 +85,6 @@ class LegacySession:
 
     @property
     def headers(self) -> Headers:
-        """The headers of each further request."""
         named = () if self.id is None else (("Mcp-Session-Id", self.id),)
         return (JSON_TYPE, ACCEPT, *named, ("MCP-Protocol-Version", self.revision), (MARK_HEADER, str(self.mark)))
 
@@ -194,11 +192,9 @@ class EraClient:
 
     @property
     def opened(self) -> tuple[ClientExchange, ...]:
-        """The exchanges before its first request."""
         return () if self.session is None else self.session.opened
 
     def listing(self, name: str) -> Sending:
-        """`tools/list`."""
         if self.session is None:
             return modern(name, "tools/list", mark=self.mark)
         return in_session(name, request(1, "tools/list", None), self.session)

@@ -77,7 +77,6 @@ class GatewayRun:
     others: bool = False
 
     def of(self, step: str, way: Way) -> list[Trial]:
-        """The trials of a step on one way, in their order."""
         return [trial for trial in self.trials if trial.step == step and trial.way == way]
 
 

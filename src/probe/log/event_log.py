@@ -143,7 +143,6 @@ class EventLog:
         self.last = 0
 
     def __len__(self) -> int:
-        """The number of kept entries."""
         return len(self._costs)
 
     @property
@@ -201,7 +200,6 @@ class EventLog:
             del slots[:-kept]
 
     async def wait_beyond(self, seq: int) -> None:
-        """Wait until there is an entry after `seq`."""
         while self.last <= seq:
             self._awaited = True
             await self._readers.park()

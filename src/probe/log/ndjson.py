@@ -267,7 +267,6 @@ class LogReader:
         self.end: End | None = None
 
     def __iter__(self) -> Iterator[Item]:
-        """Entries and gaps."""
         last = 0
         for number, raw in self._lines:
             if self.end is not None:

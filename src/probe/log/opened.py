@@ -38,7 +38,6 @@ class OpenedFile:
 
     @property
     def is_cut_off(self) -> bool:
-        """True if its end is missing."""
         return self.log.end is None
 
 
@@ -77,7 +76,6 @@ class ReadLog(EventLog):
         return self.last
 
     async def wait_beyond(self, seq: int) -> None:
-        """Wait until there is an entry after `seq`, or until `append` is called."""
         if self.last <= seq:
             await self._readers.park()
 
@@ -91,12 +89,10 @@ class ReadLog(EventLog):
         return LogPage(gap, found, max(seq, start - 1, next))
 
     def until(self, seq: int, limit: int) -> list[Entry]:
-        """See `EventLog.until`."""
         end = bisect_right(self._numbers, seq)
         return self._entries[max(0, end - limit) : end]
 
     def tail(self, count: int) -> int:
-        """See `EventLog.tail`."""
         if count >= len(self._numbers):
             return self._first - 1
         return self.last if count == 0 else self._numbers[-count] - 1

@@ -111,7 +111,6 @@ class EventFilter:
 
     @property
     def passes_all(self) -> bool:
-        """True if every entry passes."""
         return self == EVERYTHING
 
     def matches(self, entry: Entry) -> bool:
@@ -154,7 +153,6 @@ class RowText:
         self._row = row
 
     def has(self, text: str) -> bool:
-        """True if the row contains the text."""
         if text.isascii():
             if text.encode() in self._lower:
                 return True

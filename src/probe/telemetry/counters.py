@@ -108,7 +108,6 @@ class Counters:
         return self._text[1]
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of the page; called by `prometheus_client`."""
         yield from self._own()
         yield from self._process.collect()
 
@@ -117,13 +116,11 @@ class Counters:
             yield from families()
 
     def take(self, calls: Sequence[Call], entry: Entry) -> None:
-        """See `observer.EntryFollower.take`."""
         step = self._requests.take(entry)
         for receiver in self._receivers:
             receiver.take(step)
 
     def missed(self, first: int, last: int) -> None:
-        """See `observer.EntryFollower.missed`."""
         self._requests.missed()
         for receiver in self._receivers:
             receiver.missed(last - first + 1)

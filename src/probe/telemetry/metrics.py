@@ -127,7 +127,6 @@ class OpenOnes:
         self._open: Newest[Hashable, str] = Newest(MOST_OPEN)
 
     def opened(self, key: Hashable, kind: str) -> None:
-        """One more is open."""
         self._open.store(key, kind)
 
     def closed(self, key: Hashable) -> None:
@@ -139,7 +138,6 @@ class OpenOnes:
         self._open.clear()
 
     def family(self) -> Metric:
-        """The numbers at this moment."""
         counts = {**dict.fromkeys(self._kinds, 0), **CountOf(self._open.values())}
         return gauge(self._name, self._help, {(kind,): count for kind, count in counts.items()}, (self._label,))
 

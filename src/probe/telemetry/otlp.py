@@ -157,7 +157,6 @@ class _SpanQueue(SpanExporter):
         self._exporter.shutdown()
 
     def families(self) -> Iterator[Metric]:
-        """The counts of dropped and lost spans."""
         yield counter("spans_dropped", "Spans that had no room while others waited to be sent.", {(): self.dropped})
         yield counter("spans_lost", "Spans that the collector did not take.", {(): self.lost})
 
@@ -191,7 +190,6 @@ class OtlpMetrics:
         self.close: Callable[[], None] = provider.shutdown
 
     def take(self, step: RequestStep) -> None:
-        """One more step."""
         for request in step.over:
             self._over(request, step)
         event = step.entry.fact

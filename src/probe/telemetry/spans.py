@@ -73,7 +73,6 @@ class Spans:
         }
 
     def take(self, step: RequestStep) -> None:
-        """One more step."""
         taker = self._takers.get(type(step.entry.fact))
         if taker is not None:
             taker(step, step.entry.fact)

@@ -99,7 +99,6 @@ class EndReason:
         self.name_taken = False
 
     def because(self, why: str, *, refused: bool = False, name_taken: bool = False) -> None:
-        """Give a reason."""
         if not self.why:
             self.why, self.refused, self.name_taken = why, refused, name_taken
 
@@ -303,7 +302,6 @@ class _Ending(trio.abc.Stream):
         self._over = over
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send on the stream, and note when it is broken."""
         try:
             await self._stream.send_all(data)
         except trio.BrokenResourceError:
@@ -311,11 +309,9 @@ class _Ending(trio.abc.Stream):
             raise
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Wait on the stream."""
         await self._stream.wait_send_all_might_not_block()
 
     async def aclose(self) -> None:
-        """Close the stream."""
         await self._stream.aclose()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
@@ -364,7 +360,6 @@ class Backoff:
         self._next_s = 2 * SHORTEST_S
 
     def wait_s(self) -> float:
-        """The next wait, in seconds."""
         longest, self._next_s = self._next_s, min(LONGEST_S, 2 * self._next_s)
         return longest * (1 + self._jitter()) / 2
 

@@ -72,7 +72,6 @@ class SendQueue:
         return True
 
     async def next(self) -> QueuedMessage:
-        """The next entry, for the writing task."""
         while not self._entries:
             await self._news.park()
         return self._entries.popleft()

@@ -172,11 +172,9 @@ class ServedHost:
             await trio.sleep(backoff.wait_s())
 
     def find(self, name: str) -> Tool[..., Any] | None:
-        """The tool of this name."""
         return self._offer.tools.get(name)
 
     def start(self, dispatch: HandlerRun) -> bool:
-        """Run a dispatch; False when as many run as may."""
         if self._running >= MOST_DISPATCHES:
             return False
         self._running += 1

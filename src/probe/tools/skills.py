@@ -32,12 +32,10 @@ class SkillParts:
 
     @property
     def root(self) -> str:
-        """The URI of its directory."""
         return f"skill://{self.path}"
 
     @property
     def frontmatter(self) -> Json:
-        """All of it."""
         return {"name": self.path.rpartition("/")[2], "description": self.description, **self.more}
 
 

@@ -96,7 +96,6 @@ class OpenedFiles:
         self._left = trio.lowlevel.ParkingLot()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the opened files until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._close_at_the_end)
             task_status.started()
@@ -104,7 +103,6 @@ class OpenedFiles:
                 await nursery.start(self._keep, shown)
 
     async def wait_idle(self) -> None:
-        """Wait until no file is shown."""
         while self._files:
             await self._left.park()
 

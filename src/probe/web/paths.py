@@ -174,7 +174,6 @@ class SharedPages:
         self._loading = trio.Lock()
 
     async def loaded(self, engine: Engine) -> SidePages:
-        """The side pages, for one of the engines."""
         async with self._loading:
             if self.made is None:
                 self.made = await trio.to_thread.run_sync(_load_pages, engine)

@@ -71,7 +71,6 @@ class McpError(Exception):
         self.data = data
 
     def body(self) -> dict[str, Any]:
-        """The `error` member of a response."""
         error: dict[str, Any] = {"code": int(self.code), "message": self.message}
         if self.data is not None:
             error["data"] = dict(self.data)
@@ -114,7 +113,6 @@ class Refusal(Enum):
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self.value[0]
 
     @property

@@ -243,7 +243,6 @@ class MemoryCalls:
         self._log = log
 
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
-        """See `CallStore.page`."""
         before = None if cursor is None else self._place(cursor)
         found = await search(self._observer.records.newest_first(), 0, wanted, before, limit, max_bytes)
         return _rows(found, f"{self._run}-")
@@ -255,7 +254,6 @@ class MemoryCalls:
         return _number(place)
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """See `CallStore.get`."""
         run, _, call = id.rpartition(".")
         record = self._observer.records.get(call) if run in ("", self._run) else None
         return None if record is None else await self.with_evidence(record, max_bytes)
@@ -298,7 +296,6 @@ class FileCalls:
         self._readers = trio.CapacityLimiter(_READERS)
 
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
-        """See `CallStore.page`."""
         before = None if cursor is None else _number(cursor)
         self._observer.catch_up()
         # Rows that are written from now on are in both; the present pending ones count as they are in memory. The file
@@ -312,7 +309,6 @@ class FileCalls:
         return _rows(found)
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """See `CallStore.get`."""
         run, _, call = id.rpartition(".")
         known = await self._known(call, max_bytes) if run in ("", self._run) else None
         if known is not None and known.complete:

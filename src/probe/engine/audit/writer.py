@@ -78,19 +78,16 @@ class Audit:
 
     @property
     def status(self) -> AuditStatus:
-        """The state of the audit."""
         store: Literal["memory", "file"] = "memory" if self._file is None else "file"
         return AuditStatus(store, self._state[0], self._since, self._state[1], self._unwritten.lost)
 
     def take(self, calls: Sequence[Call], entry: Entry) -> None:
-        """See `observer.EntryFollower.take`."""
         if calls:
             for call in calls:
                 self._unwritten.note(call.name)
             self._write_soon()
 
     def missed(self, first: int, last: int) -> None:
-        """See `observer.EntryFollower.missed`."""
         self._unwritten.missed()
         self._write_soon()
 

@@ -53,8 +53,7 @@ class Channel(ABC):
         """Wait until a person confirms a page, or the time for that has passed."""
 
     @abstractmethod
-    def announce(self, changed: ListKind) -> None:
-        """Send clients the notification that a list has changed."""
+    def announce(self, changed: ListKind) -> None: ...
 
     @abstractmethod
     def wants_log(self, level: LogLevel) -> bool:
@@ -65,7 +64,6 @@ class Channel(ABC):
         return
 
     def set_status(self, message: str) -> None:
-        """Set the task's status message."""
         return
 
     def stop_comments(self) -> None:
@@ -73,7 +71,6 @@ class Channel(ABC):
         return
 
     def hang_up(self) -> None:
-        """Close the connection that reads the response; the stream goes on."""
         return
 
 
@@ -115,7 +112,6 @@ class ToolContext:
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder of this call in the event log."""
         return self._call.recorder
 
     @property
@@ -198,7 +194,6 @@ class ToolContext:
         self.gate.stop()
 
     def set_status(self, message: str) -> None:
-        """Set the task's `statusMessage`. Without effect outside a task."""
         self._channel.set_status(message)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:

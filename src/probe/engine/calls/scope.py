@@ -107,12 +107,10 @@ class CallScope:
 
     @property
     def id(self) -> str:
-        """The id of the call in the event log."""
         return self.recorder.context.call or ""
 
     @property
     def task(self) -> str | None:
-        """The id of its task, if it became one."""
         return self.recorder.context.task
 
     def visited_by(self, request: Recorder) -> Recorder:

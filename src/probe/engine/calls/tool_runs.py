@@ -235,7 +235,6 @@ class ToolRuns:
         token: ProgressToken | None,
         answers: Mapping[str, Json],
     ) -> ToolContext:
-        """The context of one call or task."""
         limits = self._services.limits
         gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
         return ToolContext(arguments, answers, token, call, channel, gate, self._clock)

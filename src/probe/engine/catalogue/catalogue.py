@@ -39,7 +39,6 @@ class SkillFile:
         return {**described, "description": self.description} if self.description else described
 
     def contents(self, now: float) -> Json:
-        """The contents for `resources/read`, without uri."""
         content = self.read(now)
         if self.mime_type.startswith("text/"):
             return {"mimeType": self.mime_type, "text": content.decode()}
@@ -62,7 +61,6 @@ class Skill:
 
     @property
     def uri(self) -> str:
-        """The URI of its `SKILL.md`."""
         uri: str = self.entry["uri"]
         return uri
 
@@ -146,7 +144,6 @@ class Resource:
     inputs: Mapping[str, Ask] = field(default_factory=dict)
 
     def describe(self) -> Json:
-        """The entry in `resources/list`."""
         return {
             "uri": self.uri,
             "name": self.name,
@@ -169,7 +166,6 @@ class Template:
     completions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def describe(self) -> Json:
-        """The entry in `resources/templates/list`."""
         return {
             "uriTemplate": self.uri_template,
             "name": self.name,
@@ -205,7 +201,6 @@ class Prompt:
     inputs: Mapping[str, Ask] = field(default_factory=dict)
 
     def describe(self) -> Json:
-        """The entry in `prompts/list`."""
         entry: Json = {"name": self.name, "title": self.title, "description": self.description}
         if self.arguments:
             entry["arguments"] = [

@@ -70,7 +70,6 @@ class Offer:
 
     @property
     def announced(self) -> frozenset[ListKind]:
-        """The lists with announced changes."""
         on_demand = frozenset(kind for tool in self._tools() for kind in tool.announces)
         return on_demand | {"tools"} if self.has_hosts else on_demand
 
@@ -107,7 +106,6 @@ class Offer:
         return declared
 
     def find(self, name: str) -> Tool | None:
-        """The tool with this name, of any revision; None if there is none."""
         return self.catalogue.tools.get(name) or self._hosted().get(name)
 
     def toolset(self, name: str) -> str:
@@ -127,29 +125,24 @@ class Offer:
         return () if tool is None else tool.header_params
 
     def list_tools(self, after: str | None) -> Json:
-        """`tools/list`."""
         return self._page("tools", "tools", [tool.describe() for tool in self._tools()], after)
 
     def list_resources(self, after: str | None) -> Json:
-        """`resources/list`."""
         self.require("resources")
         # The list is the same for all clients of a URL, so files of declared skills are not in it.
         items = [*(item.describe() for item in self._resources()), *self.catalogue.skills.resources]
         return self._page("resources", "resources", items, after)
 
     def list_templates(self, after: str | None) -> Json:
-        """`resources/templates/list`."""
         self.require("resources")
         items = [template.describe() for template in self.catalogue.templates]
         return self._page("templates", "resourceTemplates", items, after)
 
     def list_prompts(self, after: str | None) -> Json:
-        """`prompts/list`."""
         self.require("prompts")
         return self._page("prompts", "prompts", [prompt.describe() for prompt in self._prompts()], after)
 
     def resource(self, uri: str) -> Resource | None:
-        """The listed resource with this uri, or None."""
         return next((item for item in self._resources() if item.uri == uri), None)
 
     def read(self, uri: str, now: float, answers: Answers) -> Json:
@@ -158,11 +151,9 @@ class Offer:
         return {"contents": [{"uri": uri, **self._contents(uri, now, answers)}]}
 
     def has_resource(self, uri: str) -> bool:
-        """True if this uri can be read."""
         return any(found is not None for found in (self.resource(uri), self._templated(uri), self._skills.file(uri)))
 
     def check_resource(self, uri: str) -> None:
-        """Raise `McpError` unless this uri can be read."""
         self.require("resources")
         if not self.has_resource(uri):
             raise self._not_found(uri)
@@ -179,17 +170,14 @@ class Offer:
         return prompt
 
     def get_prompt(self, name: str, arguments: Mapping[str, str], answers: Answers) -> Json:
-        """`prompts/get`, with the answers to the prompt's `inputs`."""
         prompt = self.prompt(name, arguments)
         return {"description": prompt.description, "messages": prompt.render(arguments, answers)}
 
     def list_skills(self, after: str | None) -> Json:
-        """`skills/list`."""
         self._require_skills()
         return self._page("skills", "skills", self._skills.entries, after, most=_MOST_SKILLS)
 
     def get_skill(self, uri: str) -> Json:
-        """`skills/get`."""
         self._require_skills()
         entry = self._skills.entry(uri)
         if entry is None:
@@ -197,7 +185,6 @@ class Offer:
         return {"skill": entry}
 
     def read_directory(self, uri: str, after: str | None) -> Json:
-        """`resources/directory/read`."""
         self._require_skills()
         children = self._skills.directory(uri)
         if children is None:
@@ -206,7 +193,6 @@ class Offer:
         return self._page(f"directory {uri}", "resources", children, after, most=_MOST_SKILLS)
 
     def complete(self, params: CompleteRequestParams) -> Json:
-        """`completion/complete`."""
         self.require("completions")
         fitting = [value for value in self._completions(params) if value.startswith(params.argument.value)]
         shown = fitting[:_MAX_COMPLETIONS]

@@ -66,7 +66,6 @@ class Integer:
     header: str | None = None
 
     def schema(self) -> Json:
-        """Its JSON Schema."""
         return {
             "type": "integer",
             "minimum": self.low,
@@ -96,7 +95,6 @@ class Choice:
     header: str | None = None
 
     def schema(self) -> Json:
-        """Its JSON Schema."""
         return {
             "type": "string",
             "enum": list(self.options),
@@ -123,7 +121,6 @@ class Boolean:
     header: str | None = None
 
     def schema(self) -> Json:
-        """Its JSON Schema."""
         described = {"default": self.default, "description": self.description}
         return {"type": "boolean", **described, **_mirrored(self.header)}
 
@@ -146,7 +143,6 @@ class Text:
     header: str | None = None
 
     def schema(self) -> Json:
-        """Its JSON Schema."""
         described = {"maxLength": self.max_length, "description": self.description}
         return {"type": "string", **described, **_mirrored(self.header)}
 
@@ -319,7 +315,6 @@ class Tool:
             raise McpError(Code.INVALID_PARAMS, f"Tool {self.name} needs {needs}; this request speaks {revision}")
 
     def describe(self) -> Json:
-        """The entry in `tools/list`, in the shape of 2025-11-25."""
         entry: Json = {
             "name": self.name,
             "title": self.title,

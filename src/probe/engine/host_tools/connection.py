@@ -76,8 +76,7 @@ _UNRECORDED = frozenset({"tool.progress", "ping"})
 class HostWire(Protocol):
     """One WebSocket, owned by the endpoint that accepted it. `receive` and `send` are each called by one task."""
 
-    async def receive(self) -> bytes | None:
-        """The next message; None after the last."""
+    async def receive(self) -> bytes | None: ...
 
     async def send(self, message: bytes) -> None:
         """Send one message; returns when the socket has taken it. Raises `OSError` when it will not."""

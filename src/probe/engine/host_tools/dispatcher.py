@@ -80,7 +80,6 @@ class Outgoing:
 
     @property
     def unsent(self) -> int:
-        """The bytes that wait for the socket."""
         return self._bytes
 
     def dispatch(self, body: bytes, dispatch: str) -> None:
@@ -101,7 +100,6 @@ class Outgoing:
         return False
 
     def send(self, body: bytes, *, reply: bool) -> None:
-        """Send another message."""
         self._append(_Frame(body, None, reply))
 
     def _append(self, frame: _Frame) -> None:
@@ -121,7 +119,6 @@ class Outgoing:
             await self._left.park()
 
     async def wait_empty(self) -> None:
-        """Wait until the queue is empty, or the socket takes no more."""
         while self._frames and not self._broken:
             await self._left.park()
 
@@ -264,7 +261,6 @@ class Dispatcher:
         self._changed.unpark_all()
 
     def find(self, id: object) -> HostDispatch | None:
-        """The dispatch with this id; None if it is unknown or forgotten."""
         return self._machine.find(id)
 
     def progress(self, params: Mapping[str, Any] | None) -> None:

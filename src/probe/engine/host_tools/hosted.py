@@ -70,7 +70,6 @@ class HostedTools:
         return older.connection
 
     def update(self, name: str, tools: Mapping[str, Tool]) -> None:
-        """Replace all tools of the host with this name."""
         self._hosts[name] = self._hosts[name]._replace(tools=tools)
         self._rebuild()
 
@@ -203,7 +202,6 @@ class HostedTool:
     output: Schema | None
 
     def request(self, arguments: Mapping[str, Any]) -> Json:
-        """The params of `tool.dispatch`."""
         idle_ms, ceiling_ms = round(self.idle_s * 1000), round(self.ceiling_s * 1000)
         params = DispatchParams(tool=self.name, arguments=dict(arguments), idle_ms=idle_ms, ceiling_ms=ceiling_ms)
         return params.dump()

@@ -136,20 +136,16 @@ class LegacyCallChannel(_LegacyChannel):
         self._stream = stream
 
     def notify(self, method: str, params: Json) -> bool:
-        """Send a notification on the response stream."""
         return self._call.emit(self._stream, notification(method, params)) is not None
 
     async def ask_one(self, method: str, params: Json) -> Json:
-        """Send a request on the response stream and wait for its result."""
         self._check(method, params.get("mode"))
         return (await self._ask(self._stream, method, params, {})).result
 
     def stop_comments(self) -> None:
-        """Send no comments on the response stream."""
         self._stream.comments = False
 
     def hang_up(self) -> None:
-        """Close the connection of the response."""
         if not self._session.piped:
             self._stream.hang_up()
 
@@ -161,11 +157,9 @@ class TaskRoutes:
         self._open: dict[str, list[Stream]] = {}
 
     def open(self, task: str, stream: Stream) -> None:
-        """Add the stream of a `tasks/result` request that waits."""
         self._open.setdefault(task, []).append(stream)
 
     def close(self, task: str, stream: Stream) -> None:
-        """Remove the stream of a request that is over."""
         streams = self._open[task]
         streams.remove(stream)
         if not streams:
@@ -204,7 +198,6 @@ class LegacyTaskChannel(_LegacyChannel):
         return False
 
     def set_status(self, message: str) -> None:
-        """Change the status message and announce it."""
         self._tasks.note(self._task, message)
 
     async def ask_one(self, method: str, params: Json) -> Json:

@@ -71,7 +71,6 @@ class Methods:
         }
 
     def answer(self, session: Session, method: str, params: Any, context: RequestContext) -> Json:
-        """The result of one request."""
         if method in SIMPLE:
             return SIMPLE[method](session.offer, params)
         return self._handlers[method](session, params, context)

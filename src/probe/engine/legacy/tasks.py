@@ -80,7 +80,6 @@ class LegacyTaskMethods:
         return {"task": self._describe(task), "_meta": meta}
 
     def get(self, session: Session, params: GetTaskRequestParams, context: RequestContext) -> Json:
-        """`tasks/get`."""
         task = self._find(session, params.task_id)
         context.concerns(task.call.recorder)
         return self._describe(task)
@@ -197,7 +196,6 @@ class LegacyToolCalls:
     def call(
         self, session: Session, request: Request, params: CallToolRequestParams, context: RequestContext
     ) -> Outcome | Start:
-        """The outcome, or the start of the work."""
         offer = session.offer
         token = progress_token(request.params, self._services.limits.max_id_length)
         task = task_request(params, offer.revision)

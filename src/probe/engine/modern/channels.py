@@ -42,7 +42,6 @@ class _ModernChannel(Channel):
         return self._interactions.page(self._rounds.keep(key, open_page), context.origin)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        """Wait until a person confirms a page."""
         return await self._interactions.wait_confirmed(page.id, self._settings.client_request_s)
 
     def announce(self, changed: ListKind) -> None:
@@ -66,7 +65,6 @@ class ModernCallChannel(_ModernChannel):
         self._stream = stream
 
     def notify(self, method: str, params: Json) -> bool:
-        """Send a notification on the response stream."""
         return self._call.emit(self._stream, notification(method, params)) is not None
 
     def stop_comments(self) -> None:
@@ -118,12 +116,10 @@ class ModernTaskChannel(_ModernChannel):
         return answers
 
     def show_progress(self, report: Report) -> None:
-        """Set the step as status message."""
         step = f"{report.progress:g}" if report.total is None else f"{report.progress:g} of {report.total:g}"
         self._tasks.note(self._task, report.message or f"Step {step}")
 
     def set_status(self, message: str) -> None:
-        """Change the status message."""
         self._tasks.note(self._task, message)
 
     def wants_log(self, level: LogLevel) -> bool:

@@ -70,7 +70,6 @@ class ClientLabels:
         return client.label
 
     def next_label(self) -> str:
-        """A new label, such as `m12`."""
         self._count += 1
         return f"m{self._count}"
 

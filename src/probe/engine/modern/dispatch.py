@@ -150,7 +150,6 @@ class ModernRouter:
         self._quiet = trio.lowlevel.ParkingLot()
 
     async def wait_quiet(self) -> None:
-        """Wait until no call runs."""
         while self.running:
             await self._quiet.park()
 

@@ -61,7 +61,6 @@ class Listeners:
         self._count = 0
 
     def __len__(self) -> int:
-        """The number of open subscriptions."""
         return len(self._open)
 
     def accept(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder) -> Filter:
@@ -134,7 +133,6 @@ class Listeners:
                 del self._by_change[change]
 
     def end_all(self) -> None:
-        """End every subscription with its final result."""
         for listener in list(self._open.values()):
             if listener.machine.end():
                 listener.ended.set()

@@ -92,7 +92,6 @@ class ModernTaskMethods:
         return {}
 
     def cancel(self, incoming: Incoming, params: TaskParams) -> Json:
-        """`tasks/cancel`: an empty acknowledgement for any status of the task."""
         task = self._found(incoming, params.task_id)
         if not task.machine.terminal:
             message = "The task was cancelled by request."
@@ -100,14 +99,12 @@ class ModernTaskMethods:
         return {}
 
     def knows(self, id: str) -> bool:
-        """True if an id names a task."""
         return self.tasks.find(id, OWNER) is not None
 
     def detailed(self, task: Task) -> Json:
         return detailed_task(self._describe(task), _detail(task))
 
     def publish(self, id: str, listener: Listener) -> None:
-        """Notify one subscription of the present state of a task."""
         task = self.tasks.find(id, OWNER)
         if task is not None:
             recorder = task.call.recorder.caused_by(listener.call.recorder.cause)
@@ -189,7 +186,6 @@ class ModernToolCalls:
         self._runs = runs
 
     def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
-        """The outcome, or the start of the work."""
         asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, incoming.meta.progress_token)
         return self._runs.call(incoming.context, incoming.offer, asked, partial(self._judge, incoming, asked))
 

@@ -98,7 +98,6 @@ class PipeWriter:
         self.reading.close("the connection is gone")
 
     def release(self) -> None:
-        """Stop counting the unsent bytes: the connection is over."""
         self._count(0)
 
     async def run(self) -> None:

@@ -139,7 +139,6 @@ class DraftStreams:
         self._quiet.unpark_all()
 
     async def wait_quiet(self) -> None:
-        """Wait until no call runs."""
         while any(stream.call is not None for stream in self):
             await self._quiet.park()
 
@@ -164,7 +163,6 @@ class DraftStreams:
         )
 
     def all_of(self, session: Session, secret: str) -> list[ToolStream]:
-        """The streams of a client, oldest first."""
         proof = digest_of(secret)
         if session.piped and proof in self._by_owner:
             self._prove(session, secret, proof)
@@ -220,7 +218,6 @@ class DraftStreams:
         return next((question for question in found if question is not None), None)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the calls of streams, and watch the intervals, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch)
             task_status.started()

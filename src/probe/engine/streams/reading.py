@@ -36,7 +36,6 @@ class Track:
         return self.ended
 
     def end(self, why: str) -> None:
-        """Leave the stream. Harmless when repeated."""
         if self.ended is None:
             self.ended = why
             self.stream.detach(self.reader)
@@ -82,7 +81,6 @@ class Reading:
 
     @property
     def first(self) -> Track | None:
-        """The track that was added first."""
         return self._tracks[0] if self._tracks else None
 
     @property
@@ -102,7 +100,6 @@ class Reading:
 
     @property
     def caught_up(self) -> bool:
-        """True if the reader has taken all messages."""
         return all(track.cursor >= track.stream.replay.last for track in self._tracks)
 
     def add(self, stream: Stream, cursor: int) -> Track:
@@ -122,7 +119,6 @@ class Reading:
             self.wake()
 
     def close(self, why: str) -> None:
-        """End the reading of all streams, at the end of the exchange."""
         for track in list(self._tracks):
             self.drop(track, why)
 

@@ -112,7 +112,6 @@ class Stream:
 
     @property
     def session(self) -> str | None:
-        """The label of its session, or of its modern client."""
         return self.recorder.context.session
 
     def belong_to(self, call: Recorder) -> None:
@@ -144,7 +143,6 @@ class Stream:
         return False
 
     def marked(self, value: Json) -> Json:
-        """The message with the marks of this stream."""
         return value
 
     def append(self, message: bytes, rpc: Rpc = "notification") -> int:
@@ -255,7 +253,6 @@ class ReplayBudget:
         self.bytes = 0
 
     def add(self, stream: Stream, holder: str) -> None:
-        """Count the stream for its holder, until `remove`."""
         self._streams.setdefault(holder, {})[stream] = 0
         self._holders[stream] = holder
         stream.weighed = partial(self._weigh, stream, holder)

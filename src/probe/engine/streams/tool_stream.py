@@ -100,7 +100,6 @@ class ToolStream(Stream):
         return self.replay.closed and not self.machine.untaken
 
     def marked(self, value: Json) -> Json:
-        """The message with its place in this stream."""
         return wire.marked(value, self.stream_id, self.replay.last + 1)
 
     def attach(self, recorder: Recorder, wake: Callable[[], None] = nothing) -> Reader:
@@ -130,7 +129,6 @@ class ToolStream(Stream):
         self._changed(self)
 
     def end(self, now: float) -> None:
-        """End the stream."""
         super().end(now)
         self.machine.end(now)
         self._changed(self)
@@ -143,7 +141,6 @@ class ToolStream(Stream):
             self._changed(self)
 
     def poll(self, received: int | None) -> Poll:
-        """The state for a poll, from the machine."""
         try:
             return self.machine.poll(received, self._clock.now())
         finally:

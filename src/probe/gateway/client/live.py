@@ -70,12 +70,10 @@ class Live:
 
     @property
     def messages(self) -> list[Arrived]:
-        """The messages so far."""
         return self._draft.messages
 
     @property
     def over(self) -> bool:
-        """True once the exchange has ended."""
         return self._draft.end is not None
 
     @property
@@ -89,7 +87,6 @@ class Live:
         return bytes(self._draft.body)
 
     def record(self) -> ClientExchange:
-        """The exchange up to now."""
         return self._draft.finish(time.time())
 
     async def wait_head(self, seconds: float = _WAIT_S) -> bool:
@@ -122,7 +119,6 @@ class Live:
         return met() or self.over
 
     async def close(self) -> None:
-        """End the exchange: RST_STREAM on HTTP/2, else close the connection."""
         self._closing = True
         if self.over or self._stream is None:
             return
@@ -134,7 +130,6 @@ class Live:
             await trio.aclose_forcefully(self._stream)
 
     async def run(self, to: Target, sending: Sending) -> None:
-        """Send and read until the end; closes the connection."""
         try:
             stream, protocol = await connect(to)
         except OSError as error:

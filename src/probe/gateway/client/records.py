@@ -60,19 +60,16 @@ class ClientExchange:
 
     @property
     def answer(self) -> Json | None:
-        """The last message if it is a response."""
         last = self.messages[-1].message if self.messages else None
         return last if last is not None and ("result" in last or "error" in last) else None
 
     @property
     def result(self) -> Json:
-        """The result; empty where there is none."""
         value = (self.answer or {}).get("result")
         return value if isinstance(value, dict) else {}
 
     @property
     def error_code(self) -> int | None:
-        """The code of the JSON-RPC error, where there is one."""
         error = (self.answer or {}).get("error")
         code = error.get("code") if isinstance(error, dict) else None
         return code if isinstance(code, int) else None

@@ -252,7 +252,6 @@ class Response2:
         return self._over
 
     def request(self, pseudo: Headers, headers: Headers, body: bytes) -> None:
-        """Begin the one request."""
         connection = self._connection
         self._stream = connection.get_next_available_stream_id()
         fields = [*pseudo, *((name.lower(), value) for name, value in headers)]
@@ -261,11 +260,9 @@ class Response2:
         self._send_body()
 
     def to_send(self) -> bytes:
-        """Bytes for the connection."""
         return self._connection.data_to_send()
 
     def reset(self) -> None:
-        """Send RST_STREAM with CANCEL."""
         if not self._over:
             self._over = True
             self._connection.reset_stream(self._stream, h2.errors.ErrorCodes.CANCEL)

@@ -45,7 +45,6 @@ class Target:
         return host if self.port == usual else f"{host}:{self.port}"
 
     def at(self, path: str) -> Target:
-        """A target with another path, and this server and headers."""
         return replace(self, path=path)
 
 

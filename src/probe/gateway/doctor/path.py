@@ -77,11 +77,9 @@ class Visit:
 
     @property
     def path(self) -> str:
-        """`/mcp` with the label."""
         return f"/mcp?client={self.label}"
 
     def ask(self, path: str, **query: Any) -> Any:
-        """A page of the API."""
         return json.loads(get(self.target, f"{path}?{urlencode(query)}"))
 
 

@@ -192,11 +192,9 @@ class Case:
     run: GatewayRun
 
     def of(self, step: str, way: Way) -> list[Trial]:
-        """The trials of a step on one way."""
         return [trial for trial in self.run.of(step, way) if not trial.skipped]
 
     def one(self, step: str, way: Way) -> Trial | None:
-        """The only trial of a step on one way."""
         return next(iter(self.of(step, way)), None)
 
     def both(self, step: str) -> tuple[Trial, Trial] | None:

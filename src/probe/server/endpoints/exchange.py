@@ -157,7 +157,6 @@ class HttpExchange:
         self._over = True
 
     async def refuse(self, refused: RefusedError) -> None:
-        """Send a refusal as problem details."""
         self._head(refused.status, PROBLEM_MEDIA, refused.headers, problem=str(refused))
         await refuse(self.send, self.head, refused)
         self._over = True

@@ -51,7 +51,6 @@ class StdioFacts:
         self._recorder = recorder
 
     def note(self, what: StdioChange, status: int | None = None) -> None:
-        """Record a change."""
         if self._recorder is not None:
             self._noted.add(what)
             if what == "end_of_input":
@@ -59,12 +58,10 @@ class StdioFacts:
             self._recorder.append(StdioChanged(what, os.getpid(), status, self._stderr_lines()))
 
     def note_once(self, what: StdioChange, status: int | None = None) -> None:
-        """Record a change unless it is recorded already."""
         if what not in self._noted:
             self.note(what, status)
 
     def signalled(self, number: int) -> None:
-        """The process got a signal to end."""
         self.note(_SIGNALS[number])
 
     async def input_looked_at(self) -> None:
@@ -104,7 +101,6 @@ class LineWire:
         return Closed(None, "client") if self._over else None
 
     def opened(self, recorder: Recorder) -> None:
-        """The connection is recorded."""
         self._facts.opened(recorder)
 
     async def receive(self) -> bytes | None:

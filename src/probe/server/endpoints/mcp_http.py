@@ -82,7 +82,6 @@ class McpHttp:
         return None
 
     async def wait_idle(self) -> None:
-        """Wait until no exchange is open."""
         while self._open:
             await self._closed.park()
 

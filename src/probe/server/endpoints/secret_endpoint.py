@@ -113,7 +113,6 @@ class SecretEndpoint:
             self._changed.unpark_all()
 
     async def wait_idle(self) -> None:
-        """Wait until no program is connected."""
         while self._places.held:
             await self._changed.park()
 

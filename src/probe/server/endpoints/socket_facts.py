@@ -39,7 +39,6 @@ class SocketFacts:
         self._open: dict[int, Recorder] = {}
 
     def opened(self, number: int, address: str, port: int | None) -> None:
-        """A connection was accepted; `number` counts from 1 and does not repeat."""
         self._addresses[number] = address, port
 
     def carries(self, number: int) -> None:

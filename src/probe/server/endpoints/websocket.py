@@ -94,7 +94,6 @@ class WebSocketWire:
         self._due = 0.0
 
     def opened(self, recorder: Recorder) -> None:
-        """The connection is recorded."""
         self._frames.opened(recorder)
         self._report_frames(self._frames.note)
 
@@ -170,7 +169,6 @@ class WebSocketEndpoint:
 
     @property
     def open(self) -> int:
-        """The number of open connections."""
         return self._places.held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -198,7 +196,6 @@ class WebSocketEndpoint:
             self._changed.unpark_all()
 
     async def wait_idle(self) -> None:
-        """Wait until no connection is open."""
         while self.open:
             await self._changed.park()
 

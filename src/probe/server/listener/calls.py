@@ -89,7 +89,6 @@ class Inbox:
         self._closed = False
 
     async def __call__(self, message: Any) -> None:
-        """Put an event; hypercorn's streams call this."""
         self.put(message)
 
     def put(self, event: Message) -> None:
@@ -132,7 +131,6 @@ class Inbox:
 
     @property
     def disconnected(self) -> bool:
-        """True if the connection or the stream is over."""
         return bool(self._messages) and self._messages[-1]["type"].endswith(".disconnect")
 
     def hang_up(self) -> None:

@@ -200,7 +200,6 @@ class Writer:
         self._scope.deadline = trio.current_time() + FLUSH_S
 
     def cut(self) -> None:
-        """Stop writing, and close."""
         self._scope.cancel()
 
     async def _part(self) -> None:

@@ -111,7 +111,6 @@ class KnownHeads:
         self._heads: OrderedDict[Key, _KnownHead] = OrderedDict()
 
     def find(self, head: Key) -> _KnownHead | None:
-        """The head of these bytes or fields, if it is known."""
         known = self._heads.get(head)
         if known is not None:
             self._heads.move_to_end(head)

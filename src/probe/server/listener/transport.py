@@ -58,21 +58,17 @@ class ServedConnection(Protocol):
     """
 
     @property
-    def ended_by(self) -> str:
-        """`client`, or the server's reason for closing it."""
+    def ended_by(self) -> str: ...
 
     @property
-    def requests(self) -> int:
-        """The number of its requests so far."""
+    def requests(self) -> int: ...
 
-    async def run(self) -> None:
-        """Serve until it is over."""
+    async def run(self) -> None: ...
 
     async def check(self, now: float) -> None:
         """End the connection, without waiting for its peer, if it exceeds a limit at the time `now`."""
 
-    async def abort(self) -> None:
-        """Close the socket at once."""
+    async def abort(self) -> None: ...
 
 
 class DateField:
@@ -149,7 +145,6 @@ class Service:
     heads: KnownHeads = field(default_factory=KnownHeads)
 
     async def wait_ended(self) -> None:
-        """Wait until no connection runs."""
         while self.running:
             await self.ended.park()
 

@@ -104,7 +104,6 @@ class Route:
 
     @property
     def rule(self) -> str:
-        """The path as Quart writes it."""
         return self.path.replace("{", "<").replace("}", ">")
 
 

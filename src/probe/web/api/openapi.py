@@ -48,7 +48,6 @@ class Schemas:
         return dict(sorted(self._made.items()))
 
     def add(self, name: str, schema: Json) -> Json:
-        """Add a schema under a name; returns the reference to it."""
         self._made[name] = schema
         return reference(name)
 

@@ -132,12 +132,10 @@ class Archive:
         self._member.write(b'{"calls":[')
 
     def add_call(self, row: bytes) -> None:
-        """Add a row of the audit, in JSON."""
         self._member.write(self._comma + row)
         self._comma = b","
 
     def finish(self, report: bytes | None) -> None:
-        """Write the report and the manifest."""
         self._member.write(b"]}\n")
         self._member.close()
         if report is not None:
@@ -159,7 +157,6 @@ class Archive:
         self.close()
 
     def close(self) -> None:
-        """Close the zip, finished or not."""
         self._member.close()
         self._zip.close()
 

@@ -47,7 +47,6 @@ class Extract:
 
     @property
     def is_all(self) -> bool:
-        """True for the whole log."""
         return self.client is None and self.call is None
 
 
@@ -73,7 +72,6 @@ class ClientEntries:
                 self._sessions.add(context.session)
 
     def has(self, entry: Entry) -> bool:
-        """Whether an entry is about the client."""
         context = entry.context
         if self._names(context):
             return True
@@ -157,7 +155,6 @@ class OverviewTally:
             self._hidden[name if known else OTHERS] += 1
 
     def overview(self) -> Overview:
-        """The overview of the entries taken so far."""
         first, last = self._first, self._last
         return Overview(
             entries=self._kinds.total(),

@@ -81,7 +81,6 @@ class HarExchanges:
         self._emitted: dict[_Lane, dict[int, int]] = {}
 
     def take(self, entry: Entry) -> None:
-        """Take the next entry."""
         self._views.take(entry)
         if isinstance(entry.fact, MessageEmitted):
             positions = self._emitted.setdefault(_lane(entry.context), {})

@@ -94,7 +94,6 @@ class Feed:
         return sorted((reader.state for reader in self.open), key=lambda state: state.since)
 
     async def wait_idle(self) -> None:
-        """Wait until there is no reader."""
         while self.open:
             await self._left.park()
 

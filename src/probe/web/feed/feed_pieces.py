@@ -264,11 +264,9 @@ class Pieces:
             await trio.lowlevel.checkpoint()
 
     def id(self, seq: int) -> str:
-        """The event id of a place in the log."""
         return f"{self._run}-{seq}"
 
     def gap(self, missed: Missed, position: int) -> FeedFrame:
-        """The event `gap` for a reader at this place."""
         key = (missed, position)
         return self._kept.get(key) or self._keep(key, self._gap(missed, position))
 

@@ -204,7 +204,6 @@ class Http1Connection:
 
     @property
     def ended_by(self) -> str:
-        """`client`, or the server's reason for closing it."""
         if self.abort_reason or self._why_closed:
             return self.abort_reason or self._why_closed
         return "client" if self.peer_finished or self.broken else "the last response"

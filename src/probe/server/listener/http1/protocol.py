@@ -261,11 +261,9 @@ class RequestParser:
             self._chunk_left = size + 2 if size else 0
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
         self._in_head, self.complete = True, False
 
     def on_url(self, url: bytes) -> None:
-        """Add a part of the target."""
         self._head.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -274,7 +272,6 @@ class RequestParser:
             self._head.headers.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
-        """Complete the head."""
         head, parser = self._head, self._parser
         self._in_head = False
         head.method = parser.get_method().decode("ascii")
@@ -283,11 +280,9 @@ class RequestParser:
         head.keeps_alive = head.http_version == "1.1" and parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:
-        """Add a part of the body."""
         self._parts.append(body)
 
     def on_message_complete(self) -> None:
-        """Complete the request."""
         self.complete = True
 
 

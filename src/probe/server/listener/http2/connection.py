@@ -60,12 +60,10 @@ class Http2Connection:
 
     @property
     def ended_by(self) -> str:
-        """`client`, or the server's reason for closing it."""
         return self._why_closed or ("client" if self._writer.peer_left.is_set() else "the protocol is done")
 
     @property
     def requests(self) -> int:
-        """The number of its requests so far."""
         return self._tasks.started
 
     async def run(self) -> None:
@@ -92,7 +90,6 @@ class Http2Connection:
             self._over.set()
 
     async def abort(self) -> None:
-        """Close the socket at once."""
         self._writer.cut()
 
     async def _run(self) -> None:

@@ -95,7 +95,6 @@ class ContainedH2(H2Protocol):
         self.connection.decoder.max_header_list_size = HARD_HEADERS * limits.max_header_bytes
 
     async def run(self) -> None:
-        """Begin the requests, each at its turn, until cancelled."""
         while True:
             request = await self._waiting_requests.first()
             await self._turns.wait_request(request.headers)

@@ -110,7 +110,6 @@ class WaitingRequests:
         return True
 
     async def room(self) -> None:
-        """Wait until there is room for another event."""
         while self._events >= MOST_EVENTS:
             await self._went.park()
 
@@ -142,7 +141,6 @@ class WaitingRequests:
         return waiting.popleft()
 
     async def begun(self) -> None:
-        """Wait until all requests have begun."""
         while self._streams:
             await self._went.park()
 
@@ -251,11 +249,9 @@ class AppTasks(TaskGroup):
 
     @property
     def running(self) -> int:
-        """The number of running application calls."""
         return len(self._inboxes)
 
     async def wait_ended(self) -> None:
-        """Wait until no application call runs."""
         while self._inboxes:
             await self._ended.park()
 
