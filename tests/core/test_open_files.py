@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.budgets import Room, fitting, raised
+from probe.core.budgets import ConnectionCounts, fitting, raised
 
 # soft, hard, needed, and what the soft limit is to be
 LIMITS = {
@@ -18,15 +18,19 @@ LIMITS = {
 
 # what is wanted, how many descriptors there are for it, and what it is held to
 ROOMS = {
-    "all-fit": (Room(2000, 500), 5000, Room(2000, 500)),
-    "just-fit": (Room(2000, 500), 2000, Room(2000, 500)),
-    "one-does-not": (Room(2000, 500), 1999, Room(1999, 500)),
-    "websockets-are-half-of-them": (Room(2000, 500), 941, Room(941, 470)),
-    "few-websockets-are-no-problem": (Room(2000, 10), 100, Room(100, 10)),
-    "more-websockets-than-connections-as-somebody-set-it": (Room(100, 500), 200, Room(100, 500)),
-    "one": (Room(2000, 500), 1, Room(1, 1)),
-    "none": (Room(2000, 500), 0, Room(1, 1)),
-    "less-than-none": (Room(2000, 500), -40, Room(1, 1)),
+    "all-fit": (ConnectionCounts(2000, 500), 5000, ConnectionCounts(2000, 500)),
+    "just-fit": (ConnectionCounts(2000, 500), 2000, ConnectionCounts(2000, 500)),
+    "one-does-not": (ConnectionCounts(2000, 500), 1999, ConnectionCounts(1999, 500)),
+    "websockets-are-half-of-them": (ConnectionCounts(2000, 500), 941, ConnectionCounts(941, 470)),
+    "few-websockets-are-no-problem": (ConnectionCounts(2000, 10), 100, ConnectionCounts(100, 10)),
+    "more-websockets-than-connections-as-somebody-set-it": (
+        ConnectionCounts(100, 500),
+        200,
+        ConnectionCounts(100, 500),
+    ),
+    "one": (ConnectionCounts(2000, 500), 1, ConnectionCounts(1, 1)),
+    "none": (ConnectionCounts(2000, 500), 0, ConnectionCounts(1, 1)),
+    "less-than-none": (ConnectionCounts(2000, 500), -40, ConnectionCounts(1, 1)),
 }
 
 

@@ -238,7 +238,7 @@ async def test_a_session_that_is_called_modern_owns_no_modern_task(probe: Probe,
         assert (await error_of(session, "tasks/get", {"taskId": id})).code == -32602
     labels = {event["session"] for event in probe.events("session.opened")}
     assert len(labels) == 3
-    assert labels.isdisjoint({task.owner for task in probe.engine.tasks.everyone()})
+    assert labels.isdisjoint({task.plan.owner for task in probe.engine.tasks.everyone()})
 
 
 async def test_the_question_of_a_modern_task_is_put_to_no_session(

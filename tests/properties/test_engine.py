@@ -114,7 +114,7 @@ def every_live_thing_has_a_deadline_or_a_reason(world: World) -> None:
             assert call.scope.deadline < math.inf or call.scope.cancel_called or call.method == "tasks/result"
         assert set(session.calls) <= machine.in_flight
     for task in engine.tasks.everyone():
-        expires = task.machine.created_at + task.ttl_ms / 1000
+        expires = task.machine.created_at + task.plan.ttl_ms / 1000
         assert engine.clock.wall() <= expires
         # The scope of the work has its deadline from the moment when the work begins.
         assert task.machine.terminal or task.call.scope.deadline < math.inf or not task.call.steps_done

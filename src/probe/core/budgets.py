@@ -240,7 +240,7 @@ class SharedBytes:
         self.bytes -= self._held.pop(holder, 0)
 
 
-class Room(NamedTuple):
+class ConnectionCounts(NamedTuple):
     """The number of connections that may be open, and how many of these may be WebSockets."""
 
     connections: int
@@ -252,7 +252,7 @@ def raised(soft: int, hard: int, needed: int) -> int:
     return max(soft, min(hard, needed))
 
 
-def fitting(wanted: Room, descriptors: int) -> Room:
+def fitting(wanted: ConnectionCounts, descriptors: int) -> ConnectionCounts:
     """The part of `wanted` that fits into `descriptors`, one for each connection; at least one connection.
 
     Where not all connections fit, at most half may be WebSockets: these last, and requests need the others.
@@ -260,4 +260,4 @@ def fitting(wanted: Room, descriptors: int) -> Room:
     if wanted.connections <= descriptors:
         return wanted
     connections = max(1, descriptors)
-    return Room(connections, min(wanted.websockets, max(1, connections // 2)))
+    return ConnectionCounts(connections, min(wanted.websockets, max(1, connections // 2)))

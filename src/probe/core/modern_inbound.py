@@ -24,7 +24,7 @@ basic/transports/streamable-http.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from msgspec import Struct
 from pydantic import BaseModel
@@ -36,6 +36,9 @@ from ..wire.v2026.headers import HeaderParam, HeaderValueError, encode, same
 from ..wire.v2026.meta import PROTOCOL_VERSION, TASKS_EXTENSION, RequestMeta, read_meta, required_capabilities
 from ..wire.v2026.registry import ListenParams, ModernMethod, find_row, request_params
 from .inbound import HttpHead
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _VERSION = "mcp-protocol-version"
 _NO_HEAD = HttpHead("POST", ())
@@ -119,18 +122,18 @@ def climb(head: HttpHead | None, request: Request, *, header_params: Callable[[s
 
     Raises `Rejection`, with the id of the request.
     """
-    meta = _read_meta(request)
+    meta = _read(request, Refusal.INVALID_META, read_meta, request.params)
     if head is not None:
         _check_mirrored(head, request, "MCP-Protocol-Version", meta.version, f"params._meta[{PROTOCOL_VERSION!r}]")
     _check_version(request, meta)
     if head is not None:
         _check_mirrored(head, request, "Mcp-Method", request.method, "the body's method")
-    row = _find_row(request)
+    row = _read(request, Refusal.METHOD_NOT_FOUND, find_row, request.method)
     if head is not None:
         _check_name(head, request, row)
         _check_arguments(head, request, header_params)
     _check_retry(request, row)
-    params = _read_params(request)
+    params = _read(request, Refusal.INVALID_PARAMS, request_params, request.method, request.params)
     _check_extension(request, row, meta, params)
     return Inbound(meta, params)
 
@@ -139,11 +142,11 @@ def _refused(request: Request, refusal: Refusal, message: str, data: Json | None
     return Rejection(refusal, message, id=request.id, data=data)
 
 
-def _read_meta(request: Request) -> RequestMeta:
+def _read(request: Request, refusal: Refusal, read: Callable[_P, _T], *of: _P.args, **options: _P.kwargs) -> _T:
     try:
-        return read_meta(request.params)
+        return read(*of, **options)
     except McpError as error:
-        raise _refused(request, Refusal.INVALID_META, error.message) from None
+        raise _refused(request, refusal, error.message) from None
 
 
 def _check_version(request: Request, meta: RequestMeta) -> None:
@@ -152,13 +155,6 @@ def _check_version(request: Request, meta: RequestMeta) -> None:
         message = f"Unsupported protocol version {clip(meta.version)!r}; {speaks}"
         data = {"supported": list(MODERN), "requested": meta.version}
         raise _refused(request, Refusal.UNSUPPORTED_PROTOCOL_VERSION, message, data)
-
-
-def _find_row(request: Request) -> ModernMethod:
-    try:
-        return find_row(request.method)
-    except McpError as error:
-        raise _refused(request, Refusal.METHOD_NOT_FOUND, error.message) from None
 
 
 def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = False) -> bool:
@@ -243,13 +239,6 @@ def _check_retry(request: Request, row: ModernMethod) -> None:
     for member, kind, words in _OF_A_RETRY:
         if member in params and not isinstance(params[member], kind):
             raise _refused(request, Refusal.INVALID_PARAMS, f"Invalid params: params.{member} must be {words}")
-
-
-def _read_params(request: Request) -> BaseModel:
-    try:
-        return request_params(request.method, request.params)
-    except McpError as error:
-        raise _refused(request, Refusal.INVALID_PARAMS, error.message) from None
 
 
 def _check_extension(request: Request, row: ModernMethod, meta: RequestMeta, params: BaseModel) -> None:

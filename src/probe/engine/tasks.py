@@ -76,18 +76,6 @@ class Task:
     life: trio.CancelScope = field(default_factory=trio.CancelScope)
     _changed: trio.lowlevel.ParkingLot = field(default_factory=trio.lowlevel.ParkingLot)
 
-    @property
-    def owner(self) -> str:
-        return self.plan.owner
-
-    @property
-    def tool(self) -> str:
-        return self.plan.tool
-
-    @property
-    def ttl_ms(self) -> int:
-        return self.plan.ttl_ms
-
     def wake(self) -> None:
         self._changed.unpark_all()
 
@@ -122,7 +110,7 @@ class TaskService:
     def check_room(self, owner: str | None, context: RequestContext) -> None:
         """Raise `LimitError` if the session `owner`, the server, or the client's address has its most tasks."""
         most = self._settings.limits.max_tasks_per_session
-        if sum(task.owner == owner for task in self._tasks.values()) >= most:
+        if sum(task.plan.owner == owner for task in self._tasks.values()) >= most:
             context.recorder.append(LimitReached("max_tasks_per_session", most))
             raise LimitError(_TOO_MANY.format(name="max_tasks_per_session", most=most))
         self._limit.check(context.holder, context.recorder)
@@ -156,10 +144,10 @@ class TaskService:
     def find(self, id: str, owner: str) -> Task | None:
         """The task with this id and owner; None if there is none, or it was removed."""
         task = self._tasks.get(id)
-        return task if task is not None and task.owner == owner else None
+        return task if task is not None and task.plan.owner == owner else None
 
     def of(self, owner: str) -> list[Task]:
-        return [task for task in self._tasks.values() if task.owner == owner]
+        return [task for task in self._tasks.values() if task.plan.owner == owner]
 
     def everyone(self) -> list[Task]:
         return list(self._tasks.values())
@@ -215,7 +203,7 @@ class TaskService:
     async def _live(
         self, task: Task, context: ToolContext, work: Callable[[ToolContext], Awaitable[ToolResult]]
     ) -> None:
-        expires = self._clock.now() + task.machine.created_at - self._clock.wall() + task.ttl_ms / 1000
+        expires = self._clock.now() + task.machine.created_at - self._clock.wall() + task.plan.ttl_ms / 1000
         task.call.expiry_cause = Cause.TTL
         task.call.scope.deadline = expires
         try:
@@ -258,7 +246,7 @@ class TaskService:
 
     def _record_change(self, task: Task, recorder: Recorder) -> int:
         status, message = task.machine.status.value, task.machine.message
-        return recorder.append(TaskChanged(task.tool, status, message, task.ttl_ms))
+        return recorder.append(TaskChanged(task.plan.tool, status, message, task.plan.ttl_ms))
 
 
 def failure_text(outcome: Outcome) -> str:

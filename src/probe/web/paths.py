@@ -330,9 +330,9 @@ class Paths:
 
     def _shown(self) -> Shown:
         from .api.app import Shown
-        from .api.server import Beside
+        from .api.server import OtherEndpoints
 
-        beside = Beside(
+        beside = OtherEndpoints(
             serves_mcp=not self._pages_only,
             websockets=lambda: self.websocket.open,
             unsent_bytes=lambda: self._engine.services.unsent.held + self._engine.services.piped.held,

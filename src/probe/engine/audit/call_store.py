@@ -30,7 +30,7 @@ from ..budgets import Turns
 from ..observer import Observer
 from . import reading as audit_reading
 from .file import UNUSABLE, AuditFile, in_thread, why
-from .reading import Found, KeptRow
+from .reading import FoundRows, KeptRow
 
 
 class _Progress(NamedTuple):
@@ -349,7 +349,7 @@ class FileCalls:
             raise AuditUnreadableError(f"the audit file cannot be read now: {why(error)}") from None
 
 
-def _rows(found: Found, prefix: str = "") -> CallRows:
+def _rows(found: FoundRows, prefix: str = "") -> CallRows:
     rows = [row for _, row in found.rows]
     return CallRows(rows, None if found.reached is None else f"{prefix}{found.reached}")
 
@@ -364,27 +364,27 @@ def _number(cursor: str) -> int:
 
 async def search(
     records: Iterable[CallRecord], base: int, wanted: CallFilter, before: int | None, limit: int, max_bytes: int
-) -> Found:
+) -> FoundRows:
     """The first records below the number `before` that pass, newest first. Other tasks run in between."""
     below = [record for record in records if before is None or base + record.seq < before]
     found: list[tuple[int, bytes]] = []
     size, reached, turns = 0, None, Turns()
     for read, record in enumerate(below):
         if len(found) == limit or size >= max_bytes or (wanted.looks_inside and read == audit_reading.MOST_READ):
-            return Found(found, reached)
+            return FoundRows(found, reached)
         reached = base + record.seq
         if wanted.matches(record):
             row = record.encoded()
             found.append((reached, row))
             size += len(row)
         await turns.done(len(record.arguments) + len(record.result or b"") if wanted.looks_inside else 0)
-    return Found(found, None)
+    return FoundRows(found, None)
 
 
-def _merged(one: Found, other: Found, limit: int) -> Found:
+def _merged(one: FoundRows, other: FoundRows, limit: int) -> FoundRows:
     """Merge two results, down to the number that both have reached."""
     floor = max((found.reached for found in (one, other) if found.reached is not None), default=None)
     rows = sorted((row for row in (*one.rows, *other.rows) if floor is None or row[0] >= floor), reverse=True)
     if len(rows) > limit:
-        return Found(rows[:limit], rows[limit - 1][0])
-    return Found(rows, floor)
+        return FoundRows(rows[:limit], rows[limit - 1][0])
+    return FoundRows(rows, floor)

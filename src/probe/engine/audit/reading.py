@@ -134,7 +134,7 @@ _BEYOND: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRows:
     """Rows with their numbers, newest first. All above `reached` were considered; None: all rows were."""
 
     rows: list[tuple[int, bytes]]
@@ -152,7 +152,7 @@ class KeptRow:
 
 def page(
     path: Path, wanted: CallFilter, before: int | None, limit: int, max_bytes: int, skip: Collection[int] = frozenset()
-) -> Found:
+) -> FoundRows:
     """At most `limit` rows below the number `before` that pass the filter, without those in `skip`.
 
     `max_bytes` ends the page early, but never before its first row.
@@ -173,21 +173,21 @@ def _first_of_now(connection: sqlite3.Connection) -> int:
 
 def _collect(
     rows: Iterator[tuple[int, bytes]], inside: CallFilter, limit: int, max_bytes: int, skip: Collection[int]
-) -> Found:
+) -> FoundRows:
     found: list[tuple[int, bytes]] = []
     size, reached = 0, None
     bounds = _PageBounds() if inside.looks_inside else None
     for number, row in rows:
         full = len(found) == limit or (bool(found) and size + len(row) > max_bytes)
         if full or (bounds is not None and bounds.enough):
-            return Found(found, reached)
+            return FoundRows(found, reached)
         reached = number
         if bounds is not None:
             bounds.at(row)
         if number not in skip and inside.matches_row(row):
             found.append((number, row))
             size += len(row)
-    return Found(found, None)
+    return FoundRows(found, None)
 
 
 class _PageBounds:

@@ -173,11 +173,7 @@ class ToolRuns:
             tool=clip(tool),
             progress_token=asked.token,
             toolset=offer.toolset(tool),
-            era="legacy" if offer.legacy else "modern",
-            revision=offer.revision,
-            transport=context.transport,
-            client_name=context.client.name,
-            client_version=context.client.version,
+            **_sender(context, offer),
             steps_total=steps_total,
             arguments=bounded(dict(asked.arguments), limits.record_argument_bytes),
         )
@@ -193,11 +189,7 @@ class ToolRuns:
             tool=None,
             progress_token=None,
             toolset="",
-            era="legacy" if offer.legacy else "modern",
-            revision=offer.revision,
-            transport=context.transport,
-            client_name=context.client.name,
-            client_version=context.client.version,
+            **_sender(context, offer),
             steps_total=None,
             arguments=b"null",
         )
@@ -249,6 +241,12 @@ def tool_work(tool: Tool) -> Callable[[ToolContext], Awaitable[ToolResult]]:
     """The coroutine function of a tool that waits."""
     assert tool.waits, f"{tool.name} never waits"
     return cast("Callable[[ToolContext], Awaitable[ToolResult]]", tool.run)
+
+
+def _sender(context: RequestContext, offer: Offer) -> dict[str, str]:
+    client, era = context.client, "legacy" if offer.legacy else "modern"
+    members = {"era": era, "revision": offer.revision, "transport": context.transport}
+    return {**members, "client_name": client.name, "client_version": client.version}
 
 
 def _settled(call: CallScope, outcome: Outcome) -> Outcome:

@@ -151,7 +151,7 @@ class LegacyTaskMethods:
             **described,
             "createdAt": iso(machine.created_at),
             "lastUpdatedAt": iso(machine.updated_at),
-            "ttl": task.ttl_ms,
+            "ttl": task.plan.ttl_ms,
             "pollInterval": self._settings.task_poll_ms,
         }
 

@@ -123,7 +123,7 @@ class ModernTaskMethods:
     def _describe(self, task: Task) -> Json:
         machine = task.machine
         created, updated = iso(machine.created_at), iso(machine.updated_at)
-        times = TaskTimes(created, updated, task.ttl_ms, self._settings.task_poll_ms)
+        times = TaskTimes(created, updated, task.plan.ttl_ms, self._settings.task_poll_ms)
         return describe_task(task.id, machine.status.value, machine.message, times)
 
 

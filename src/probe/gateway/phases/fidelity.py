@@ -34,7 +34,6 @@ from .step import (
     Comparison,
     Step,
     Taken,
-    compared,
     is_same_id,
     listed,
     listing,
@@ -265,7 +264,7 @@ def _pairs(case: Case, *steps: str) -> list[tuple[Trial, Trial]]:
 def _counted(count: int, what: str, differ: list[str]) -> Comparison:
     if not count:
         raise not_applicable("the gateway does not offer it")
-    return compared(f"{count} {what}", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
+    return Comparison(f"{count} {what}", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
 
 
 def _refusal(item: ClientExchange) -> str:
@@ -280,8 +279,8 @@ def check_tool_errors(case: Case) -> Comparison:
     if ours.error_code is None:
         raise unclear("the probe itself answered no error")
     if theirs.error_code is not None or theirs.answer is None:
-        return compared(str(ours.error_code), str(theirs.error_code), found=False)
-    return compared(str(ours.error_code), "a tool result", found=True, evidence="isError instead of error")
+        return Comparison(str(ours.error_code), str(theirs.error_code), found=False)
+    return Comparison(str(ours.error_code), "a tool result", found=True, evidence="isError instead of error")
 
 
 def check_results(case: Case) -> Comparison:
@@ -316,12 +315,12 @@ def check_ids(case: Case) -> Comparison:
         calls = through.behind.calls(through.mark + 1 + at)
         rewritten += any(not is_same_id(call.started["request_id"], value) for call in calls)
     if wrong:
-        return compared("as sent", "changed", found=True, evidence=listed(wrong, 3))
+        return Comparison("as sent", "changed", found=True, evidence=listed(wrong, 3))
     if rewritten:
         return permitted(
             "as sent", f"{rewritten} of {len(IDS)} rewritten", "the probe sees others; the client gets its own back"
         )
-    return compared("as sent", "as sent", found=False)
+    return Comparison("as sent", "as sent", found=False)
 
 
 def refused_ids(case: Case) -> list[str]:
@@ -351,7 +350,9 @@ def check_limit(step: str, case: Case) -> Comparison:
     refused = [item for item in through.exchanges if item.name in taken and item.status != 200]
     parts = [f"{item.name}: {item.status or item.problem or item.end}" for item in refused]
     first = refused[0].name if refused else "all taken"
-    return compared("all taken", f"refused: {first}" if refused else first, found=bool(refused), evidence=listed(parts))
+    return Comparison(
+        "all taken", f"refused: {first}" if refused else first, found=bool(refused), evidence=listed(parts)
+    )
 
 
 def check_headers(case: Case) -> Comparison:
@@ -372,11 +373,11 @@ def check_headers(case: Case) -> Comparison:
     parts = [f"lost: {listed(missing)}"] if missing else []
     evidence = "; ".join([*parts, *changed, *refused])
     if gone or refused:
-        seen = compared("all", f"{len(missing)} lost", found=True, evidence=evidence)
+        seen = Comparison("all", f"{len(missing)} lost", found=True, evidence=evidence)
     elif missing or changed:
         seen = permitted("all", f"{len(missing)} lost, {len(changed)} merged", evidence)
     else:
-        seen = compared("all", "all", found=False)
+        seen = Comparison("all", "all", found=False)
     return replace(seen, cases=_cases(missing, merged=bool(changed)) if not refused else ())
 
 
@@ -409,7 +410,7 @@ def check_encoding(case: Case) -> Comparison:
     if through["call"].status != 200:
         raise not_applicable("the call was refused")
     evidence = f"Content-Encoding: {theirs} on text/event-stream" if theirs else ""
-    return compared(ours or "none", theirs or "none", found=bool(theirs) and not ours, evidence=evidence)
+    return Comparison(ours or "none", theirs or "none", found=bool(theirs) and not ours, evidence=evidence)
 
 
 CHECKS: Final = (

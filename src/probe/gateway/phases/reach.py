@@ -23,7 +23,6 @@ from .step import (
     Step,
     Taken,
     UnjudgedError,
-    compared,
     listed,
     listing,
     members,
@@ -163,7 +162,7 @@ def check_http_version(case: Case) -> Comparison:
         raise unclear("another run used the probe meanwhile" if case.run.others else "no request reached the probe")
     direct, through = (", ".join(sorted(set(seen))) for seen in versions.values())
     evidence = f"{old} of {len(versions['through'])} requests"
-    return compared(direct, through, found=2 * old > len(versions["through"]), evidence=evidence)
+    return Comparison(direct, through, found=2 * old > len(versions["through"]), evidence=evidence)
 
 
 def _versions(case: Case, way: Any) -> list[str]:
@@ -189,7 +188,7 @@ def check_modern(case: Case) -> Comparison:
     spoken = sorted({call.started["revision"] for call in calls} - {V2026_07_28})
     if spoken:
         return permitted(V2026_07_28, listed(spoken), "calls of 2026-07-28 reach the probe in another revision")
-    return compared(V2026_07_28, V2026_07_28, found=False)
+    return Comparison(V2026_07_28, V2026_07_28, found=False)
 
 
 def check_names(case: Case) -> Comparison:
@@ -198,7 +197,7 @@ def check_names(case: Case) -> Comparison:
     if not theirs:
         raise not_applicable("no tools are listed")
     changed = [theirs for own, theirs in case.run.names.items() if own != theirs]
-    return compared(f"{len(ours)} tools", f"{len(changed)} renamed", found=bool(changed), evidence=listed(changed, 3))
+    return Comparison(f"{len(ours)} tools", f"{len(changed)} renamed", found=bool(changed), evidence=listed(changed, 3))
 
 
 def _listed_tools(case: Case) -> tuple[list[str], list[str]]:
@@ -226,7 +225,7 @@ def check_lists(case: Case) -> Comparison:
         counts.append(f"{len(theirs)} {member}")
     ours = ", ".join(f"{len(both[0].facts['lists'][member])} {member}" for member in ("tools", "resources", "prompts"))
     evidence = f"missing: {listed(missing)}" if missing else ""
-    return compared(ours, ", ".join(counts), found=bool(missing), evidence=evidence)
+    return Comparison(ours, ", ".join(counts), found=bool(missing), evidence=evidence)
 
 
 def check_capabilities(case: Case) -> Comparison:
@@ -240,7 +239,7 @@ def check_capabilities(case: Case) -> Comparison:
     lost = sorted(set(CAPABILITIES) - seen)
     parts = [f"invented: {listed(invented)}"] if invented else []
     parts += [f"lost: {listed(lost)}"] if lost else []
-    return compared(listed(sorted(CAPABILITIES)), listed(sorted(seen)), found=bool(parts), evidence="; ".join(parts))
+    return Comparison(listed(sorted(CAPABILITIES)), listed(sorted(seen)), found=bool(parts), evidence="; ".join(parts))
 
 
 def check_initialized(case: Case) -> Comparison:
@@ -248,7 +247,7 @@ def check_initialized(case: Case) -> Comparison:
     opened = _opened(case, 0)
     behind, session = case.of("reach.call", "through")[0].behind, opened["session"]
     came = behind.of("message.received", method="notifications/initialized", session=session)
-    return compared("1", str(len(came)), found=not came, evidence=f"session {session}")
+    return Comparison("1", str(len(came)), found=not came, evidence=f"session {session}")
 
 
 def _opened(case: Case, client: int) -> Row:
@@ -284,10 +283,10 @@ def check_session_header(case: Case) -> Comparison:
     if "protocolVersion" not in hello.result:
         raise not_applicable(_NO_LEGACY)
     if hello.header("mcp-session-id") is not None:
-        return compared("there", "there", found=False)
+        return Comparison("there", "there", found=False)
     if both[1]["ping"].status == 200:
         raise not_applicable("the gateway works without sessions")
-    return compared("there", "missing", found=True, evidence=f"the next request got {both[1]['ping'].status}")
+    return Comparison("there", "missing", found=True, evidence=f"the next request got {both[1]['ping'].status}")
 
 
 def check_unknown_session(case: Case) -> Comparison:
@@ -300,7 +299,7 @@ def check_unknown_session(case: Case) -> Comparison:
     ended = both[1]["delete"].status in (200, 202, 204)
     found = through == 200 or (ended and gone == 200)
     evidence = f"after DELETE ({both[1]['delete'].status}) a ping got {gone}"
-    return compared(str(direct), str(through), found=found, evidence=evidence)
+    return Comparison(str(direct), str(through), found=found, evidence=evidence)
 
 
 def check_delete(case: Case) -> Comparison:
@@ -312,10 +311,10 @@ def check_delete(case: Case) -> Comparison:
     session = _session_of_call(case, 0)
     closed = both[1].behind.of("session.closed", session=session, why="deleted")
     if closed:
-        return compared("closed", "closed", found=False)
+        return Comparison("closed", "closed", found=False)
     if status == 405:
         return permitted("204", "405", "the gateway does not let clients end sessions, which is allowed")
-    return compared("closed", "open", found=True, evidence=f"DELETE got {status}; the probe's session stayed open")
+    return Comparison("closed", "open", found=True, evidence=f"DELETE got {status}; the probe's session stayed open")
 
 
 def _sessions(trial: Trial) -> dict[int, list[str]]:
@@ -344,7 +343,7 @@ def check_shared_session(case: Case) -> Comparison:
     together = set.intersection(*sets) if len(sets) > 1 else set()
     count = len(set.union(*sets))
     evidence = f"{len(found)} clients in session {listed(sorted(together))}" if together else ""
-    return compared("3 sessions for 3 clients", f"{count}", found=bool(together), evidence=evidence)
+    return Comparison("3 sessions for 3 clients", f"{count}", found=bool(together), evidence=evidence)
 
 
 def check_session_of_client(case: Case) -> Comparison:
@@ -353,7 +352,7 @@ def check_session_of_client(case: Case) -> Comparison:
     several = [labels for labels in found.values() if len(set(labels)) > 1]
     count = len({label for labels in found.values() for label in labels})
     evidence = f"two calls of one client ran in {listed(several[0])}" if several else ""
-    return compared("3 sessions for 3 clients", f"{count}", found=bool(several), evidence=evidence)
+    return Comparison("3 sessions for 3 clients", f"{count}", found=bool(several), evidence=evidence)
 
 
 def lost_requests(case: Case) -> list[str]:
@@ -375,7 +374,7 @@ def check_answers(case: Case) -> Comparison:
     why = theirs.problem or theirs.end
     evidence = f"{why}, since step {since}" if since else why
     silent = theirs.status is None
-    return compared(
+    return Comparison(
         str(ours.status), "nothing" if silent else str(theirs.status), found=silent, evidence=evidence if silent else ""
     )
 

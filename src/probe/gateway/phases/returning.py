@@ -30,7 +30,7 @@ from ..side import (
     session,
 )
 from ..trials import Trial
-from .step import Case, Check, Comparison, Step, Taken, compared, listed, members, not_applicable, unclear
+from .step import Case, Check, Comparison, Step, Taken, listed, members, not_applicable, unclear
 from .timing import PROGRESS, is_held
 
 _STEPS: Final = 8
@@ -265,11 +265,11 @@ def check_resume(case: Case) -> Comparison:
     if not through["call"].of(PROGRESS):
         raise not_applicable("no progress arrives that could be resumed")
     if "rest" not in through:
-        return compared("ids", "no ids", found=True, evidence="events have no ids")
+        return Comparison("ids", "no ids", found=True, evidence="events have no ids")
     ours, theirs = _steps(direct), _steps(through)
     rest = through["rest"]
     evidence = "" if theirs == ours else f"Last-Event-ID got {rest.status}; arrived: {listed(theirs, 10)}"
-    return compared(f"{len(ours)} of {len(ours)}", f"{len(theirs)}", found=theirs != ours, evidence=evidence)
+    return Comparison(f"{len(ours)} of {len(ours)}", f"{len(theirs)}", found=theirs != ours, evidence=evidence)
 
 
 def _steps(trial: Trial) -> list[str]:
@@ -288,9 +288,9 @@ def check_question(case: Case) -> Comparison:
         raise not_applicable(_HELD)
     answered = "result" in members(through["call"].answer) and not through["call"].result.get("isError")
     if through.facts["asked"] and answered:
-        return compared("asked", "asked", found=False)
+        return Comparison("asked", "asked", found=False)
     how = "asked, but not answered" if through.facts["asked"] else "not asked"
-    return compared("asked", how, found=True, evidence=str(members(through["call"].answer).get("error", ""))[:120])
+    return Comparison("asked", how, found=True, evidence=str(members(through["call"].answer).get("error", ""))[:120])
 
 
 def check_features(case: Case) -> Comparison:
@@ -303,7 +303,7 @@ def check_features(case: Case) -> Comparison:
     broken = [] if missing else _broken(case)
     parts = [f"not offered: {listed(missing)}"] if missing else []
     evidence = "; ".join([*parts, *broken])
-    return compared("all", f"{len(missing) + len(broken)} lost", found=bool(evidence), evidence=evidence)
+    return Comparison("all", f"{len(missing) + len(broken)} lost", found=bool(evidence), evidence=evidence)
 
 
 def _broken(case: Case) -> list[str]:
@@ -330,7 +330,7 @@ def check_draft(case: Case) -> Comparison:
     if "resume" not in through:
         raise not_applicable("no draft stream was made")
     code = through["resume"].error_code
-    return compared("resumed", "resumed" if code is None else f"error {code}", found=code == 1004)
+    return Comparison("resumed", "resumed" if code is None else f"error {code}", found=code == 1004)
 
 
 def check_websocket(case: Case) -> Comparison:
@@ -341,7 +341,7 @@ def check_websocket(case: Case) -> Comparison:
         raise unclear("the probe itself refused it")
     refused = theirs.status != 101 or len(theirs.messages) < len(ours.messages)
     how = str(theirs.status or theirs.problem or theirs.end)
-    return compared("101", how, found=refused)
+    return Comparison("101", how, found=refused)
 
 
 def _broken_trials(case: Case, *steps: str) -> list[Trial]:
@@ -363,7 +363,9 @@ def check_executed_once(case: Case) -> Comparison:
     counts = {trial.step: len(trial.behind.calls(trial.mark)) for trial in trials}
     several = [f"{step}: {count} executions" for step, count in counts.items() if count > 1]
     most = max(counts.values())
-    return compared("1 call", "1 call" if most == 1 else f"{most} calls", found=bool(several), evidence=listed(several))
+    return Comparison(
+        "1 call", "1 call" if most == 1 else f"{most} calls", found=bool(several), evidence=listed(several)
+    )
 
 
 def check_retry(case: Case) -> Comparison:
@@ -372,7 +374,7 @@ def check_retry(case: Case) -> Comparison:
     sent = len(trial.behind.of("message.received", method="tools/call"))
     found = sent > 1 and len(trial.behind.calls(trial.mark)) == 1
     how = "sent once" if sent == 1 else f"sent {sent} times"
-    return compared("sent once", how, found=found, evidence=f"the client got {trial['call'].status}")
+    return Comparison("sent once", how, found=found, evidence=f"the client got {trial['call'].status}")
 
 
 def check_hidden_end(case: Case) -> Comparison:
@@ -382,14 +384,14 @@ def check_hidden_end(case: Case) -> Comparison:
     item = (complete or calls)[0]
     how = "complete" if complete else item.end
     evidence = f"{len(complete)} of {len(calls)} broken streams look complete; {item.framing}, no result"
-    return compared("broken", how, found=bool(complete), evidence=evidence)
+    return Comparison("broken", how, found=bool(complete), evidence=evidence)
 
 
 def check_open_end(case: Case) -> Comparison:
     """Found if a response stays open at the client after its connection to the probe broke."""
     item = max(_broken_calls(case), key=lambda item: item.ended - item.began)
     took = item.ended - item.began
-    return compared("broken", item.end, found=item.end == "timed out", evidence=f"after {took:.1f} s")
+    return Comparison("broken", item.end, found=item.end == "timed out", evidence=f"after {took:.1f} s")
 
 
 CHECKS: Final = (

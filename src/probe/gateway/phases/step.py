@@ -132,9 +132,9 @@ class Comparison:
     `cases` are the cases of the fault found, by their names in the catalogue.
     """
 
+    direct: str
+    through: str
     found: bool | None
-    direct: str = ""
-    through: str = ""
     evidence: str = ""
     verdict: GatewayVerdict | None = None
     cases: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class UnjudgedError(Exception):
 
     def __init__(self, why: str, verdict: GatewayVerdict) -> None:
         super().__init__(why)
-        self.seen = Comparison(None, evidence=why, verdict=verdict)
+        self.seen = Comparison("", "", None, why, verdict)
 
 
 def not_applicable(why: str) -> UnjudgedError:
@@ -156,11 +156,6 @@ def not_applicable(why: str) -> UnjudgedError:
 def unclear(why: str) -> UnjudgedError:
     """The trials do not decide, for example because the direct way has the fault too."""
     return UnjudgedError(why, GatewayVerdict.UNCLEAR)
-
-
-def compared(direct: str, through: str, *, found: bool, evidence: str = "") -> Comparison:
-    """The fault is there or not."""
-    return Comparison(found, direct, through, evidence)
 
 
 def listing(
@@ -175,14 +170,14 @@ def listing(
     def judge(case: Case) -> Comparison:
         wrong = of(case)
         through = other if wrong else same
-        return compared(same if direct is None else direct, through, found=bool(wrong), evidence=listed(wrong, most))
+        return Comparison(same if direct is None else direct, through, found=bool(wrong), evidence=listed(wrong, most))
 
     return judge
 
 
 def permitted(direct: str, through: str, evidence: str) -> Comparison:
     """An allowed difference, with the verdict `changed`."""
-    return Comparison(True, direct, through, evidence, GatewayVerdict.CHANGED)
+    return Comparison(direct, through, True, evidence, GatewayVerdict.CHANGED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from .step import (
     Profile,
     Step,
     Taken,
-    compared,
     is_late,
     listed,
     listing,
@@ -175,7 +174,9 @@ def check_close_passed(case: Case) -> Comparison:
     if not known:
         raise unclear(listed([str(after) for after in through.values()], 1))
     lost = [step.removeprefix("close.") for step, after in known.items() if after == "never"]
-    return compared(_times(direct), _times(through), found=bool(lost), evidence=f"lost: {listed(lost)}" if lost else "")
+    return Comparison(
+        _times(direct), _times(through), found=bool(lost), evidence=f"lost: {listed(lost)}" if lost else ""
+    )
 
 
 def check_close_in_time(case: Case) -> Comparison:
@@ -188,7 +189,9 @@ def check_close_in_time(case: Case) -> Comparison:
     ]
     if not any(isinstance(after, float) for after in through.values()):
         raise not_applicable("no close was seen at all: close.lost")
-    return compared(_times(direct), _times(through), found=bool(late), evidence=f"late: {listed(late)}" if late else "")
+    return Comparison(
+        _times(direct), _times(through), found=bool(late), evidence=f"late: {listed(late)}" if late else ""
+    )
 
 
 def _known(after: float | str | None) -> float:
@@ -211,7 +214,7 @@ def check_cancel_passed(case: Case) -> Comparison:
         raise unclear("the call was not found at the probe")
     lost = not isinstance(theirs, float) or theirs > _CANCEL_S
     evidence = f"the notification got {through['cancel'].status}"
-    return compared(ms(ours), ms(theirs) if isinstance(theirs, float) else theirs, found=lost, evidence=evidence)
+    return Comparison(ms(ours), ms(theirs) if isinstance(theirs, float) else theirs, found=lost, evidence=evidence)
 
 
 def _cancelled_after(trial: Trial, base: float = 0.0) -> float | str:
@@ -236,7 +239,7 @@ def check_cancel_answer(case: Case) -> Comparison:
     through = _cancelled(case)
     answer = through["call"].answer
     how = "nothing" if answer is None else ("a result" if "result" in answer else f"error {through['call'].error_code}")
-    return compared("nothing", how, found=answer is not None)
+    return Comparison("nothing", how, found=answer is not None)
 
 
 def check_cancel_stream(case: Case) -> Comparison:
@@ -244,7 +247,7 @@ def check_cancel_stream(case: Case) -> Comparison:
     through = _cancelled(case)
     left_open = through["call"].end == "timed out"
     how = f"open after {STREAM_OPEN_S:g} s" if left_open else "ended"
-    return compared("ended", how, found=left_open)
+    return Comparison("ended", how, found=left_open)
 
 
 def _cut(case: Case, step: str) -> float | None:
@@ -271,7 +274,7 @@ def check_quiet(case: Case) -> Comparison:
     lives = "quiet.comments" in cuts and "quiet.comments" not in found
     evidence = listed(parts) + ("; with comments every 15 s it lives" if found and lives else "")
     shortest = f"{min(found.values()):.1f} s" if found else f"> {seconds} s"
-    return compared(f"> {seconds} s", shortest, found=bool(found), evidence=evidence)
+    return Comparison(f"> {seconds} s", shortest, found=bool(found), evidence=evidence)
 
 
 def check_busy(case: Case) -> Comparison:
@@ -281,7 +284,7 @@ def check_busy(case: Case) -> Comparison:
     came = len(case.pair("busy")[1]["call"].of(PROGRESS))
     evidence = f"{came} messages had come" if after is not None else ""
     limit = f"> {seconds} s" if after is None else f"{after:.1f} s"
-    return compared(f"> {seconds} s", limit, found=after is not None, evidence=evidence)
+    return Comparison(f"> {seconds} s", limit, found=after is not None, evidence=evidence)
 
 
 def running_after_cut(case: Case) -> list[str]:

@@ -25,7 +25,6 @@ from .step import (
     Step,
     Taken,
     UnjudgedError,
-    compared,
     is_late,
     listed,
     listing,
@@ -241,7 +240,7 @@ def check_held(case: Case) -> Comparison:
     count = sum(each.is_held(base) for each in through)
     worst = max(late for each in through for late in each.late) - base
     evidence = f"{count} of {len(through)} streams came at their end, up to {ms(worst)} late"
-    return compared("as sent", "at the end" if is_held(case) else "as sent", found=is_held(case), evidence=evidence)
+    return Comparison("as sent", "at the end" if is_held(case) else "as sent", found=is_held(case), evidence=evidence)
 
 
 def _nothing(case: Case) -> UnjudgedError:
@@ -261,7 +260,7 @@ def check_late(case: Case) -> Comparison:
     if ours > LEAST_S:
         raise unclear(f"the direct way itself was {ms(ours)} late")
     evidence = f"{len(through)} messages, {ms(min(through))} to {ms(max(through))} late"
-    return compared(ms(ours), ms(theirs), found=is_late(theirs, ours), evidence=evidence)
+    return Comparison(ms(ours), ms(theirs), found=is_late(theirs, ours), evidence=evidence)
 
 
 def check_progress_dropped(case: Case) -> Comparison:
@@ -273,7 +272,7 @@ def check_progress_dropped(case: Case) -> Comparison:
     sent, came = sum(each.at_probe for each in through), sum(each.arrived + each.beside for each in through)
     evidence = f"calls {listed([each.call for each in empty])}" if empty else ""
     found = 2 * len(empty) > len(through)
-    return compared(f"{sent} sent", f"{came} arrived", found=found, evidence=evidence)
+    return Comparison(f"{sent} sent", f"{came} arrived", found=found, evidence=evidence)
 
 
 def moved_progress(case: Case) -> list[str]:
@@ -302,7 +301,7 @@ def check_result_last(case: Case) -> Comparison:
     if not sent:
         raise not_applicable("no progress arrives with its request")
     evidence = f"missing: {listed(missing)}" if missing else ""
-    return compared(f"{sent} sent", f"{came} arrived", found=bool(missing), evidence=evidence)
+    return Comparison(f"{sent} sent", f"{came} arrived", found=bool(missing), evidence=evidence)
 
 
 def wrong_order(case: Case) -> list[str]:
@@ -324,11 +323,11 @@ def check_get_head(case: Case) -> Comparison:
         raise unclear("the direct way itself has no GET stream")
     direct = ms(ours.head_at - ours.began)
     if theirs.status is None:
-        return compared(direct, f"none in {ms(theirs.ended - theirs.began)}", found=True, evidence=theirs.problem)
+        return Comparison(direct, f"none in {ms(theirs.ended - theirs.began)}", found=True, evidence=theirs.problem)
     if theirs.status != 200 or theirs.head_at is None:
         raise not_applicable(f"the GET stream is refused with {theirs.status}")
     took = theirs.head_at - theirs.began
-    return compared(direct, ms(took), found=took > 3.0, evidence="")
+    return Comparison(direct, ms(took), found=took > 3.0, evidence="")
 
 
 def check_get_stream(case: Case) -> Comparison:
@@ -344,7 +343,7 @@ def check_get_stream(case: Case) -> Comparison:
     moved_to = len(both[1]["announce"].of("notifications/tools/list_changed"))
     evidence = "it came with the response to the call" if moved_to else ""
     came = len(theirs.messages)
-    return compared(f"{len(ours.messages)} message", f"{came} ({theirs.status})", found=not came, evidence=evidence)
+    return Comparison(f"{len(ours.messages)} message", f"{came} ({theirs.status})", found=not came, evidence=evidence)
 
 
 def check_parallel(case: Case) -> Comparison:
@@ -365,7 +364,7 @@ def check_parallel(case: Case) -> Comparison:
     )
     stopped = "; no more were tried" if through.stopped else ""
     found = bool(through.lost) or (is_slow and waited)
-    return compared(ms(direct.first), ms(through.first), found=found, evidence=evidence + stopped)
+    return Comparison(ms(direct.first), ms(through.first), found=found, evidence=evidence + stopped)
 
 
 def _loads(case: Case, way: Way) -> list[Trial]:
@@ -413,7 +412,7 @@ def check_sessions_of_load(case: Case) -> Comparison:
     if case.run.others and 2 * len(opened) > calls:
         raise unclear("another run used the probe meanwhile")
     evidence = f"{len(opened)} sessions for {calls} requests" if opened else ""
-    return compared("0 sessions", f"{len(opened)}", found=2 * len(opened) > calls, evidence=evidence)
+    return Comparison("0 sessions", f"{len(opened)}", found=2 * len(opened) > calls, evidence=evidence)
 
 
 def check_streams(case: Case) -> Comparison:
@@ -426,7 +425,7 @@ def check_streams(case: Case) -> Comparison:
         raise unclear(facts["problem"])
     late_ones = facts["late"] + facts["refused"]
     evidence = f"with {facts['limit']} streams open the next request waits" if late_ones else ""
-    return compared("no limit met", f"{facts['limit']} streams", found=bool(late_ones), evidence=evidence)
+    return Comparison("no limit met", f"{facts['limit']} streams", found=bool(late_ones), evidence=evidence)
 
 
 def call_of(trial: Trial) -> ProbeCall | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...core.budgets import Room, fitting, raised
+from ...core.budgets import ConnectionCounts, fitting, raised
 from ...core.clients import endpoint
 from ...settings import Limits, Settings
 from .calls import LOG
@@ -137,7 +137,7 @@ def fit(settings: Settings) -> Settings:
     limits = settings.limits
     others = _open_now() + _reserved(limits)
     most = _raise_to(others + limits.max_connections)
-    wanted = Room(limits.max_connections, limits.max_websockets)
+    wanted = ConnectionCounts(limits.max_connections, limits.max_websockets)
     room = fitting(wanted, most - others)
     if room == wanted:
         return settings

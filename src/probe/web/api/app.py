@@ -21,7 +21,7 @@ from werkzeug.local import LocalProxy
 from ...engine.engine import Engine
 from ...server.endpoints.asgi import App, Receive, Scope, Send
 from . import events, exports, judge, listing, responses, search, server, tables
-from .server import Beside
+from .server import OtherEndpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Shown:
     """The engine that a page is about, and the facts of the other endpoints of its server."""
 
     engine: Engine
-    beside: Beside
+    beside: OtherEndpoints
 
 
 _SHOWN: ContextVar[Shown] = ContextVar("shown")
@@ -78,7 +78,7 @@ def create(first: Engine) -> QuartTrio:
     What is the same for all engines, such as the list of tools, is made of the `first`.
     """
     engine = cast("Engine", LocalProxy(_SHOWN, "engine"))
-    beside = cast("Beside", LocalProxy(_SHOWN, "beside"))
+    beside = cast("OtherEndpoints", LocalProxy(_SHOWN, "beside"))
     app = QuartTrio("probe")
     # No page reads a body; Quart would keep this many bytes of one.
     app.config["MAX_CONTENT_LENGTH"] = 1024
@@ -102,7 +102,7 @@ def create(first: Engine) -> QuartTrio:
     return app
 
 
-def _known_paths(beside: Beside) -> str:
+def _known_paths(beside: OtherEndpoints) -> str:
     protocol = "/mcp, /ws, " if beside.serves_mcp else ""
     pages = ", ".join(page.path for page in listing.API)
     return f"known are {protocol}/health, /ready, /interaction, /dashboard, {pages}"

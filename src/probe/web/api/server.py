@@ -26,7 +26,7 @@ from .listing import read
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class OtherEndpoints:
     """Facts of the other endpoints of the same server.
 
     `serves_mcp` is true if one of them is `/mcp`. `readers` counts the readers of all lasting streams, `feed_readers`
@@ -41,7 +41,7 @@ class Beside:
     takes_files: Callable[[Scope], bool]
 
 
-def register(app: QuartTrio, engine: Engine, beside: Beside, tools: bytes) -> None:
+def register(app: QuartTrio, engine: Engine, beside: OtherEndpoints, tools: bytes) -> None:
     """Add the pages. `tools` is the answer of `/api/tools`."""
     # It never changes; made here, before requests, it delays no call.
     description = openapi.published()
@@ -74,7 +74,7 @@ def _constant(body: bytes) -> Response:
     return responses.stable(Response(body, content_type=responses.JSON), tag)
 
 
-def _server(engine: Engine, origin: str, beside: Beside, *, takes_files: bool) -> answers.Server:
+def _server(engine: Engine, origin: str, beside: OtherEndpoints, *, takes_files: bool) -> answers.Server:
     log, settings, hosts = engine.log, engine.settings, engine.observer.tables.hosts_connected
     used = {**_used(engine), **_used_beside(beside)}
     return answers.Server(
@@ -128,7 +128,7 @@ def _used(engine: Engine) -> dict[str, float]:
     }
 
 
-def _used_beside(beside: Beside) -> dict[str, float]:
+def _used_beside(beside: OtherEndpoints) -> dict[str, float]:
     return {
         "max_websockets": beside.websockets(),
         "max_unsent_bytes": beside.unsent_bytes(),
