@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from probe.core.deadline import Deadlines
+from probe.core.call import Deadlines
 
 START = Deadlines.start(100.0, idle_s=30.0, ceiling_s=300.0)
 

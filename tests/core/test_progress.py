@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from probe.core.progress import ProgressGate, Report
+from probe.core.call import ProgressGate, Report
 
 COUNTERS = ("reported", "emitted", "coalesced", "invalid", "late")
 

@@ -13,7 +13,7 @@ from probe.cli import app
 from probe.gateway import phases
 from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.checks import judge
-from probe.gateway.client.target import Target, target
+from probe.gateway.client.live import Target, target
 from probe.gateway.marks import first_mark
 from probe.gateway.naming import GUESSED, Naming
 from probe.gateway.phases import stopping

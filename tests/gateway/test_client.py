@@ -11,8 +11,7 @@ import pytest
 import trio
 
 from probe.gateway.breaker import Plan, serve_breaker
-from probe.gateway.client.live import Sending, exchange, exchanging
-from probe.gateway.client.target import Target, TargetError, connect, target
+from probe.gateway.client.live import Sending, Target, TargetError, connect, exchange, exchanging, target
 from probe.gateway.client.websocket import converse
 from probe.gateway.side import Side, modern, modern_call, with_headers
 from probe.wire.jsonrpc import request

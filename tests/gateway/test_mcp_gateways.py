@@ -9,7 +9,7 @@ import trio
 
 from probe.gateway.behind import BehindError
 from probe.gateway.checks import judge
-from probe.gateway.client.target import target
+from probe.gateway.client.live import target
 from probe.gateway.marks import first_mark
 from probe.gateway.trials import GatewayRun
 from probe.wire.v2026.meta import CLIENT_INFO

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probe.gateway.behind import Follower
-from probe.gateway.client.target import target
+from probe.gateway.client.live import target
 from probe.gateway.marks import first_mark
 from probe.gateway.observe import observe
 from probe.gateway.run import Options, Recorded, run

@@ -10,7 +10,7 @@ import trio
 from probe.gateway import side
 from probe.gateway.behind import BehindError
 from probe.gateway.checks import judge
-from probe.gateway.client.target import target
+from probe.gateway.client.live import target
 from probe.gateway.observe import observe
 from probe.gateway.phases import step
 from probe.gateway.report import FORMATS, Allowed, exit_code

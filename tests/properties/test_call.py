@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.core.call import CallMachine, CallState, CallViolationError, Cause
-from probe.core.deadline import Deadlines
-from probe.core.progress import ProgressGate, Report
+from probe.core.call import CallMachine, CallState, CallViolationError, Cause, Deadlines, ProgressGate, Report
 from probe.engine.calls.outcome import Outcome
 from probe.engine.calls.scope import CallScope, run
 from probe.engine.catalogue.tool import ToolResult, content

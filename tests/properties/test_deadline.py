@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.core.deadline import Deadlines
+from probe.core.call import Deadlines
 
 eighths = st.integers(0, 400).map(lambda count: count / 8)
 lengths = st.integers(1, 400).map(lambda count: count / 8)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from probe.core.progress import ProgressGate, Report
+from probe.core.call import ProgressGate, Report
 
 from . import steps
 

@@ -9,7 +9,7 @@ import pytest
 
 from probe.engine.modern.rounds import RequestStates
 from probe.engine.streams import draft_streams
-from probe.server.endpoints import secret_endpoint
+from probe.server.endpoints import websocket
 from probe.wire.errors import McpError
 
 from ..support.api import LOCAL
@@ -68,7 +68,7 @@ async def test_the_secret_of_tool_hosts_is_compared_in_constant_time(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = Compared()
-    monkeypatch.setattr(secret_endpoint.hmac, "compare_digest", compared)
+    monkeypatch.setattr(websocket.hmac, "compare_digest", compared)
     async with running(toolhost_secret=SECRET) as probe:
         await ask(probe.app, handshake(f"Bearer {given}"), [("host", HOST)])
     assert compared.pairs == [(given.encode(), SECRET.encode())]

@@ -21,7 +21,7 @@ from ..core.exceptions import first
 from ..gateway.behind import BehindError
 from ..gateway.breaker import Plan, serve_breaker
 from ..gateway.checks import catalogue, judge
-from ..gateway.client.target import H2, Target, TargetError, target
+from ..gateway.client.live import H2, Target, TargetError, target
 from ..gateway.marks import first_mark
 from ..gateway.naming import Naming, NamingError, read_names
 from ..gateway.observe import observe

@@ -1,4 +1,4 @@
-"""JSON values into messages, within the limits; the same for every transport and era."""
+"""JSON values into messages, within the limits, and the facts about bytes that are none; for every transport."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from ..log.bounded import Newest
 from ..log.context import Recorder
 from ..log.event_log import Entry, EventLog
-from ..log.events import LimitReached, MessageReceived, RequestRepeated, essentials, subject
+from ..log.events import (
+    LimitReached,
+    MessageReceived,
+    MessageUnreadable,
+    RequestRepeated,
+    UnreadableFault,
+    essentials,
+    subject,
+)
+from ..log.redaction import shown_bytes
 from ..settings.server import Limits
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, clip, encode, id_length, is_id
@@ -65,6 +74,20 @@ def _record(
     if asked is not None:
         recorder = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
     return recorder.having(MessageReceived(place, rpc, method, id, entry.body, subject(value), entry.hidden))
+
+
+def unreadable(
+    fault: UnreadableFault, problem: str, body: bytes, *, size: int | None = None, declared: int | None = None
+) -> MessageUnreadable:
+    """The fact about a message that begins with `body`."""
+    return MessageUnreadable(
+        fault, clip(problem, 300), shown_bytes(body), len(body) if size is None else size, declared
+    )
+
+
+def unreadable_json(error: MalformedError, body: bytes, declared: int | None = None) -> MessageUnreadable:
+    """The fact about a whole message refused by `parse`."""
+    return unreadable(error.fault or "syntax", str(error), body, declared=declared)
 
 
 def read_message(value: Any, limits: Limits) -> Message:

@@ -16,9 +16,8 @@ from pydantic_core import from_json
 
 from ..wire.jsonrpc import encode
 from . import refusal
-from .client.live import Sending, exchanging
+from .client.live import Sending, Target, exchanging
 from .client.records import KEPT_BYTES
-from .client.target import Target
 from .marks import belongs, named_mark, number_in, of_run
 
 Row: TypeAlias = Mapping[str, Any]

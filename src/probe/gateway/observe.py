@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .behind import BehindError, Row, page_of
+from .client.live import Target
 from .client.records import digest
-from .client.target import Target
 
 _MOST_AT_ONCE: Final = 4
 _HEAP_S: Final = 1.0

@@ -16,7 +16,7 @@ import trio
 from . import refusal
 from .behind import BehindError, Follower, Row, joined, mark_of, of_others
 from .breaker import Plan
-from .client.target import Target
+from .client.live import Target
 from .marks import BLOCK, belongs
 from .naming import GUESSED, Naming
 from .phases import of_profile, reach

@@ -14,10 +14,9 @@ from ..wire.revisions import V2025_11_25, V2026_07_28
 from ..wire.v2026.headers import encode as header_value
 from ..wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROGRESS_TOKEN, PROTOCOL_VERSION
 from .breaker import Plan
-from .client.live import Live, Sending, exchange, exchanging, message_sending
+from .client.live import Live, Sending, Target, exchange, exchanging, message_sending
 from .client.records import ClientExchange
 from .client.response import Headers
-from .client.target import Target
 from .marks import client_name
 
 Way: TypeAlias = Literal["direct", "through"]

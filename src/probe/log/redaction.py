@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-from ..wire.jsonrpc import MalformedError, clip, encode
-from .events import MessageUnreadable, UnreadableFault
+from ..wire.jsonrpc import encode
 
 REDACTED = "[redacted]"
 SECRET_HEADERS = frozenset(
@@ -186,20 +185,6 @@ _NAMES: Final = sorted({name.lower() for name in SECRET_MEMBERS | SECRET_HEADERS
 # Longer words are other names: `progressToken` and `tokens` are evidence.
 _SECRET: Final = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, _NAMES))})(?![\w-])", re.IGNORECASE | re.ASCII)
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) - {ord("\\")}
-
-
-def unreadable(
-    fault: UnreadableFault, problem: str, body: bytes, *, size: int | None = None, declared: int | None = None
-) -> MessageUnreadable:
-    """The fact about a message that begins with `body`."""
-    return MessageUnreadable(
-        fault, clip(problem, 300), shown_bytes(body), len(body) if size is None else size, declared
-    )
-
-
-def unreadable_json(error: MalformedError, body: bytes, declared: int | None = None) -> MessageUnreadable:
-    """The fact about a whole message refused by `parse`."""
-    return unreadable(error.fault or "syntax", str(error), body, declared=declared)
 
 
 def shown_bytes(body: bytes) -> str:

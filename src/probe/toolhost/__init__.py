@@ -12,7 +12,7 @@ Only the names of this module are for others; the library logs to `probe.toolhos
 
 from __future__ import annotations
 
-from ..core.progress import Report
+from ..core.call import Report
 from .context import DispatchCancelledError, HostRefusedError, ToolContext, ToolError
 from .host import Host, run
 from .tool import Tool, tool

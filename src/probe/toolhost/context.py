@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from threading import RLock
 from typing import Final
 
-from ..core.progress import Report
+from ..core.call import Report
 from ..wire.jsonrpc import clip
 
 _CODE: Final = re.compile(r"[a-z0-9_]{1,64}")

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import trio
 
-from ..core.progress import Report
+from ..core.call import Report
 from ..wire.jsonrpc import clip, encode, error_response, notification, result_response
 from ..wire.toolhost import LONGEST_ERROR, DispatchParams, FailureData, HostCode, ProgressParams
 from .context import ToolContext, ToolError

@@ -39,9 +39,8 @@ from ..server.endpoints.browsers import Browsers, check_purpose
 from ..server.endpoints.exchange import CONNECTION, EndpointExchanges, HttpExchange
 from ..server.endpoints.mcp_http import McpHttp
 from ..server.endpoints.rate_limit import RateLimiter, refuse_unread
-from ..server.endpoints.secret_endpoint import tool_host_endpoint
 from ..server.endpoints.socket_facts import SocketFacts
-from ..server.endpoints.websocket import Pace, WebSocketEndpoint
+from ..server.endpoints.websocket import Pace, WebSocketEndpoint, tool_host_endpoint
 from ..server.forwarding.collector import forwarding_endpoint
 from ..wire.errors import Rejection, busy
 from .dashboard import Dashboard

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from ...core.progress import ProgressGate, Report
+from ...core.call import ProgressGate, Report
 from ...log.context import Recorder
 from ...wire.jsonrpc import Json, ProgressToken
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel

@@ -30,9 +30,7 @@ from dataclasses import dataclass
 
 import trio
 
-from ...core.call import CallMachine, CallState, Cause
-from ...core.deadline import Deadlines
-from ...core.progress import ProgressGate, Report
+from ...core.call import CallMachine, CallState, Cause, Deadlines, ProgressGate, Report
 from ...log.bounded import Newest
 from ...log.context import Recorder
 from ...log.events import (

@@ -20,8 +20,7 @@ from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
-from ...core.deadline import Deadlines
-from ...core.progress import ProgressGate
+from ...core.call import Deadlines, ProgressGate
 from ...log.context import Recorder
 from ...log.events import CallStarted, DispatchSent
 from ...log.redaction import bounded

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ...core.progress import Report
+from ...core.call import Report
 from ...wire.jsonrpc import Json, notification
 from ...wire.v2026.registry import offers
 from ..calls.context import LEVELS, Channel

@@ -39,7 +39,6 @@ from ...core.call import Cause
 from ...core.modern_inbound import era_of_piped
 from ...log.context import Recorder
 from ...log.events import ClientMisuse, ConnectionClosed, ConnectionOpened, LimitReached, MessageRefused, subject
-from ...log.redaction import unreadable, unreadable_json
 from ...wire.errors import McpError, Refusal, Rejection
 from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, is_id, parse, result_response
 from ...wire.v2026.codec import modern_error
@@ -55,6 +54,8 @@ from ..messages import (
     read_message,
     record_received,
     refused_message,
+    unreadable,
+    unreadable_json,
 )
 from ..sessions import Session
 from ..streams.sending import answer

@@ -12,8 +12,8 @@ import wsproto.events as ws
 from pydantic_core import from_json
 
 from ...wire.jsonrpc import encode
+from .live import Target, connect
 from .records import Arrived, ClientExchange, Draft, digest
-from .target import Target, connect
 
 _READ_BYTES = 64 * 1024
 _TALK_S = 5.0

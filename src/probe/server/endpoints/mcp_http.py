@@ -14,8 +14,8 @@ import trio
 from ...core.inbound import HttpHead, check_post
 from ...core.modern_inbound import era_of, era_of_head
 from ...engine.engine import Engine
+from ...engine.messages import unreadable, unreadable_json
 from ...log.events import UnreadableFault
-from ...log.redaction import unreadable, unreadable_json
 from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect

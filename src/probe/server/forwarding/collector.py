@@ -28,8 +28,7 @@ from ...log.ndjson import LATEST, End, read_line
 from ...wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
 from ...wire.jsonrpc import clip
 from ..endpoints.exchange import HttpExchange
-from ..endpoints.secret_endpoint import Credentials, SecretEndpoint
-from ..endpoints.websocket import WebSocketWire
+from ..endpoints.websocket import Credentials, SecretEndpoint, WebSocketWire
 
 # Kinds about a client of the process. Other kinds are about the process as a server, such as its state and its pages.
 _TAKEN: Final = frozenset(
