@@ -4,8 +4,9 @@
       _live(task)         one trio task per MCP task, from its creation until its `ttl` has passed
         calls.run         the work, in its own nursery and scope
 
-Its *status* is final (`completed`, `failed` or `cancelled`). Its *work* has ended, and the call is settled. It is
-*removed*, after its `ttl`, with its session, or at shutdown.
+A task has three ends. Its *status* is final (`completed`, `failed` or `cancelled`). Its *work* has ended, and the call
+is settled. It is *removed*, after its `ttl`, with its session, or at shutdown. `tasks/cancel` makes the status final at
+once; the work may clean up for some seconds after that.
 
     created ──► working ◄──► input_required         `ask` and `answered` count the open questions
                    │ the outcome, by `plan.ending`

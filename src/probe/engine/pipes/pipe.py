@@ -9,9 +9,10 @@
 The legacy session and the modern requests of a connection end with it. Draft streams do not: a client can read them
 from another connection (product contract, section 3).
 
-**Backpressure.** One task reads and one writes. They do not wait for each other, with one exception. So a message that
-needs an answer is held back while more bytes wait for the writer than a socket takes at once, and the reader stops when
-the held messages have the size of one largest message (`max_body_bytes`). A message without an answer is taken at once:
+**Backpressure.** One task reads and one writes. They do not wait for each other, with one exception: a peer that sends
+requests and does not read the answers would fill the memory. So a message that needs an answer is held back while more
+bytes wait for the writer than a socket takes at once, and the reader stops when the held messages have the size of one
+largest message (`max_body_bytes`). A message without an answer is taken at once:
 a cancellation, or the answer to a question, may be what lets the peer read on. A cancellation also brings forward the
 request that it names.
 

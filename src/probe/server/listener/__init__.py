@@ -1,8 +1,7 @@
 """The listener: HTTP/1.1, WebSocket and (by hypercorn, with its defects contained) HTTP/2 for one ASGI application.
 
     sockets.py          listening sockets, the TLS context, the limit of open files: all before the first connection
-    server.py           `serve`: accepts connections, and refuses those beyond the limits
-    connection.py       finds the protocol of a connection; `watch` enforces the limits of all connections
+    server.py           `serve`: accepts connections and finds their protocol; `watch` enforces the limits of all
     transport.py        the byte stream of a connection, and the state common to all connections
     fair_queue.py       the order of work: one request in each pass of the scheduler, clients in turn
     request_head.py     the head of a request, and a cache of heads
