@@ -25,7 +25,7 @@ from .finality import AT_END, AT_ONCE, Items, and_again, check_final, shown, wit
 from .finality import judged as judged_items
 from .logs import HEADER, Log
 from .test_ends import CROSSING
-from .test_ping import _pings
+from .test_ping import NO, YES, lived
 
 Ask = Callable[[Any, Trace], Finding | None]
 
@@ -49,7 +49,7 @@ def _says(judge: Judge, rule: str) -> tuple[Verdict, list[str]]:
 
 
 def _stories() -> list[Log]:
-    logs = [_pings(1, 3), _pings(0, 2)]
+    logs = [lived(YES + NO + NO), lived(NO + NO)]
     for _, story, _ in CROSSING:
         logs.append(Log())
         story(logs[-1])
