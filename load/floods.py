@@ -182,6 +182,11 @@ async def new_room(flood: Flood, client: wire.Client) -> None:
             await flood.ask(connection, wire.request("GET", client, {}, f"{room_path(body)}/api/room"))
 
 
+async def nothing(flood: Flood, client: wire.Client) -> None:
+    """Does nothing: what the others wait for by themselves."""
+    await trio.sleep(0.1)
+
+
 FLOODS: dict[str, tuple[Worker, int, int]] = {
     "sessions and streams": (session, 2000, 5),
     "slow readers": (slow_reader, 200, 1),
@@ -201,7 +206,7 @@ Two thousand sessions come slowly: to open one takes four requests, and more of 
 answer would measure how long the queue gets, which is then the same for everybody.
 """
 
-IN_ROOM = {**FLOODS, "new rooms": (new_room, 50, 1)}
+IN_ROOM = {"no flood": (nothing, 1, 1), **FLOODS, "new rooms": (new_room, 50, 1)}
 """The floods of a client in its room."""
 
 
