@@ -421,3 +421,12 @@ def test_the_result_of_an_answer_fits_its_schema(result: Any, verdict: Any) -> N
     log, session, question = asked()
     session.reply(question, result)
     assert judged(log, only=[SCHEMA])["acme"][SCHEMA] is verdict
+
+
+def test_an_id_that_was_used_before_is_shown_as_json_has_it() -> None:
+    log = Log()
+    session = log.stdio().session("2025-11-25")
+    for _ in range(2):
+        session.answer(session.request("ping", id="2"))
+    (found,) = judged(log).values()
+    assert found.remarks[UNUSED][0] == 'ping has the id "2" of ping'

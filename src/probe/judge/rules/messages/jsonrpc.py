@@ -173,10 +173,6 @@ def known_method(message: Message, trace: Trace) -> Finding | None:
 _REFUSED: Final = 400
 
 
-def _shown(id: RequestId | None) -> str:
-    return clip(repr(id))
-
-
 @rule("jsonrpc.id-unused-before", each=REQUEST)
 def new_id(request: Message, trace: Trace) -> Finding | None:
     """Never uses a request id twice in one session.
@@ -198,7 +194,7 @@ def new_id(request: Message, trace: Trace) -> Finding | None:
         in_one_batch = request.batch is not None and request.exchange is first.exchange
         if not in_one_batch and not first.answered_by(request.at):
             return UNCLEAR("the same bytes came again before the first request was answered", first)
-    return FAIL(f"{request.method} has the id {_shown(request.id)} of {first.method}", first)
+    return FAIL(f"{request.method} has the id {shown(request.id)} of {first.method}", first)
 
 
 @rule("jsonrpc.id-not-in-flight", each=REQUEST)
@@ -215,7 +211,7 @@ def free_id(request: Message, trace: Trace) -> Finding | None:
         scope = request.scope
         before = trace.seen.newest(REQUEST, None, 2, lambda each: each.scope is scope and each.era == "modern")[1:]
         return PASS(*before) if before and _is_in_flight(before[0], at, trace) else None
-    remark = f"the id {_shown(request.id)} is that of {first.method}, which has no answer yet"
+    remark = f"the id {shown(request.id)} is that of {first.method}, which has no answer yet"
     if first.cancelled_by(at):
         return UNCLEAR("the first request with this id was cancelled", first)
     trace.sure.one_sender(request, first, remark, first)
@@ -262,12 +258,12 @@ def _unknown(message: Message, id: RequestId, trace: Trace) -> Finding | None:
         return None
     if twin is not None:
         trace.sure.crossed(at, "answer_s", twin)
-        return FAIL(f"the answer to {_shown(twin.id)} has the id {_shown(id)}", twin)
+        return FAIL(f"the answer to {shown(twin.id)} has the id {shown(id)}", twin)
     if asked.full < at:
         return UNCLEAR("more questions were asked than are remembered")
     if asked.anywhere(id, at):
-        return WARN(f"the id {_shown(id)} is that of a question in another session")
-    return FAIL(f"no question had the id {_shown(id)}")
+        return WARN(f"the id {shown(id)} is that of a question in another session")
+    return FAIL(f"no question had the id {shown(id)}")
 
 
 @rule("jsonrpc.answers-once", each=ANSWER)
