@@ -209,6 +209,16 @@ def test_a_deleted_session_is_not_used(acts: str, verdict: Verdict) -> None:
     assert judged(log)["acme"]["refused.by-server"] is SILENT  # it has no other reason for the 404
 
 
+@each("behind, verdict", [(False, UNCLEAR), (True, WARN)])
+def test_what_is_sent_behind_the_answer_to_the_delete_was_not_under_way(behind: bool, verdict: Verdict) -> None:
+    log = Log()
+    session = log.http().session()
+    deleted = session.delete()
+    connection = deleted.context.connection if behind else "tcp99"
+    session.client.refuse(session.request("ping", connection=connection), 404, "UNKNOWN_SESSION")
+    check(log, AFTER, verdict)
+
+
 def opens(log: Log, client: Http, sessions: int, *, used: bool, every: float = 20) -> Log:
     for _ in range(sessions):
         session = client.session()

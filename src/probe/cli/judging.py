@@ -282,5 +282,5 @@ def _width() -> int:
 
 def _coloured(line: str) -> str:
     word, space, rest = line.partition(" ")
-    colour = {"FAIL": "red", "WARN": "yellow", "UNCLEAR": "blue", "PASS": "green"}.get(word)
+    colour = {"FAIL": "red", "WARN": "yellow", "INCONCLUSIVE": "blue", "PASS": "green"}.get(word)
     return line if colour is None else click.style(word, fg=colour, bold=True) + space + rest

@@ -275,7 +275,11 @@ def test_a_session_file_that_cannot_be_read_is_refused_with_the_reason(
         cut: "a session file that is cut off: save or copy it again",
         damaged: "a session file that is damaged: File name in directory 'log.ndjson' and header b'log.xxxxxx' differ.",
         _zipped(tmp_path / "other.zip", {"a": b""}): "a zip without log.ndjson, so it is no session file",
+        _zipped(tmp_path / "empty.zip", {}): "a zip without log.ndjson, so it is no session file",
     }
+    for encoding, name in (("utf-8-sig", "UTF-8 with a byte order mark"), ("utf-16", "UTF-16")):
+        (tmp_path / encoding).write_text(log.decode(), encoding)
+        reasons[tmp_path / encoding] = f"it is {name}: save it as UTF-8 without a byte order mark"
     for path, reason in reasons.items():
         assert main(["judge", "--log", str(path)]) == 2
         assert capfd.readouterr().err.strip() == f"error: {path}: {reason}"

@@ -25,12 +25,6 @@ from .wording import (
     who,
 )
 
-_LABELS: Final = {
-    Verdict.FAIL: "FAIL",
-    Verdict.WARN: "WARN",
-    Verdict.INCONCLUSIVE: "UNCLEAR",
-    Verdict.PASS: "PASS",
-}
 # Acts of the checklist that are shown; a person does one after the other, and looks again.
 _MOST_ACTS: Final = 8
 _MOST_ENTRIES: Final = 3
@@ -95,7 +89,7 @@ def _subject(subject: SubjectReport, lookup: Lookup, *, verbose: bool, width: in
 
 
 def _rule(rule: RuleReport, subject: SubjectReport, lookup: Lookup, width: int) -> Iterator[str]:
-    yield f"{_LABELS[rule.verdict]:<7} {rule.rule.id}  ({share(rule)})  {heading(rule)}"
+    yield f"{rule.verdict.name:<7} {rule.rule.id}  ({share(rule)})  {heading(rule)}"
     if rule.verdict is Verdict.PASS:
         return
     yield from _wrapped(rule.remark, 8, width)

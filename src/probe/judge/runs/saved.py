@@ -28,6 +28,13 @@ _TOLD_BYTES = 1024 * 1024
 _LOG: Final = "log.ndjson"
 # The first bytes of a zip.
 _ZIP: Final = b"PK\x03\x04"
+_EMPTY_ZIP: Final = b"PK\x05\x06"
+# Editors of some systems begin a text with one of these.
+_MARKS: Final[Mapping[bytes, str]] = {
+    b"\xef\xbb\xbf": "UTF-8 with a byte order mark",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 
 
 def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None) -> Judged:
@@ -70,7 +77,10 @@ def _log_in(path: Path) -> Iterator[IO[bytes]]:
     with path.open("rb") as file:
         begins = file.read(len(_ZIP))
         file.seek(0)
-        if begins != _ZIP:
+        for mark, name in _MARKS.items():
+            if begins.startswith(mark):
+                raise NdjsonError(f"{path}: it is {name}: save it as UTF-8 without a byte order mark")
+        if begins not in (_ZIP, _EMPTY_ZIP):
             yield file
             return
         if not zipfile.is_zipfile(file):

@@ -159,11 +159,21 @@ def uses_deleted(exchange: Exchange, trace: Trace) -> Finding | None:
     """Does not use a session it has deleted. A second DELETE is harmless."""
     session, method = exchange.session, exchange.fields.method
     deleted = session.closed if session is not None and is_deleted(session) else None
-    if deleted is None or trace.at <= deleted.mono or method == "DELETE":
+    if session is None or deleted is None or trace.at <= deleted.mono or method == "DELETE":
         return None
-    if trace.at < deleted.mono + _UNDER_WAY_S:
+    if trace.at < deleted.mono + _UNDER_WAY_S and not _is_behind(exchange, session.asked_to_end):
         return UNCLEAR(f"{method} came right after the DELETE of its session; it may have been under way", deleted.seq)
     return FAIL(f"{method} with the id of a session that was deleted", deleted.seq)
+
+
+def _is_behind(exchange: Exchange, end: Exchange | None) -> bool:
+    """True if a request was sent after the answer to a DELETE: behind it on its connection, or on a later one."""
+    answered, place = None if end is None else end.response, exchange.connection
+    if end is None or answered is None or place is None or exchange.began.mono <= answered.mono:
+        return False
+    if place is end.connection:
+        return exchange.request.http_version.startswith("1")
+    return place.opened is not None and place.opened.mono > answered.mono
 
 
 @rule("session.nothing-after-delete", each=SESSION_END)
