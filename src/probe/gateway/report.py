@@ -232,7 +232,7 @@ def _html_hint(hint: Hint) -> str:
 
 
 class _Kept(NamedTuple):
-    """What a report keeps of a trial and of each exchange: a page reads a report whole.
+    """The parts of a trial and of each exchange in a report: a page reads a report whole.
 
     Of a hundred calls the first ones are kept: their step puts the latest first.
     """
