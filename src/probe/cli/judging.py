@@ -23,6 +23,7 @@ from ..judge.outcome import (
     CLEAN,
     FOUND,
     MINIMUM,
+    NO_REQUEST,
     NOTHING_SAID,
     Demands,
     ExitStatus,
@@ -267,9 +268,12 @@ def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
     if _failed_to_start(judged):
         # The first line is enough. Hints such as a missing URL would mislead.
         return status
-    if options.stdio:
-        reasons += [f"{_KILLED} (run {log.run})" for log in judged.report.logs if log.cut_off]
-    if options.client and not _has_sent(judged):
+    killed = [log.run for log in judged.report.logs if log.cut_off] if options.stdio else []
+    if killed:
+        # What the client sent may be among the entries that were not written.
+        reasons = [reason for reason in reasons if reason != NO_REQUEST]
+        reasons += [f"{_KILLED} (run {run})" for run in killed]
+    elif options.client and not _has_sent(judged):
         reasons.append(_NO_SERVER if options.stdio else _NO_URL)
     for reason in dict.fromkeys(reasons):
         _say(reason)

@@ -322,8 +322,11 @@ def _not_observed(report: Judgement, demands: Demands) -> Iterator[str]:
             yield f"{wanted} was not observed"
 
 
+NO_REQUEST: Final = "no request of a client came"
+"""The reason where a client has sent nothing that could be read."""
+
 _MISSING: Final = {
-    "message": "no request of a client came",
+    "message": NO_REQUEST,
     "list": "the client asked for no list; with --require call it need not",
     "call": "the client called no tool, and used no prompt or resource",
 }
