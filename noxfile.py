@@ -468,7 +468,8 @@ def infra(session: nox.Session) -> None:
 
 # Real clients that talk to a server of the test's choice, which may be a room behind a balancer.
 IN_ROOMS = tuple(
-    f"tests/clients/test_{name}.py" for name in ("python_sdk", "python_sdk_modern", "typescript_sdk", "websocket")
+    f"tests/clients/test_{name}.py"
+    for name in ("python_sdk", "python_sdk_modern", "typescript_sdk", "typescript_sdk_stdio")  # the last has WebSockets
 )
 
 
