@@ -60,6 +60,45 @@ def test_a_client_is_judged_in_a_room_that_ends_with_the_run(
     assert no_room_is_left(probe)
 
 
+LEAVES = """
+import json, sys, urllib.request
+about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "leaves", "version": "1"}}
+body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+urllib.request.urlopen(urllib.request.Request(sys.argv[-1], json.dumps(body).encode(), headers)).read()
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_the_end_of_a_client_is_judged_as_with_a_server_of_its_own(
+    probe: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], status: int
+) -> None:
+    (tmp_path / "leaves.py").write_text(LEAVES)
+    client, found = [sys.executable, str(tmp_path / "leaves.py"), str(status)], []
+    log, rooms_log = tmp_path / "own.ndjson", tmp_path / "room.ndjson"
+    for saved, options in ((log, []), (rooms_log, ["--room", probe])):
+        out = tmp_path / "report.json"
+        wanted = ["--strict", "--require", "none", "--save", str(saved), "--json", str(out)]
+        ended = judged(capfd, *options, *wanted, "--", *client)[0]
+        [subject] = report(out)["subjects"]
+        found.append((ended, [(rule["rule"], rule["verdict"], rule["remark"]) for rule in subject["verdicts"]]))
+    assert found[0] == found[1]
+    verdicts = {rule: verdict for rule, verdict, _ in found[1][1]}
+    assert verdicts["session.deleted"] == ("WARN" if status == 0 else "INCONCLUSIVE")
+    entries = [json.loads(line) for line in rooms_log.read_text().splitlines()][1:]
+    kinds = [entry.get("what", entry["kind"]) for entry in entries]
+    assert kinds.index("started") < kinds.index("http.request") < kinds.index("exited")
+    assert [entry["seq"] for entry in entries[:-1]] == list(range(1, len(entries)))
+    assert entries[-1]["last"] == len(entries) - 1
+    times = [entry["mono"] for entry in entries[:-1]]
+    assert times == sorted(times)
+    # An answer still names the request that made it.
+    [asked] = [each for each in entries if each["kind"] == "message.received"]
+    [opened] = [each for each in entries if each["kind"] == "session.opened"]
+    assert opened["cause"] == asked["seq"]
+
+
 def test_a_room_that_ends_in_between_gives_no_verdict(
     probe: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

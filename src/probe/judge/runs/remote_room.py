@@ -6,14 +6,20 @@ import json
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs
+
 from ...core.escaping import shown
+from ...log import ndjson
+from ...log.event_log import Entry, Gap
+from ...log.ndjson import End, Item, LogReader
 
 # The longest silence of a probe, in seconds.
 _SILENCE_S: Final = 30
@@ -65,6 +71,12 @@ class RemoteRoom:
                 raise RoomError("the room ended before its log was read, so there is no verdict") from None
             raise
 
+    def now(self) -> float:
+        """The time by the clock of the room, in seconds since 1970. Raises `RoomError`."""
+        with _asked("GET", f"{self.origin}/api/server") as answer:
+            server = json.load(answer)
+        return float(server["started_at"] + server["uptime_s"])
+
     def end(self) -> None:
         """End it. Harmless if it has ended. Raises `RoomError`."""
         try:
@@ -73,6 +85,52 @@ class RemoteRoom:
         except _StatusError as error:
             if error.status != 404:
                 raise
+
+
+def add_entries(log: Path, own: Sequence[Entry], clock_offset: float, path: Path) -> None:
+    """Write the log of a room to `path` with further entries: at their `mono` and `clock_offset` in seconds since 1970.
+
+    Entries that follow them have higher numbers than in the room. Raises `NdjsonError` and `OSError`.
+    """
+    with log.open("rb") as lines, path.open("wb") as file:
+        reader = LogReader(lines)
+        file.write(ndjson.header(reader.header))
+        last = 0
+        for item in _merged(reader, own, clock_offset):
+            last = item.last if isinstance(item, Gap) else item.seq
+            file.write(ndjson.line(item))
+        # A log that is cut off stays so.
+        if reader.end is not None:
+            file.write(ndjson.line(End(max(last, reader.end.last + len(own)), reader.end.why)))
+
+
+def _merged(items: Iterable[Item], own: Sequence[Entry], clock_offset: float) -> Iterator[Item]:
+    left = list(reversed(own))
+    # For each added entry the number that the next one had.
+    places: list[int] = []
+    last, mono_offset = 0, 0.0
+
+    def moved(number: int) -> int:
+        return number + bisect_right(places, number)
+
+    def placed(entry: Entry, before: int) -> Entry:
+        at = entry.mono + clock_offset
+        places.append(before)
+        return structs.replace(entry, seq=before + len(places) - 1, at=at, mono=at - mono_offset)
+
+    for item in items:
+        if isinstance(item, Gap):
+            last = item.last
+            yield Gap(moved(item.first), moved(item.last))
+            continue
+        while left and left[-1].mono + clock_offset < item.at:
+            mono_offset = item.at - item.mono
+            yield placed(left.pop(), item.seq)
+        last, mono_offset = item.seq, item.at - item.mono
+        cause = None if item.cause is None else moved(item.cause)
+        yield structs.replace(item, seq=moved(item.seq), cause=cause)
+    while left:
+        yield placed(left.pop(), last + 1)
 
 
 class _StatusError(RoomError):

@@ -24,7 +24,7 @@ import trio
 
 from ...engine.engine import Engine
 from ...log.context import Context, Recorder
-from ...log.event_log import Gap
+from ...log.event_log import EventLog, Gap
 from ...log.follower import LogFollower
 from ...log.ndjson import End
 from ...settings import Settings
@@ -35,7 +35,7 @@ from ..rules.all import FUNCTIONS
 from ..rules.catalogue import catalogue
 from .client import ClientRun
 from .judged import Judged, save
-from .remote_room import RemoteRoom, RoomError
+from .remote_room import RemoteRoom, RoomError, add_entries
 
 URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
 """Placeholders in a client's command: for the URL, for the path of an `mcpServers` file, for a text for a model."""
@@ -45,6 +45,11 @@ _NEWS_S = 0.5
 _QUIET_S = 1.0
 # A room ends by itself, so its end may be left to it.
 _END_S = 15.0
+# Readings of the clock of a room; that of the shortest round trip counts.
+_READINGS = 3
+# The entries about one client's process, which are five at most, with its command line.
+_MOST_OWN = 100
+_OWN_BYTES = 16 * 1024 * 1024
 _PROMPT_TEXT = (
     "Use the MCP server mcp-probe. List its tools. Call simple_tool; call progress with 20 steps of 200 ms and report "
     "the progress; call fail; call silent_call and cancel it after two seconds; run multi_stage_task as a task and "
@@ -150,9 +155,11 @@ async def judge_in_room(
 ) -> Judged:
     """Run a client against a room of the probe at a URL, which is made for the run and ends with it.
 
-    `judge_logs` judges the log of the room, which is then that of the client alone. Raises `RoomError`,
-    `ClientStartError`, `OSError`, and what `judge_logs` raises.
+    `judge_logs` judges the log of the room with the entries about the client's process. Raises `RoomError`,
+    `ClientStartError`, `OSError`, `NdjsonError`, and what `judge_logs` raises.
     """
+    # The times of day are those of the room.
+    own = EventLog(lambda: (0.0, trio.current_time()), max_events=_MOST_OWN, max_bytes=_OWN_BYTES)
     room = await trio.to_thread.run_sync(RemoteRoom.make, url)
     try:
         client_url = f"{room.origin}/mcp?client={wanted.label}"
@@ -163,11 +170,14 @@ async def judge_in_room(
             trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
         ):
             environment = {**os.environ, "MCP_PROBE_URL": client_url}
-            ended = await ClientRun(command, environment, None, wanted.seconds).run(signals)
+            recorder = Recorder(own, Context(label=wanted.label))
+            ended = await ClientRun(command, environment, recorder, wanted.seconds).run(signals)
         await trio.sleep(_QUIET_S)
         with tempfile.TemporaryDirectory(prefix="mcp-probe-") as folder:
-            log = Path(folder) / "room.ndjson" if wanted.save is None else wanted.save
-            await trio.to_thread.run_sync(room.save_log, log)
+            of_room, log = Path(folder) / "room.ndjson", wanted.save or Path(folder) / "log.ndjson"
+            await trio.to_thread.run_sync(room.save_log, of_room)
+            # The first page of a server takes long, so its clock is read behind another one.
+            add_entries(of_room, own.since(0, _MOST_OWN).entries, await _clock_offset(room), log)
             return replace(judge_logs([log]), ended=ended)
     finally:
         with trio.move_on_after(_END_S, shield=True):
@@ -175,6 +185,17 @@ async def judge_in_room(
                 await trio.to_thread.run_sync(room.end, abandon_on_cancel=True)
             except RoomError as error:
                 say(f"the room could not be ended, and ends by itself: {error}")
+
+
+async def _clock_offset(room: RemoteRoom) -> float:
+    """The seconds from trio's clock to that of a room, within half of a round trip. Raises `RoomError`."""
+    readings: list[tuple[float, float]] = []
+    for _ in range(_READINGS):
+        before = trio.current_time()
+        now = await trio.to_thread.run_sync(room.now)
+        took = trio.current_time() - before
+        readings.append((took, now - before - took / 2))
+    return min(readings)[1]
 
 
 @contextmanager
