@@ -8,7 +8,7 @@ verdicts for the same entries, in batches of any size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import nextafter
@@ -306,38 +306,59 @@ class Judge:
         sessionless = view.in_session is None
         return kind, of_nobody, method, view.revision, view.rpc, transport, view.has_meta, sessionless
 
-    def _ask(self, functions: _Functions, opportunity: Opportunity, waiting: Waiting | None = None) -> None:
-        # Most of the judge's time is spent here, and most findings are that a client passed once more.
+    def _ask(self, functions: _Functions, opportunity: Opportunity) -> None:
+        # Most of the judge's time is spent here. Most functions find nothing to say, or that the client passed once
+        # more.
+        if not functions:
+            return
         subject, _, view, at = opportunity
-        trace, broken, tallies = self._trace, subject.broken, subject.tallies
+        trace, broken, seq, revision = self._trace, subject.broken, view.seq, getattr(view, "revision", None)
         trace.subject, trace.view, trace.asked = subject, view, at
-        revision = getattr(view, "revision", None) if functions else None
         for function, rule in functions:
             if broken and rule.id in broken:
                 continue
             trace.rule, trace.at = rule, at
             try:
-                if waiting is not None:
-                    self._check(view)
                 finding = function.ask(view, trace)
             except TooEarly as early:
-                self._waits.add(function, rule, opportunity, early, waiting)
+                self._waits.add(function, rule, opportunity, early, None)
                 continue
             except (NotYet, ForgottenError, *_DEFECTS) as why:
                 finding = self._instead(why, subject, rule, view)
-            if waiting is not None:
-                self._waits.stop(waiting)
-            if finding is PASSED and rule.id in tallies and tallies[rule.id].pass_again(revision, view.seq):
-                continue
-            if finding is not None:
+            if finding is PASSED:
+                subject.tally(rule.id).add_pass(seq, revision)
+            elif finding is not None:
                 self._add(subject, function, view, finding)
+
+    def _ask_once_more(self, waiting: Waiting) -> None:
+        """Ask a rule again that waits."""
+        function, rule, found = waiting.function, waiting.rule, waiting.found
+        subject, _, view, _ = found
+        if rule.id in subject.broken:
+            return
+        self._place(waiting)
+        try:
+            self._check(view)
+            finding = function.ask(view, self._trace)
+        except TooEarly as early:
+            self._waits.add(function, rule, found, early, waiting)
+            return
+        except (NotYet, ForgottenError, *_DEFECTS) as why:
+            finding = self._instead(why, subject, rule, view)
+        self._waits.stop(waiting)
+        if finding is not None:
+            self._add(subject, function, view, finding)
 
     def _give_up(self, waiting: Waiting) -> None:
         self._waits.stop(waiting)
+        self._place(waiting)
+        self._add(waiting.found[0], waiting.function, waiting.found[2], UNCLEAR(GIVEN_UP))
+
+    def _place(self, waiting: Waiting) -> None:
+        """Let the trace be about a rule that waits."""
         trace = self._trace
         trace.subject, _, trace.view, trace.asked = waiting.found
         trace.rule, trace.at = waiting.rule, trace.asked
-        self._add(trace.subject, waiting.function, trace.view, UNCLEAR(GIVEN_UP))
 
     def _check(self, view: Any) -> None:
         """Raise `ForgottenError` if a message has made room while a rule waited."""
@@ -349,7 +370,7 @@ class Judge:
         if isinstance(why, Hidden):
             return None
         if isinstance(why, CutShort):
-            subject.tally(rule.id).add_cut(_numbers((view, *why.shown_by)), why.why, view.seq)
+            subject.tally(rule.id).add_cut(view.seq, why.shown_by, why.why)
             self._doubt(subject, view)
             return None
         if isinstance(why, Undecided):
@@ -363,23 +384,26 @@ class Judge:
         rule, tally, place = self._trace.rule, subject.tally(self._trace.rule.id), finding.place or view
         if finding.measured is not None:
             tally.measured.update(finding.measured)
-        revision: str | None = getattr(place, "revision", None)
-        if finding.says == "nothing" or (finding.says == "pass" and tally.pass_again(revision, place.seq)):
+        if finding.says == "nothing":
             return
+        revision: str | None = getattr(place, "revision", None)
         verdict, remark = _VERDICTS.get(finding.says) or rule.verdict_of(revision), finding.remark
         if finding.says == "warn":
             verdict = min(verdict, rule.verdict_of(revision))
+        if verdict is Verdict.PASS:
+            tally.add_pass(place.seq, revision, finding.shown_by, remark)
+            return
         if verdict > Verdict.INCONCLUSIVE and function.one_process:
             several = self._trace.several()
             if several is not None:
                 verdict, remark = Verdict.INCONCLUSIVE, f"{several}; {remark}"
         if verdict is Verdict.INCONCLUSIVE:
             self._doubt(subject, place)
-        elif verdict > Verdict.PASS and isinstance(place, _DOUBTABLE) and _was_there(finding, self._trace.at, place):
+        elif isinstance(place, _DOUBTABLE) and _was_there(finding, self._trace.at, place):
             mark = subject.mark(place.seq)
             if self._trace.at < mark.found_at:
                 mark.found, mark.found_at = rule.id, self._trace.at
-        tally.add(verdict, _numbers((place, *finding.shown_by)), remark, revision, place.seq)
+        tally.add(verdict, place.seq, revision, finding.shown_by, remark)
 
     def _doubt(self, subject: Subject, place: Any) -> None:
         """A rule about time or absence doubts what came later, and not the view itself."""
@@ -395,15 +419,15 @@ class Judge:
                 if waiting.function.general:
                     general.append(waiting)
                 else:
-                    self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
+                    self._ask_once_more(waiting)
         for waiting in general:
-            self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
+            self._ask_once_more(waiting)
         for waiting in self._waits.beyond():
             self._give_up(waiting)
         if everything:
             for waiting in self._waits.left():
                 if self._waits.holds(waiting):
-                    self._ask([(waiting.function, waiting.rule)], waiting.found, waiting)
+                    self._ask_once_more(waiting)
             self._ask_again(everything=False)
 
 
@@ -447,8 +471,3 @@ def _is_for_messages(function: RuleFunction, rule: Rule, about: About) -> bool:
 def _is_certain(function: RuleFunction, rule: Rule) -> bool:
     """True if a rule needs nothing but one message, whoever sent it."""
     return rule.kind == "form" and not function.one_process
-
-
-def _numbers(shown_by: Iterable[Seen | int]) -> Sequence[int]:
-    """The numbers of views, each once, in order."""
-    return sorted({each if isinstance(each, int) else each.seq for each in shown_by})

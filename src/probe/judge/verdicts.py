@@ -11,10 +11,12 @@ was found: a living log and a saved one show the same.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
+
+from .trace.findings import Seen
 
 
 class Verdict(IntEnum):
@@ -27,8 +29,11 @@ class Verdict(IntEnum):
     FAIL = 4
 
 
-# Each verdict keeps its first places and its last: a client that repeats a fault has no use for the thousandth one.
+# Each verdict keeps its first places, and its last where it is no PASS: a client that repeats a fault has no use for
+# the thousandth one.
 _FIRST: Final = 3
+# Beyond all places: as long as the first ones are not known.
+_UNKNOWN: Final = 2**63
 # Entries that break one rule and are marked in a list: a page shows no more of them at a time.
 _MOST_BREACHES: Final = 1_000
 
@@ -42,31 +47,38 @@ class VerdictEvidence:
     remark: str = ""
 
 
-_Placed: TypeAlias = tuple[int, VerdictEvidence]
-"""Evidence, and the number of the entry that it is about."""
+_Placed: TypeAlias = tuple[int, tuple[int, ...], str]
+"""The entry that an opportunity is about, the numbers of all entries that show it, and the remark."""
 
 
-@dataclass(slots=True)
-class _Seen:
-    """The opportunities of one verdict: how many, the first ones, and the last one where there are more."""
+class _Opportunities:
+    """The opportunities of one verdict: how many, the first ones, and the last one where there are more.
 
-    count: int = 0
-    first: list[_Placed] = field(default_factory=list)
-    last: _Placed | None = None
+    An opportunity with a place beyond `known` is none of the first ones.
+    """
 
-    def is_known(self, place: int) -> bool:
-        """True if the first ones are known, and all come before a place."""
-        return len(self.first) == _FIRST and self.first[-1][0] < place
+    __slots__ = ("count", "first", "known", "last")
 
-    def note(self, place: int, evidence: VerdictEvidence) -> None:
-        """Count one more."""
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[_Placed] = []
+        self.last: _Placed | None = None
+        self.known = _UNKNOWN
+
+    def keep(self, placed: _Placed) -> _Placed | None:
+        """Keep one of the first ones; returns the one that is not among them any more."""
+        insort(self.first, placed)
+        over = self.first.pop() if len(self.first) > _FIRST else None
+        if len(self.first) == _FIRST:
+            self.known = self.first[-1][0]
+        return over
+
+    def add(self, placed: _Placed) -> None:
+        """Count one more, and keep the last one."""
         self.count += 1
-        insort(self.first, (place, evidence))
-        if len(self.first) > _FIRST:
-            over = self.first.pop()
-            # The hundredth PASS tells nothing that the first three do not.
-            if evidence.verdict is not Verdict.PASS and (self.last is None or over > self.last):
-                self.last = over
+        over = self.keep(placed) if placed[0] <= self.known else placed
+        if over is not None and (self.last is None or over > self.last):
+            self.last = over
 
 
 class RuleTally:
@@ -76,48 +88,58 @@ class RuleTally:
     first 1,000: not those beside them that only show it, such as the request whose id was used again.
     """
 
-    __slots__ = ("_at", "_cut", "_passed", "_seen", "breaches", "measured")
+    __slots__ = ("_at", "_cut", "_others", "_passed", "breaches", "measured")
 
     def __init__(self) -> None:
-        self._seen: dict[Verdict, _Seen] = {}
-        self._passed: _Seen | None = None
-        # The opportunities that an end has cut.
-        self._cut = _Seen()
+        self._passed = _Opportunities()
+        # Those of each other verdict, and those that an end has cut.
+        self._others: dict[Verdict, _Opportunities] = {}
+        self._cut: _Opportunities | None = None
         self._at: dict[str, Verdict] = {}
         self.measured: dict[str, Any] = {}
         self.breaches: list[int] = []
 
-    def pass_again(self, revision: str | None, place: int) -> bool:
-        """Count one more PASS that would leave no other trace; False where it must be added, as it would.
+    def add_pass(
+        self, place: int, revision: str | None, shown_by: Collection[Seen | int] = (), remark: str = ""
+    ) -> None:
+        """One more PASS. `revision` is that of the protocol where it is known, `place` the entry that it is about.
 
-        Most of all opportunities are of this kind, and nothing is made for them.
+        Most opportunities are this, and nothing is made for them: the hundredth PASS shows nothing that the first three
+        do not.
         """
         passed = self._passed
-        if passed is None or not passed.is_known(place) or (revision is not None and revision not in self._at):
-            return False
         passed.count += 1
-        return True
+        if place <= passed.known:
+            passed.keep((place, _numbers(place, shown_by), remark))
+        if revision is not None and revision not in self._at:
+            self._at[revision] = Verdict.PASS
 
-    def add(self, verdict: Verdict, seqs: Iterable[int], remark: str, revision: str | None, place: int) -> None:
-        """One more opportunity; `revision` is that of the protocol where it is known, `place` the entry it is about."""
+    def add(
+        self, verdict: Verdict, place: int, revision: str | None, shown_by: Collection[Seen | int], remark: str
+    ) -> None:
+        """One more opportunity with any other verdict."""
         if verdict >= Verdict.WARN and len(self.breaches) < _MOST_BREACHES:
             self.breaches.append(place)
-        seen = self._seen.get(verdict)
-        if seen is None:
-            seen = self._seen[verdict] = _Seen()
-            if verdict is Verdict.PASS:
-                self._passed = seen
-        seen.note(place, VerdictEvidence(verdict, tuple(seqs), remark))
+        others = self._others.get(verdict)
+        if others is None:
+            others = self._others[verdict] = _Opportunities()
+        others.add((place, _numbers(place, shown_by), remark))
         if revision is not None and self._at.get(revision, -1) < verdict:
             self._at[revision] = verdict
 
-    def add_cut(self, seqs: Iterable[int], remark: str, place: int) -> None:
+    def add_cut(self, place: int, shown_by: Collection[Seen | int], remark: str) -> None:
         """An opportunity that an end has cut is INCONCLUSIVE, and counts only where nothing else was observed."""
-        self._cut.note(place, VerdictEvidence(Verdict.INCONCLUSIVE, tuple(seqs), remark))
+        if self._cut is None:
+            self._cut = _Opportunities()
+        self._cut.add((place, _numbers(place, shown_by), remark))
 
     @property
-    def _observed(self) -> Mapping[Verdict, _Seen]:
-        return self._seen or ({Verdict.INCONCLUSIVE: self._cut} if self._cut.count else {})
+    def _observed(self) -> Mapping[Verdict, _Opportunities]:
+        """The opportunities of each verdict, the worst first."""
+        found = {verdict: self._others[verdict] for verdict in sorted(self._others, reverse=True)}
+        if self._passed.count:
+            found[Verdict.PASS] = self._passed
+        return found or ({Verdict.INCONCLUSIVE: self._cut} if self._cut is not None else {})
 
     @property
     def at(self) -> Mapping[str, Verdict]:
@@ -132,14 +154,20 @@ class RuleTally:
     @property
     def counts(self) -> Mapping[Verdict, int]:
         """How many opportunities had each verdict, the worst first; those without any are left out."""
-        observed = self._observed
-        return {verdict: observed[verdict].count for verdict in sorted(observed, reverse=True)}
+        return {verdict: seen.count for verdict, seen in self._observed.items()}
 
     @property
     def evidence(self) -> tuple[VerdictEvidence, ...]:
         """The first and the last opportunities of each verdict, the worst verdict first."""
-        found: list[VerdictEvidence] = []
-        observed = self._observed
-        for seen in (observed[verdict] for verdict in sorted(observed, reverse=True)):
-            found += [evidence for _, evidence in (*seen.first, *([] if seen.last is None else [seen.last]))]
-        return tuple(found)
+        return tuple(
+            VerdictEvidence(verdict, seqs, remark)
+            for verdict, seen in self._observed.items()
+            for _, seqs, remark in (*seen.first, *([] if seen.last is None else [seen.last]))
+        )
+
+
+def _numbers(place: int, shown_by: Collection[Seen | int]) -> tuple[int, ...]:
+    """The entries that show an opportunity, each once, in order."""
+    if not shown_by:
+        return (place,)
+    return tuple(sorted({place, *(each if isinstance(each, int) else each.seq for each in shown_by)}))
