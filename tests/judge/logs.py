@@ -610,7 +610,7 @@ def judged(
         assert not subject.broken, subject.broken
         each = found[subject.label] = Judged()
         for rule in judge.rules_about(subject):
-            each.add(rule.id, subject.tally(rule.id))
+            each.add(rule.id, subject.tallies[rule.id])
     return found
 
 

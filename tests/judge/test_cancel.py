@@ -302,7 +302,7 @@ def test_stories(expected: Expected, story: Story):
 def test_it_does_not_matter_when_somebody_looks(script: str):
     items = lived(script).items
     for judge in (judged(items, AT_ONCE, watched=True), judged(items, AT_END)):
-        assert judge.subjects[0].tally(EXPLICIT).counts == {PASS: 1}
+        assert judge.subjects[0].tallies[EXPLICIT].counts == {PASS: 1}
 
 
 def test_what_could_not_be_read_may_have_been_the_request():

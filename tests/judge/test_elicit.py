@@ -297,4 +297,4 @@ def test_a_ping_has_the_number_that_a_question_had_in_the_log_before():
             judge.take(item)
     judge.settle()
     [subject] = judge.subjects
-    assert subject.tally(ACTION).counts == {PASS: 1}
+    assert subject.tallies[ACTION].counts == {PASS: 1}

@@ -146,4 +146,4 @@ def test_two_logs_of_one_label_have_sessions_of_the_same_name():
             judge.take(item)
     judge.settle()
     [subject] = judge.subjects
-    assert subject.tally(TOLD).verdict is SILENT
+    assert subject.tallies[TOLD].verdict is SILENT

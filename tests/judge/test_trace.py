@@ -44,7 +44,7 @@ def _judge(log: Log, functions: Mapping[str, Sequence[RuleFunction]], **options:
 
 def _says(judge: Judge, rule: str) -> tuple[Verdict, list[str]]:
     (subject,) = (each for each in judge.subjects if each.label == "acme")
-    tally = subject.tally(rule)
+    tally = subject.tallies[rule]
     return tally.verdict, [each.remark for each in tally.evidence]
 
 

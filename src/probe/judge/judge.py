@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import structs
 
+from ..log import events
 from ..log.event_log import Entry, Gap
 from ..log.ndjson import End, Header
 from ..views.fold import Views
@@ -43,6 +44,7 @@ _MOST_GAPS: Final = 1_000
 # Seconds of the log, and opportunities, after which the rules are asked.
 _BATCH_S: Final = 1.0
 _MOST_FOUND: Final = 200
+_MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped})
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
 
@@ -119,10 +121,10 @@ class Judge:
         self._bytes = 0
         self._rule_functions = functions
         self._asked: dict[Any, tuple[_Functions, _Functions]] = {}
-        self._clients = Clients(most_subjects)
         self._trace = Trace(catalogue.allowances)
         self._waits = Waits()
-        self._batch_began = NEVER
+        self._clients = Clients(most_subjects, self._waits.forget)
+        self._batch_ends = NEVER
         self._reset(JudgedLog(Header("", "", 0.0), 0, 0.0))
 
     @cached_property
@@ -134,6 +136,11 @@ class Judge:
     @cached_property
     def _methods(self) -> frozenset[str]:
         return frozenset().union(*(function.methods or () for function, _ in self._rules))
+
+    @cached_property
+    def _split_by_session(self) -> frozenset[Kind[Any]]:
+        """The kinds with functions that are asked outside of legacy sessions only."""
+        return frozenset(function.each for function, _ in self._rules if function.sessionless)
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
@@ -167,9 +174,10 @@ class Judge:
         if isinstance(item, Gap):
             self._miss(item)
             return
-        if item.seq != log.last + 1 or not log.last:
+        seq = item.seq
+        if seq != log.last + 1 or not log.last:
             self._jump(item)
-        log.last = item.seq
+        log.last = seq
         if item.context.is_forwarded:
             return
         if log.offset:
@@ -178,22 +186,25 @@ class Judge:
             item = structs.replace(item, mono=nextafter(self._newest, ALWAYS))
         self._newest = now = item.mono
         trace.now = max(trace.now, now)
+        self._pass_on(item)
+        if now >= self._batch_ends or len(self._finder.found) >= self._most_found or self._bytes >= self._most_bytes:
+            self.settle()
+
+    def _pass_on(self, item: Entry) -> None:
+        """Pass an entry to all that follow the log."""
         if self._clients.missing:
-            self._clients.go_on(now)
-        ends = self._ends.takers.get(type(item.fact))
+            self._clients.go_on(item.mono)
+        fact: Any = item.fact
+        kind = type(fact)
+        ends = self._ends.takers.get(kind)
         if ends is not None:
-            ends(item, item.fact)
+            ends(item, fact)
         self._views.take(item)
         self._finder.take(item)
-        if type(item.fact) in ENDINGS:
+        if kind in ENDINGS:
             self._waits.touch(item, self._views)
-        self._bytes += len(getattr(item.fact, "message", None) or b"")
-        if (
-            now - self._batch_began >= self._batch_s
-            or len(self._finder.found) >= self._most_found
-            or self._bytes >= self._most_bytes
-        ):
-            self.settle()
+        if kind in _MESSAGES:
+            self._bytes += len(fact.message)
 
     def end(self, end: End | None, *, over: bool | None = None) -> None:
         """The log is over; None where it was cut off. What is too early then has no verdict.
@@ -266,10 +277,12 @@ class Judge:
 
     def settle(self, *, everything: bool = False) -> None:
         """Ask the rules about what has come; with `everything` also those that wait: the log may have their answer."""
-        self._batch_began, self._bytes = self._trace.now, 0
+        self._batch_ends, self._bytes = self._trace.now + self._batch_s, 0
         found, self._finder.found = self._finder.found, []
         later: list[tuple[_Functions, Opportunity]] = []
         for opportunity in found:
+            if opportunity[0].is_forgotten:
+                continue
             special, general = self._functions(opportunity)
             self._ask(special, opportunity)
             if general:
@@ -277,7 +290,7 @@ class Judge:
         self._ask_again(everything=everything)
         for general, opportunity in later:
             self._ask(general, opportunity)
-        self._ask_again(everything=everything)
+        self._ask_again(everything=False)
 
     def _functions(self, opportunity: Opportunity) -> tuple[_Functions, _Functions]:
         """The functions that are asked about an opportunity, the general ones apart."""
@@ -299,11 +312,13 @@ class Judge:
         if not kind.about_messages:
             return kind, of_nobody
         # A client chooses its methods.
-        method = view.method if view.method in self._methods else None
+        method = view.method
+        if method not in self._methods:
+            method = None
         if not isinstance(view, Message):
             return kind, of_nobody, method, view.revision
         transport = view.transport if view.received else None
-        sessionless = view.in_session is None
+        sessionless = kind in self._split_by_session and view.in_session is None
         return kind, of_nobody, method, view.revision, view.rpc, transport, view.has_meta, sessionless
 
     def _ask(self, functions: _Functions, opportunity: Opportunity) -> None:
@@ -312,7 +327,8 @@ class Judge:
         if not functions:
             return
         subject, _, view, at = opportunity
-        trace, broken, seq, revision = self._trace, subject.broken, view.seq, getattr(view, "revision", None)
+        trace, broken, tallies = self._trace, subject.broken, subject.tallies
+        seq, revision = view.seq, getattr(view, "revision", None)
         trace.subject, trace.view, trace.asked = subject, view, at
         for function, rule in functions:
             if broken and rule.id in broken:
@@ -326,7 +342,7 @@ class Judge:
             except (NotYet, ForgottenError, *_DEFECTS) as why:
                 finding = self._instead(why, subject, rule, view)
             if finding is PASSED:
-                subject.tally(rule.id).add_pass(seq, revision)
+                tallies[rule.id].add_pass(seq, revision)
             elif finding is not None:
                 self._add(subject, function, view, finding)
 
@@ -370,7 +386,7 @@ class Judge:
         if isinstance(why, Hidden):
             return None
         if isinstance(why, CutShort):
-            subject.tally(rule.id).add_cut(view.seq, why.shown_by, why.why)
+            subject.tallies[rule.id].add_cut(view.seq, why.shown_by, why.why)
             self._doubt(subject, view)
             return None
         if isinstance(why, Undecided):
@@ -381,7 +397,7 @@ class Judge:
         return UNCLEAR(f"this rule has a defect: {type(why).__name__}")
 
     def _add(self, subject: Subject, function: RuleFunction, view: Any, finding: Finding) -> None:
-        rule, tally, place = self._trace.rule, subject.tally(self._trace.rule.id), finding.place or view
+        rule, tally, place = self._trace.rule, subject.tallies[self._trace.rule.id], finding.place or view
         if finding.measured is not None:
             tally.measured.update(finding.measured)
         if finding.says == "nothing":

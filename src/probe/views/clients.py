@@ -196,7 +196,7 @@ class Session(Struct, eq=False):
     @property
     def fact(self) -> events.SessionOpened | events.ClientSeen:
         """Its opening fact: revision, name, version, capabilities and transport."""
-        return cast("events.SessionOpened | events.ClientSeen", self.opened.fact)
+        return self.opened.fact  # type: ignore[return-value]
 
     @property
     def seq(self) -> int:
@@ -206,7 +206,7 @@ class Session(Struct, eq=False):
     @property
     def revision(self) -> str:
         """Its revision of the protocol."""
-        return self.fact.revision
+        return self.opened.fact.revision  # type: ignore[union-attr]
 
     @property
     def client_name(self) -> str:

@@ -198,6 +198,7 @@ class Views:
             if exchange.head is not None:
                 self._heads.pop(exchange.head.seq, None)
             exchange.head, exchange.connection = entry, self.peers.place(entry.context)
+            exchange.is_endpoint = fact.path.rstrip("/").endswith("/mcp")
             exchange.session = session = self.peers.session(entry.context) or self.sessions.get(fact.named or "")
             if fact.method == "DELETE" and session is not None and session.asked_to_end is None:
                 session.asked_to_end = exchange

@@ -147,7 +147,9 @@ class Messages:
     ) -> None:
         context = entry.context
         place, session = self._peers.place(context), self._peers.session(context)
-        message = Message(entry, True, place, exchange, session, contents=self._parsed)
+        message = Message(
+            entry, True, entry.seq, entry.mono, fact.rpc, fact.method, place, exchange, session, contents=self._parsed
+        )
         question = None if entry.cause is None else self.messages.get(entry.cause)
         if question is not None and not question.received:
             message.question = question
@@ -167,17 +169,18 @@ class Messages:
         elif fact.method == _INITIALIZED and session is not None and session.initialized is None:
             session.initialized = message
 
-    def _made(self, entry: Entry, exchange: Exchange | None, call: Call | None) -> Message:
+    def _made(self, entry: Entry, fact: MessageFact, exchange: Exchange | None, call: Call | None) -> Message:
         context = entry.context
         asked = None if entry.cause is None else self.messages.get(entry.cause)
         if (asked is None or not asked.received) and call is not None:
             asked = call.request
         place, session = self._peers.place(context), self._peers.session(context)
         stream = self.streams.find(context)
-        return Message(entry, False, place, exchange, session, asked, call, stream, contents=self._parsed)
+        parts = place, exchange, session, asked, call, stream
+        return Message(entry, False, entry.seq, entry.mono, fact.rpc, fact.method, *parts, contents=self._parsed)
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted, exchange: Exchange | None, call: Call | None) -> None:
-        message = self._made(entry, exchange, call)
+        message = self._made(entry, fact, exchange, call)
         request, stream = message.request, message.stream
         if request is not None and fact.rpc in ANSWERS and entry.cause == request.entry.seq:
             request.answer = message
@@ -200,7 +203,7 @@ class Messages:
             self._failed(message)
 
     def _dropped(self, entry: Entry, fact: events.MessageDropped, exchange: Exchange | None, call: Call | None) -> None:
-        message = self._made(entry, exchange, call)
+        message = self._made(entry, fact, exchange, call)
         if call is not None and call.row is not None:
             call.row.dropped(entry.cause, fact)
         self._store(message, fact)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field, structs
 
@@ -56,16 +56,18 @@ def _before(entry: Entry | None, at: float) -> bool:
 class Exchange(Struct, eq=False):
     """One HTTP request with its response; on a pipe, one message of the client with its answer.
 
-    `head` is the `http.request`, None on a pipe. `client` and `session` are None until an entry has them. `response`
-    and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries; `shared` those
-    that belong to all of its `calls`. `unreadable` is the entry of an unread body, `misuse` the first `client.misuse`,
-    `stream` the first event stream that its response read. `refusals` are errors waiting for the status of the
-    response. `labels` are those of the sessions and modern clients in its entries.
+    `head` is the `http.request`, None on a pipe; `is_endpoint` is True if its path is the protocol's endpoint. `client`
+    and `session` are None until an entry has them. `response` and `closed` are `http.response` and `http.closed`.
+    `entries` are the numbers of all its entries; `shared` those that belong to all of its `calls`. `unreadable` is the
+    entry of an unread body, `misuse` the first `client.misuse`, `stream` the first event stream that its response read.
+    `refusals` are errors waiting for the status of the response. `labels` are those of the sessions and modern clients
+    in its entries.
     """
 
     number: int
     began: Entry
     head: Entry | None = None
+    is_endpoint: bool = False
     connection: Connection | None = None
     client: Client | None = None
     session: Session | None = None
@@ -112,11 +114,6 @@ class Exchange(Struct, eq=False):
         return self.head is not None and name in self.request.hidden
 
     @property
-    def is_endpoint(self) -> bool:
-        """True if its path is the protocol's endpoint."""
-        return self.head is not None and self.head.fact.path.rstrip("/").endswith("/mcp")  # type: ignore[union-attr]
-
-    @property
     def revision(self) -> str | None:
         """The revision of its session, else of its head; None for an `initialize`."""
         session = self.session
@@ -130,28 +127,28 @@ class Exchange(Struct, eq=False):
         """The head of the HTTP request. Raises `ForgottenError` where the log does not show it."""
         if self.head is None:
             raise ForgottenError
-        return cast("events.HttpRequest", self.head.fact)
+        return self.head.fact  # type: ignore[return-value]
 
     @property
     def status(self) -> int | None:
         """The status of the response."""
-        return None if self.response is None else cast("events.HttpResponse", self.response.fact).status
+        return None if self.response is None else self.response.fact.status  # type: ignore[union-attr,return-value]
 
     @property
     def refusal(self) -> str | None:
         """The name of the refusal of the whole request."""
-        return None if self.response is None else cast("events.HttpResponse", self.response.fact).refusal
+        return None if self.response is None else self.response.fact.refusal  # type: ignore[union-attr]
 
     @property
     def is_event_stream(self) -> bool:
         """True if its response is an event stream."""
-        response = None if self.response is None else cast("events.HttpResponse", self.response.fact)
-        return response is not None and response.content_type == EVENT_STREAM
+        response = self.response
+        return response is not None and response.fact.content_type == EVENT_STREAM  # type: ignore[union-attr]
 
     @property
     def ended_by(self) -> str | None:
         """`client`, or the server's reason to end it; None while it is open, and for an answer in one piece."""
-        return None if self.closed is None else cast("events.HttpClosed", self.closed.fact).by
+        return None if self.closed is None else self.closed.fact.by  # type: ignore[union-attr]
 
     def closed_by(self, at: float) -> bool:
         """True if its event stream, or an exchange without a response, was over before a time."""
@@ -169,9 +166,10 @@ class Exchange(Struct, eq=False):
 class Message(Struct, eq=False):
     """One JSON-RPC message, of either side. `received` is true for the client's.
 
-    `place` is its connection, `session` the session of its context. The judge reads contents, and sets `era` and
-    `revision` of the client's messages, the typed progress `token` of its requests, and `has_meta`: False where the
-    params have no `_meta`.
+    `seq` and `at` are the number and the time of its entry, `rpc` and `method` those of its fact: the judge reads them
+    twelve times for an entry. `place` is its connection, `session` the session of its context. The judge reads
+    contents, and sets `era` and `spoken` of the client's messages, the typed progress `token` of its requests, and
+    `has_meta`: False where the params have no `_meta`.
 
     A client's request: `answer` is the final message, `call` the call that it began, `opened` the session of an
     `initialize`, `stream` the stream opened for its answer, `resumed` the stream that it resumed. `refused` and
@@ -185,6 +183,10 @@ class Message(Struct, eq=False):
 
     entry: Entry
     received: bool
+    seq: int
+    at: float
+    rpc: Rpc
+    method: str | None
     place: Connection | None = None
     exchange: Exchange | None = None
     session: Session | None = None
@@ -215,22 +217,6 @@ class Message(Struct, eq=False):
     def fact(self) -> MessageFact:
         """Its fact in the log; without the content once that is forgotten."""
         return self.entry.fact  # type: ignore[return-value]
-
-    @property
-    def seq(self) -> int:
-        """The number of its entry."""
-        return self.entry.seq
-
-    # Read many times for each message, so they read the fact directly.
-    @property
-    def rpc(self) -> Rpc:
-        """The kind of message."""
-        return self.entry.fact.rpc  # type: ignore[union-attr]
-
-    @property
-    def method(self) -> str | None:
-        """Its method, None for an answer."""
-        return self.entry.fact.method  # type: ignore[union-attr]
 
     @property
     def id(self) -> RequestId | None:
@@ -296,11 +282,6 @@ class Message(Struct, eq=False):
         return bool(hidden) and covers(hidden, pointer)
 
     @property
-    def at(self) -> float:
-        """The time when it came, or was made."""
-        return self.entry.mono
-
-    @property
     def post(self) -> Exchange | None:
         """The HTTP request of its exchange; None on a pipe, and where the log does not have its head."""
         exchange = self.exchange
@@ -324,8 +305,9 @@ class Message(Struct, eq=False):
         if self.opened is not None:
             return self.opened
         session, place = self.session, self.place
-        if session is None or not session.is_legacy:
-            session = None if place is None or place.scope is None else place.session
+        if session is not None and session.is_legacy:
+            return session
+        session = None if place is None or place.scope is None else place.session
         # A session that was opened later is not this message's.
         return session if session is not None and session.opened.seq < self.entry.seq else None
 
@@ -424,7 +406,11 @@ class Message(Struct, eq=False):
         if self.is_forgotten:
             return self.kept_target
         params = self.params
-        return next((params[name] for name in _TARGETS if isinstance(params.get(name), str)), "")
+        for name in _TARGETS:
+            target = params.get(name)
+            if isinstance(target, str):
+                return target
+        return ""
 
     def forget(self, *, whole: bool = False) -> int:
         """Give up the content; with `whole` the target, too. Other facts stay. Returns the bytes of the content."""

@@ -20,11 +20,11 @@ class Clients:
     """At most `most` of them: the one that was seen longest ago makes room, and `forgotten` counts those.
 
     They live on from one log to the next, found by their labels. `missing` are the lists of windows whose last one is
-    still open.
+    still open. `left` is called with each that makes room.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, left: Callable[[Subject], None]) -> None:
+        self._left = left
         self._subjects: Newest[tuple[str, str], Subject] = Newest(most)
         self._places = count()
         self.forgotten = 0
@@ -52,9 +52,11 @@ class Clients:
             label = "unattributed" if client.kind == "nothing" else client.label
             subject = Subject(label, client.kind, next(self._places), list(self._gaps))
             subject.draining = self.draining
-            if len(self._subjects) >= self._most and client.kind != "nothing":
-                self.forgotten += 1
-        self._subjects.store(key, subject)
+        gone = self._subjects.store(key, subject)
+        if gone is not None:
+            gone.is_forgotten = True
+            self.forgotten += client.kind != "nothing"
+            self._left(gone)
         self._last = client, subject
         return subject
 

@@ -174,8 +174,11 @@ class Lists:
             found = [each for each in self._pages.values() if name in each.page.tools]
             if found:
                 self._found.store(name, found)
-        lasts = [(each.times.last_before(at), each) for each in found if revision in (None, each.revision)]
-        versions = [(last, each.page.tools[name]) for last, each in lasts if last is not None]
+        versions = list[tuple[float, ListedTool]]()
+        for each in found:
+            last = each.times.last_before(at) if revision is None or revision == each.revision else None
+            if last is not None:
+                versions.append((last, each.page.tools[name]))
         return sorted(versions, key=itemgetter(0), reverse=True) if len(versions) > 1 else versions
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 View = TypeVar("View")
+Found: TypeAlias = Literal["all", "by method", "never"]
 
 ALWAYS: Final = float("inf")
 NEVER: Final = float("-inf")
@@ -77,13 +78,17 @@ class Kind(Generic[View]):
     """A kind of opportunity, by its name; `View` is what a rule gets.
 
     Of one that is `about_messages` a rule is asked only at the revisions and transports that it is for. Of one that is
-    `about_exchanges` its `methods` are those of HTTP.
+    `about_exchanges` its `methods` are those of HTTP. `found` says which views of it the queries of a trace find: most
+    views of each log are of kinds that no query is about.
     """
 
-    __slots__ = ("about_exchanges", "about_messages", "name")
+    __slots__ = ("about_exchanges", "about_messages", "found", "name")
 
-    def __init__(self, name: str, *, about_messages: bool = False, about_exchanges: bool = False) -> None:
+    def __init__(
+        self, name: str, *, about_messages: bool = False, about_exchanges: bool = False, found: Found = "all"
+    ) -> None:
         self.name = name
+        self.found = found
         self.about_messages = about_messages
         self.about_exchanges = about_exchanges
 

@@ -57,7 +57,8 @@ class _ByMethod:
         self._others: defaultdict[Kind[Any], Series[tuple[str, Any]]] = defaultdict(Series)
 
     def add(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
-        self._all[kind].add(at, view)
+        if kind.found == "all":
+            self._all[kind].add(at, view)
         if method is None:
             return
         known = self._methods.get((kind, method))
@@ -70,6 +71,8 @@ class _ByMethod:
 
     def of(self, kind: Kind[Any], method: str | None) -> Series[Any]:
         if method is None:
+            if kind.found != "all":
+                raise LookupError(f"queries do not find all of {kind!r}")
             return self._all.get(kind, _NONE)
         known = self._methods.get((kind, method))
         if known is not None:
@@ -110,9 +113,10 @@ class Subject:
 
     `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
     missing, `limits` those in which a limit of the server disturbed it, `draining` when the server began to end.
-    `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
-    nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams on
-    which it asked for more than `server/discover`. `known` is what it was told in answers, `alike` what it asked again.
+    `is_forgotten` is True once it has made room for others. `ends` are those of its processes, oldest first, and
+    `is_killed` says that one was told to end; `end` is set where nothing more can come. `eras` has the time of the
+    first message of each; `busy` are its open standard streams on which it asked for more than `server/discover`.
+    `known` is what it was told in answers, `alike` what it asked again. `tallies` are the opportunities of each rule.
     `marks` are what rules found about the views of entries; `kept`, `counts` and `newest` are what queries remember for
     rules, `own` what some rules keep themselves.
     """
@@ -136,6 +140,7 @@ class Subject:
     requests: int = 0
     listings: int = 0
     uses: int = 0
+    is_forgotten: bool = False
     exchanges: int = 0
     sessions: int = 0
     busy: set[Connection] = field(default_factory=set)
@@ -144,7 +149,7 @@ class Subject:
     dialogue: Dialogue = field(default_factory=Dialogue)
     lines: Lines = field(default_factory=Lines)
     tokens: Tokens = field(init=False)
-    tallies: dict[str, RuleTally] = field(default_factory=dict)
+    tallies: defaultdict[str, RuleTally] = field(default_factory=lambda: defaultdict(RuleTally))
     broken: dict[str, str] = field(default_factory=dict)
     marks: Newest[int, Mark] = field(default_factory=lambda: Newest(_MOST_MARKS))
     kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_MARKS))
@@ -237,6 +242,8 @@ class Subject:
 
     def note(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
         """An opportunity came; it is found by its method and, where it is a message, by its scope, too."""
+        if kind.found == "never" or (method is None and kind.found == "by method"):
+            return
         self._series.add(kind, method, at, view)
         scope = view.scope if isinstance(view, Message) else None
         if scope is None:
@@ -269,13 +276,6 @@ class Subject:
         return found
 
     # -- what was found
-
-    def tally(self, rule: str) -> RuleTally:
-        """The opportunities of a rule so far."""
-        found = self.tallies.get(rule)
-        if found is None:
-            found = self.tallies[rule] = RuleTally()
-        return found
 
     def verdict_of(self, rule: str) -> Verdict:
         """The verdict of a rule so far."""

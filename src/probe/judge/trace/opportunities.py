@@ -18,9 +18,9 @@ from ..clients.tasks import Told
 
 EXCHANGE: Final = Kind[Exchange]("exchange", about_exchanges=True)
 """The head of an HTTP request arrived."""
-RESPONSE: Final = Kind[Exchange]("response", about_exchanges=True)
+RESPONSE: Final = Kind[Exchange]("response", about_exchanges=True, found="by method")
 """The head of the HTTP response was handed to the socket."""
-DENIED: Final = Kind[Exchange]("denied", about_exchanges=True)
+DENIED: Final = Kind[Exchange]("denied", about_exchanges=True, found="never")
 """The response has a status from 400 on; comes after `RESPONSE`."""
 UNREAD: Final = Kind[Exchange]("unread")
 """A POST was refused before anything of its body was read; comes after `DENIED`."""
@@ -32,13 +32,13 @@ MESSAGE: Final = Kind[Message]("message", about_messages=True)
 """The client sent a JSON value: a message, or something that is none (`rpc` is `invalid`)."""
 REQUEST: Final = Kind[Message]("request", about_messages=True)
 """The client sent a request."""
-FIRST: Final = Kind[Message]("first", about_messages=True)
+FIRST: Final = Kind[Message]("first", about_messages=True, found="never")
 """The client sent the first request of a session, beside initialize and pings; comes after `REQUEST`."""
 NOTIFICATION: Final = Kind[Message]("notification", about_messages=True)
 """The client sent a notification."""
-ANSWER: Final = Kind[Message]("answer", about_messages=True)
+ANSWER: Final = Kind[Message]("answer", about_messages=True, found="never")
 """The client sent a response or an error; `message.question` is what it answers, where that is known."""
-REFUSED: Final = Kind[Message]("refused", about_messages=True)
+REFUSED: Final = Kind[Message]("refused", about_messages=True, found="never")
 """A message of the client was refused before any method handled it."""
 ANSWERED: Final = Kind[Message]("answered", about_messages=True)
 """The socket took the answer to a request, which is the view; `request.answer` is the answer."""
@@ -50,19 +50,19 @@ QUESTION: Final = Kind[Question]("question", about_messages=True)
 """The client has a question of the server, in a request of its own, in a result or in a task."""
 REPLY: Final = Kind[Reply]("reply", about_messages=True)
 """The client answered a question, one of several perhaps; comes before the message that brought it."""
-RETRY: Final = Kind[Retry]("retry", about_messages=True)
+RETRY: Final = Kind[Retry]("retry", about_messages=True, found="never")
 """The client sent a request with `inputResponses` or `requestState`; comes before the request itself."""
 TASK_TOLD: Final = Kind[Told]("task told", about_messages=True)
 """The socket took a message that says how a task stands."""
-TASK_NEWS: Final = Kind[TaskNews]("task news")
+TASK_NEWS: Final = Kind[TaskNews]("task news", found="never")
 """A task has a new status at the server; the client need not know it yet."""
-PAGE: Final = Kind[PageVisit]("page")
+PAGE: Final = Kind[PageVisit]("page", found="never")
 """Somebody asked for the page of an elicitation in URL mode."""
-CONTROL: Final = Kind[Control]("control")
+CONTROL: Final = Kind[Control]("control", found="never")
 """The socket took something of an event stream that is no message."""
 SESSION: Final = Kind[Session]("session")
 """A legacy session was opened."""
-SESSION_END: Final = Kind[Session]("session end")
+SESSION_END: Final = Kind[Session]("session end", found="never")
 """A legacy session is over."""
 PIPE: Final = Kind[Connection]("pipe")
 """A WebSocket or a pair of standard streams is open."""
@@ -72,5 +72,5 @@ FRAME: Final = Kind[Frame]("frame")
 """A control frame of a WebSocket, or a frame that was refused."""
 PROCESS: Final = Kind[ProcessChange]("process")
 """Something happened to the server on standard streams, or to the client's process."""
-END: Final = Kind[ClientEnd]("end")
+END: Final = Kind[ClientEnd]("end", found="never")
 """The log is over and whole to its end, and the client has ended; once for each client."""

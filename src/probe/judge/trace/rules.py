@@ -12,6 +12,7 @@ finding, whenever it is asked. The modules of `judge/rules/` register theirs whe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -27,6 +28,8 @@ MISSING: Final = object()
 """Stands for a member that a message does not have."""
 
 
+# Rules name some dozens.
+@lru_cache(maxsize=256)
 def names_in(pointer: str) -> Sequence[str]:
     """The names that a JSON pointer leads along."""
     return [name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:]]

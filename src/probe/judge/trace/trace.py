@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
@@ -358,10 +358,11 @@ class Trace:
 
     def kept(self, make: Callable[[], Kept]) -> Kept:
         """What this rule keeps of this client. Only for a rule that is never too early: it is asked in order then."""
-        own = self.subject.own
-        if self.rule.id not in own:
-            own[self.rule.id] = make()
-        return cast("Kept", own[self.rule.id])
+        own: dict[str, Kept] = self.subject.own
+        found = own.get(self.rule.id)
+        if found is None:
+            found = own[self.rule.id] = make()
+        return found
 
     def before(self, key: Any) -> Any:
         """The opportunity before this one for which this rule asked so with this key. Asked as `nth` is."""

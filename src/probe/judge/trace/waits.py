@@ -88,6 +88,11 @@ class Waits:
         if not of_client:
             del self._of[subject]
 
+    def forget(self, subject: Subject) -> None:
+        """A client has made room: no rule waits for it any more."""
+        for waiting in list(self._of.get(subject, ())):
+            self.stop(waiting)
+
     def _leave(self, waiting: Waiting) -> None:
         """It waits for none of its views."""
         for view in waiting.views:
