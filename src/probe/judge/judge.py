@@ -284,7 +284,8 @@ class Judge:
             if opportunity[0].is_forgotten:
                 continue
             special, general = self._functions(opportunity)
-            self._ask(special, opportunity)
+            if special:
+                self._ask(special, opportunity)
             if general:
                 later.append((general, opportunity))
         self._ask_again(everything=everything)
@@ -324,8 +325,6 @@ class Judge:
     def _ask(self, functions: _Functions, opportunity: Opportunity) -> None:
         # Most of the judge's time is spent here. Most functions find nothing to say, or that the client passed once
         # more.
-        if not functions:
-            return
         subject, _, view, at = opportunity
         trace, broken, tallies = self._trace, subject.broken, subject.tallies
         seq, revision = view.seq, getattr(view, "revision", None)

@@ -146,8 +146,9 @@ class Lists:
         if not versions:
             return None
         last, newest = versions[0]
-        differs = any(tool != newest for _, tool in versions[1:])
-        return None if differs and at - last < settle_s else newest
+        if len(versions) > 1 and at - last < settle_s and any(tool != newest for _, tool in versions):
+            return None
+        return newest
 
     def names(self, at: float) -> set[str]:
         """The names of all tools."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 from pydantic_core import from_json
 
+from ...core.inbound import HttpHead
 from ...core.modern_inbound import era_of_head
 from ...log import events
 from ...log.event_log import Entry
@@ -150,6 +152,12 @@ def era_of(revision: str | None) -> Era | None:
     return "modern" if revision in MODERN else None
 
 
+@lru_cache(maxsize=64)
+def era_by_head(head: HttpHead) -> Era | None:
+    """The era of an HTTP request by its head alone; equal heads are one object (`Exchange.fields`)."""
+    return era_of_head(head)
+
+
 def note_speech(message: Message) -> None:
     """Note the era, the revision, `_meta` and the progress token of a message of the client, in their order."""
     value, pipe = message.value, message.pipe
@@ -183,7 +191,7 @@ def _spoken(
         return "legacy", negotiate(asked) if isinstance(asked, str) else LEGACY[-1]
     version = members(params.get("_meta")).get(PROTOCOL_VERSION)
     named = () if exchange is None else exchange.fields.each(_VERSION_HEADER)
-    by_head = None if exchange is None else era_of_head(exchange.fields)
+    by_head = None if exchange is None else era_by_head(exchange.fields)
     if isinstance(version, str) and by_head != "legacy" and (era_of(version) == "modern" or by_head != "modern"):
         return "modern", version if era_of(version) == "modern" else None
     if by_head == "modern":

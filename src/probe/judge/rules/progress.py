@@ -52,10 +52,17 @@ def own_token(request: Message, trace: Trace) -> Finding | None:
     return FAIL(remark, running)
 
 
+class Called(Struct):
+    """What is known of a client's calls: whether it has called any tool."""
+
+    before: bool = False
+
+
 @rule("progress.asked-for", each=REQUEST, methods={"tools/call"})
 def asked_for(request: Message, trace: Trace) -> Finding | None:
     """Asks for progress. A fact of the card, never a fault."""
-    is_first = trace.nth() == 1
+    called = trace.kept(Called)
+    is_first, called.before = not called.before, True
     if "progressToken" in request.meta:
         return PASS(measured={"asks for progress": "yes"})
     return MEASURED(asks_for_progress="no") if is_first else None

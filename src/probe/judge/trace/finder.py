@@ -91,6 +91,8 @@ class Finder:
     def take(self, entry: Entry) -> None:
         """One more entry, which the views have taken already."""
         taker = self._takers.get(type(entry.fact))
+        if taker is None and not self._held:
+            return
         number = entry.context.exchange
         exchange = None if number is None else self.views.exchanges.get(number)
         if self._held and exchange is not None and exchange.client is not None:

@@ -47,7 +47,8 @@ def member(message: Message, pointer: str, *, below: bool = False) -> Any:
 
 def member_of(message: Message, names: Sequence[str], pointer: str) -> Any:
     """The same, with the names in the pointer."""
-    if any(path == pointer or pointer.startswith(path + "/") for path, _ in message.hidden):
+    hidden = message.hidden
+    if hidden and any(path == pointer or pointer.startswith(path + "/") for path, _ in hidden):
         raise Hidden
     value = message.value
     for name in names:

@@ -235,8 +235,10 @@ def waits(request: Message, trace: Trace) -> Finding | None:
     session, at = request.in_session, request.at
     if request.method in FREE or request.era == "modern":
         return None
-    before = trace.seen.last(REQUEST, "initialize", until=at, scope=request.scope)
-    pending = before if session is None else session.initialize
+    if session is None:
+        pending = trace.seen.last(REQUEST, "initialize", until=at, scope=request.scope)
+    else:
+        pending = session.initialize
     if pending is None:
         return None
     if pending.answered_by(at):

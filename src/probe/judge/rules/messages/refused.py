@@ -18,7 +18,7 @@ from ....wire.errors import CLIENT_CODES, Code, Refusal
 from ....wire.jsonrpc import clip
 from ...clients.series import ALWAYS
 from ...trace.findings import FAIL, UNCLEAR, Finding, Seen
-from ...trace.opportunities import ANSWERED, REFUSED, REQUEST, RESPONSE
+from ...trace.opportunities import ANSWERED, DENIED, REFUSED, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace
 
@@ -138,7 +138,7 @@ def _is_in_tolerance(data: Any, trace: Trace) -> bool:
     return isinstance(early_ms, (int, float)) and early_ms <= trace.allowances.retry_tolerance_ms
 
 
-@rule("refused.by-server", each=RESPONSE, general=True)
+@rule("refused.by-server", each=DENIED, general=True)
 def refused_exchange(exchange: Exchange, trace: Trace) -> Finding | None:
     """Sends no HTTP request that the server refuses before there is a message."""
     name, method = exchange.refusal or "", exchange.request.method

@@ -13,13 +13,14 @@ from typing import Final
 from urllib.parse import unquote_plus
 
 from ....core.inbound import HttpHead, acceptance, is_json
-from ....core.modern_inbound import era_of_head, repeats
+from ....core.modern_inbound import repeats
 from ....views.clients import Session
 from ....views.retention import members
 from ....views.values import Exchange, Message
 from ....wire.errors import Rejection
 from ....wire.v2026.headers import HeaderValueError, decode, encode
 from ....wire.v2026.meta import PROTOCOL_VERSION
+from ...clients.moments import era_by_head
 from ...clients.series import ALWAYS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, MESSAGE, REFUSED, REQUEST, RESPONSE, SESSION
@@ -48,7 +49,7 @@ def is_post(exchange: Exchange) -> bool:
 
 def is_modern(exchange: Exchange) -> bool:
     """True if the head names a revision without sessions."""
-    return era_of_head(exchange.fields) == "modern"
+    return era_by_head(exchange.fields) == "modern"
 
 
 def one_value(head: HttpHead, name: str) -> str | None:
@@ -64,9 +65,11 @@ def parts(exchange: Exchange, name: str) -> Sequence[str]:
     return [part.strip(" \t") for value in exchange.fields.each(name) for part in value.split(",")]
 
 
-def accepts(exchange: Exchange, *kinds: str) -> Finding:
+# A client sends the same heads again and again; equal ones are one object.
+@lru_cache(maxsize=64)
+def accepts(head: HttpHead, *kinds: str) -> Finding:
     """Check that Accept lists media types. A range such as `*/*` covers them, and every server takes it: WARN."""
-    listed = {kind: acceptance(exchange.fields, kind) for kind in kinds}
+    listed = {kind: acceptance(head, kind) for kind in kinds}
     if missing := [kind for kind, how in listed.items() if how == "not"]:
         return FAIL(f"Accept does not list {' and '.join(missing)} (client or gateway)")
     if covered := [kind for kind, how in listed.items() if how == "by range"]:
@@ -74,14 +77,15 @@ def accepts(exchange: Exchange, *kinds: str) -> Finding:
     return PASS()
 
 
-def says_json(exchange: Exchange) -> Finding:
+@lru_cache(maxsize=64)
+def says_json(head: HttpHead) -> Finding:
     """Check that Content-Type is `application/json` in UTF-8."""
     try:
-        if is_json(exchange.fields):
+        if is_json(head):
             return PASS()
     except Rejection:
         pass
-    given = exchange.fields.each("content-type")
+    given = head.each("content-type")
     return FAIL(f"Content-Type is {', '.join(given)}" if given else "Content-Type is missing")
 
 
@@ -106,20 +110,20 @@ _MOST_REQUESTS: Final = 50
 @rule("http.post-accept", each=EXCHANGE, methods={"POST"})
 def accepts_both(exchange: Exchange, trace: Trace) -> Finding | None:
     """Accepts JSON and event streams on every POST."""
-    return accepts(exchange, _JSON, _EVENTS) if is_post(exchange) else None
+    return accepts(exchange.fields, _JSON, _EVENTS) if is_post(exchange) else None
 
 
 @rule("http.get-accept", each=EXCHANGE, methods={"GET"})
 def accepts_events(exchange: Exchange, trace: Trace) -> Finding | None:
     """Accepts event streams on GET. A browser on the address has no session id, and is not judged."""
     has_session = exchange.is_endpoint and SESSION_ID in exchange.headers
-    return accepts(exchange, _EVENTS) if has_session and not is_modern(exchange) else None
+    return accepts(exchange.fields, _EVENTS) if has_session and not is_modern(exchange) else None
 
 
 @rule("http.content-type", each=EXCHANGE, methods={"POST"})
 def content_type(exchange: Exchange, trace: Trace) -> Finding | None:
     """Declares the bodies of its POSTs as JSON."""
-    return says_json(exchange) if is_post(exchange) else None
+    return says_json(exchange.fields) if is_post(exchange) else None
 
 
 def session_of(exchange: Exchange, at: float) -> Session | None:
@@ -148,8 +152,8 @@ def names_version(exchange: Exchange, trace: Trace) -> Finding | None:
 @rule("http.version-header", each=RESPONSE)
 def names_no_version(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise. An `initialize` in a session is judged by another rule."""
-    session = session_of(exchange, trace.at)
-    if session is None or session.revision not in trace.rule.revisions or VERSION in exchange.headers:
+    session = None if VERSION in exchange.headers else session_of(exchange, trace.at)
+    if session is None or session.revision not in trace.rule.revisions:
         return None
     if any(message.method == "initialize" for message in exchange.messages):
         return None

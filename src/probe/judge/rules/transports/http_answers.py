@@ -156,9 +156,9 @@ def is_primed(request: Message) -> bool:
 def primed_before(at: float, trace: Trace) -> Message | None:
     """The request with an answer on such a stream, if the client sent no other request since then."""
     request = trace.seen.last(ANSWERED, until=at)
-    last = trace.seen.last(REQUEST, until=at)
     if request is None or request.answered is None or not is_primed(request) or is_missed(request, at, trace):
         return None
+    last = trace.seen.last(REQUEST, until=at)
     return None if last is not None and last.at > request.answered else request
 
 

@@ -49,8 +49,11 @@ def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
     Several workers of a client may each hold the old id for a moment, so the first seconds do not count; a DELETE does
     no harm.
     """
-    session, named, at = trace.seen.last(SESSION, until=trace.at), exchange.session, trace.at
-    if session is None or exchange.fields.method == "DELETE" or (named is not None and not named.closed_by(at)):
+    named, at = exchange.session, trace.at
+    if exchange.fields.method == "DELETE" or (named is not None and not named.closed_by(at)):
+        return None
+    session = trace.seen.last(SESSION, until=at)
+    if session is None:
         return None
     told, id = session.answered, session_id(exchange)
     if told is None or id is None or session.fact.transport != "http" or at <= told.mono + trace.allowances.settle_s:
