@@ -2,6 +2,7 @@
 
 python -m bench.judging                      # the three logs, 100,000 entries each
 python -m bench.judging --entries 20000 --profile calls
+python -m bench.judging --live 4000          # what so many calls cost a server, with its judge and without
 """
 
 from __future__ import annotations
@@ -13,15 +14,23 @@ import json
 import pstats
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
 from time import process_time
 from typing import Any, Final, Literal, TypeAlias, get_args
+
+import trio
 
 from probe.judge.judge import Judge
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.log.ndjson import LogReader
+
+from .client import FIRST_ID, Client, Era, WrongAnswerError, open_client
+from .http1 import Connection
+from .servers import Cores, Server, all_servers, running
 
 Shape: TypeAlias = Literal["calls", "progress", "sessions"]
 """One session of calls in one piece, one of calls with ten reports, or sessions of one call, each of another client."""
@@ -143,13 +152,56 @@ def measure(judge: Callable[[], Judge], rounds: int = 3) -> float:
     return min(times)
 
 
+async def live(calls: int, rounds: int = 3) -> None:
+    """Print the processor time of a server for a call, by turns with its judge and without: the least of the rounds."""
+    ours, cores = all_servers("", Path())[0], Cores.divided()
+    without = replace(ours, command=(*ours.command, "--no-judge"))
+    eras: tuple[Era, ...] = get_args(Era)
+    for era in eras:
+        for clients in (1, 32):
+            found: dict[bool, list[float]] = {True: [], False: []}
+            for _ in range(rounds):
+                for judges, server in ((True, ours), (False, without)):
+                    found[judges].append(await _call_s(replace(server, era=era), clients, calls, cores))
+            judged, alone = min(found[True]), min(found[False])
+            line = f"{era:6} {clients:2} clients: {judged * 1e6:.0f} us a call, {alone * 1e6:.0f} us with --no-judge"
+            sys.stdout.write(f"{line}: {judged / alone - 1:+.1%}\n")
+            sys.stdout.flush()
+
+
+async def _call_s(server: Server, clients: int, calls: int, cores: Cores) -> float:
+    async with running(server, "calls", cores) as ours, AsyncExitStack() as stack:
+        opened = []
+        for _ in range(clients):
+            connection = await stack.enter_async_context(Connection(ours.port))
+            opened.append((connection, await open_client(connection, ours.port, server.era)))
+        ids, began = count(FIRST_ID), 0.0
+        for part in (calls // 4, calls):  # the first is to warm up
+            numbers, began = islice(ids, part), ours.cpu_s()
+            async with trio.open_nursery() as nursery:
+                for connection, client in opened:
+                    nursery.start_soon(_call, connection, client, server, numbers)
+        return (ours.cpu_s() - began) / calls
+
+
+async def _call(connection: Connection, client: Client, server: Server, ids: Iterator[int]) -> None:
+    for id in ids:
+        head, _ = await connection.exchange(client.call(server.echo, id))
+        if head.status != 200:
+            raise WrongAnswerError(f"a call was answered {head.status}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="*", default=get_args(Shape), metavar="calls|progress|sessions")
     parser.add_argument("--entries", type=int, default=100_000)
     parser.add_argument("--profile", action="store_true", help="show the functions that take most of the time")
+    parser.add_argument("--live", type=int, metavar="CALLS", help="measure a server")
     options = parser.parse_args()
+    if options.live:
+        trio.run(live, options.live)
+        return
     for shape in options.shapes:
         judge = judged(list(log(shape, options.entries)))
         if options.profile:
