@@ -56,7 +56,7 @@ TASK_TOLD: Final = Kind[Told]("task told", about_messages=True)
 """The socket took a message that says how a task stands."""
 TASK_NEWS: Final = Kind[TaskNews]("task news", found="never")
 """A task has a new status at the server; the client need not know it yet."""
-PAGE: Final = Kind[PageVisit]("page", found="never")
+PAGE: Final = Kind[PageVisit]("page")
 """Somebody asked for the page of an elicitation in URL mode."""
 CONTROL: Final = Kind[Control]("control", found="never")
 """The socket took something of an event stream that is no message."""
