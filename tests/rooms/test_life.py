@@ -120,6 +120,44 @@ async def test_an_open_stream_is_use_and_an_open_dashboard_is_not(autojump_clock
         assert (await used.ask("GET", "/api/room")).status == 404
 
 
+async def test_a_task_that_works_is_use(autojump_clock: MockClock) -> None:
+    async with house(room_idle_s=20) as here:
+        room = await here.open()
+        client = await room.legacy()
+        await client.tool("pure_task", {"durationMs": 50_000}, task={"ttl": 52_000})
+        await trio.sleep(40)
+        about = (await room.ask("GET", "/api/room")).json
+        assert about["expires_at"] == pytest.approx(here.engine.clock.wall() + 20, abs=1)
+        # Its time runs from the end of the task, also when that is removed.
+        await trio.sleep(25)
+        about = (await room.ask("GET", "/api/room")).json
+        assert about["expires_at"] == pytest.approx(here.engine.clock.wall() + 5, abs=1)
+        await trio.sleep(7)
+        assert (await room.ask("GET", "/api/room")).status == 404
+        assert here.rooms.ended == {"idle": 1}
+
+
+@pytest.mark.parametrize("by", ["idle", "owner"])
+async def test_one_that_waits_for_a_download_is_gone_for_all_others(mock_clock: MockClock, by: str) -> None:
+    async with house(room_idle_s=IDLE_S) as here, trio.open_nursery() as nursery:
+        room, download = await here.open(), Download()
+        client = await room.legacy()
+        nursery.start_soon(download.run, room)
+        await download.begun.wait()
+        if by == "owner":
+            nursery.start_soon(room.ask, "DELETE", "/api/room")
+        mock_clock.jump(IDLE_S + 1 if by == "idle" else 1)
+        await wait_all_tasks_blocked()
+        assert len(here.rooms) == 1
+        async with client.post(client.request("tools/list")) as answer:
+            assert answer.status == 404
+        for ask in (room.ask("GET", "/api/room"), room.ask("DELETE", "/api/room"), room.show("/api/room")):
+            assert (await ask).status == 404
+        download.goes_on.set()
+        await wait_all_tasks_blocked()
+        assert (download.is_whole, len(here.rooms)) == (True, 0)
+
+
 async def test_its_owner_ends_it_with_all_that_runs(autojump_clock: MockClock) -> None:
     async with house() as here:
         room, other = await here.open(), await here.open()

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from math import inf
 
 import trio
 
@@ -105,6 +106,8 @@ class TaskService:
         self._limit = Limit("max_tasks", _TOO_MANY, services.shares)
         self._tasks: dict[str, Task] = {}
         self._count = 0
+        self.worked_at = -inf
+        """When the latest task was over, by the monotonic clock; a task that works is not over."""
         # A job waits here until the service's next turn, so the bound is the largest number of tasks.
         self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](services.limits.max_tasks)
 
@@ -152,6 +155,11 @@ class TaskService:
 
     def everyone(self) -> list[Task]:
         return list(self._tasks.values())
+
+    @property
+    def any_works(self) -> bool:
+        """True if the status of a task is not final."""
+        return any(not task.machine.terminal for task in self._tasks.values())
 
     def note(self, task: Task, message: str) -> None:
         """Set a new status message, in states that have one."""
@@ -240,6 +248,8 @@ class TaskService:
 
     def _move(self, task: Task, event: TaskInput, message: str, by: Recorder | None = None) -> None:
         task.machine.move(event, self._clock.wall(), message)
+        if task.machine.terminal:
+            self.worked_at = self._clock.now()
         call = task.call
         seq = self._record_change(task, call.recorder if by is None else call.visited_by(by))
         task.plan.announce(task, call.recorder.caused_by(seq))

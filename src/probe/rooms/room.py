@@ -74,8 +74,9 @@ def room_settings(settings: Settings) -> Settings:
 class Room:
     """A room under two ids: `id` for its owner, `reading` for the read-only address.
 
-    It is in use while a request of the protocol runs; `idle_s` seconds after the last use it ends. `release` is called
-    once, when it has ended. `ready` is set when requests can be served, or when it has ended without that.
+    It is in use while a request of the protocol runs or a task works; `idle_s` seconds after the last use it ends.
+    `release` is called once, when it has ended. `ready` is set when requests can be served, or when it has ended
+    without that.
     """
 
     def __init__(
@@ -116,7 +117,18 @@ class Room:
     def expires_at(self) -> float:
         """When it ends if it is used no more, in seconds since 1970."""
         clock = self.engine.clock
-        return clock.wall() + (self.idle_s if self._in_use else self._used_at + self.idle_s - clock.now())
+        return clock.wall() + self._last_use() + self.idle_s - clock.now()
+
+    @property
+    def is_over(self) -> bool:
+        """True if it takes no requests: its owner or its idle time has ended it. A drain of the server does not."""
+        return self.ended.is_set() or (self._ending.is_set() and self.why != "shutdown")
+
+    def _last_use(self) -> float:
+        tasks = self.engine.tasks
+        if self._in_use or tasks.any_works:
+            return self.engine.clock.now()
+        return max(self._used_at, tasks.worked_at)
 
     async def end(self) -> None:
         """End it now, and return when it has ended: running work is cancelled."""
@@ -174,10 +186,9 @@ class Room:
                 await self._downloaded.park()
 
     async def _wait_over(self) -> None:
-        now = self.engine.clock.now
         while not self._ending.is_set():
-            at = now() + self.idle_s if self._in_use else self._used_at + self.idle_s
-            if at <= now():
+            at = self._last_use() + self.idle_s
+            if at <= self.engine.clock.now():
                 return
             with trio.move_on_at(at):
                 await self._ending.wait()

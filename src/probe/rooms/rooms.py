@@ -148,7 +148,7 @@ class Rooms:
             found = self._open(id, holder)
         if found is not None:
             await found.room.ready.wait()
-        if found is None or found.room.ended.is_set():
+        if found is None or found.room.is_over:
             self.refused["unknown"] += 1
             return None
         return found
