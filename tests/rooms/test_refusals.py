@@ -145,12 +145,19 @@ async def test_a_server_with_only_rooms_names_no_address_that_it_does_not_have(p
         assert ("access-control-allow-origin" in reply.headers) == (path == "/mcp")
 
 
-async def test_head_answers_as_get_without_a_body() -> None:
+@pytest.mark.parametrize("accept", ["text/html", "*/*"])
+async def test_head_answers_as_get_without_a_body(accept: str) -> None:
+    """RFC 9110 section 8.6: a length is that of the answer to GET."""
+    headers = {**LOCAL, "accept": accept}
     async with house() as here:
         room = await here.open()
-        for ask in (room.ask, lambda method, path: room.show(path, method)):
-            whole, head = await ask("GET", "/api/room"), await ask("HEAD", "/api/room")
-            assert (head.status, head.body, head.headers["content-type"]) == (200, b"", whole.headers["content-type"])
+        inside = ["/", "/api", "/api/room", "/dashboard", "/dashboard/none.js", "/health", "/nothing"]
+        below = [f"/r/{id}{path}" for id in (room.id, room.reading, await unknown(here)) for path in inside]
+        for target in ("/", "/dashboard", "/api", "/new/none", "/api/rooms", *below):
+            whole, head = await here.ask("GET", target, headers), await here.ask("HEAD", target, headers)
+            assert (head.status, head.headers["content-type"]) == (whole.status, whole.headers["content-type"]), target
+            assert int(head.headers.get("content-length", len(whole.body))) == len(whole.body), target
+            assert head.body == b"" or target.endswith("/health"), target
         refused = await room.ask("PUT", "/api/room")
         assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, DELETE")
 

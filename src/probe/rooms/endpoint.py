@@ -173,8 +173,8 @@ class RoomsEndpoint:
                 made = self._described(scope, head, id, self._rooms.reading(id))
                 await respond(send, 201, [*_JSON, (b"location", made["room"].encode())], encode(made))
             case "/", "GET" | "HEAD" if self._only:
-                body = b"" if head.method == "HEAD" else pages.landing(self._rooms.idle_s)
-                await respond(send, 200, pages.HEADERS, body)
+                body = pages.landing(self._rooms.idle_s)
+                await respond(send, 200, pages.HEADERS, body, to_head=head.method == "HEAD")
             case "/new", _:
                 raise RefusedError(405, "this page takes GET, POST", [(b"allow", b"GET, POST")])
             case "/api/rooms", _:
@@ -228,8 +228,9 @@ class RoomsEndpoint:
                 await respond(send, 204, ())
                 return
             if pages.is_shown(scope, head):
-                body = b"" if head.method == "HEAD" else pages.refused(rejection.message, pages.new_from(scope))
-                await respond(send, rejection.refusal.status, [*pages.HEADERS, *rejection.headers], body)
+                body, headers = pages.refused(rejection.message, pages.new_from(scope)), rejection.headers
+                is_head, status = head.method == "HEAD", rejection.refusal.status
+                await respond(send, status, [*pages.HEADERS, *headers], body, to_head=is_head)
                 return
             if is_unread and scope["path"] == "/mcp" and WHOLE_BODY in scope.get("extensions", {}):
                 rejection.id = self._id_in((await receive()).get("body", b""))
@@ -308,7 +309,7 @@ class RoomsEndpoint:
                 whole = self._described(base, head, room.id, room.reading)
                 shown = whole if found.is_owner else {"read_only": whole["read_only"], "idle_s": whole["idle_s"]}
                 body = encode({**shown, "expires_at": round(room.expires_at(), 3), "is_owner": found.is_owner})
-                await respond(send, 200, _JSON, b"" if head.method == "HEAD" else body)
+                await respond(send, 200, _JSON, body, to_head=head.method == "HEAD")
             case "/api/room", "DELETE" if found.is_owner:
                 await room.end()
                 await respond(send, 204, _NOT_STORED)
@@ -318,7 +319,7 @@ class RoomsEndpoint:
             case "/", "GET" | "HEAD":
                 origin = base_of(self._engine.settings.public_url, base, head.all("host"))
                 body = pages.room(addresses(origin, room.id, room.reading), room.idle_s, room.expires_at())
-                await respond(send, 200, pages.HEADERS, b"" if head.method == "HEAD" else body)
+                await respond(send, 200, pages.HEADERS, body, to_head=head.method == "HEAD")
             case "/api/room", _ if found.is_owner:
                 raise RefusedError(405, "this page takes GET, HEAD, DELETE", [(b"allow", b"GET, HEAD, DELETE")])
             case _ if found.is_owner:

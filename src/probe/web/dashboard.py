@@ -129,9 +129,4 @@ def _has(scope: Scope, etag: bytes) -> bool:
 
 
 async def _answer(scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:
-    headers = [*_SECURITY, *headers]
-    if scope["method"] != "HEAD":
-        await respond(send, status, headers, body)
-        return
-    await start(send, status, [*headers, (b"content-length", b"%d" % len(body))])
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    await respond(send, status, [*_SECURITY, *headers], body, to_head=scope["method"] == "HEAD")

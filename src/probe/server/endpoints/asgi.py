@@ -165,13 +165,16 @@ async def start(send: Send, status: int, headers: Headers) -> None:
     await send({"type": "http.response.start", "status": status, "headers": [*headers]})
 
 
-async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-    """Send a whole response; returns when the socket has taken the body. Raises `OSError` if the client has gone."""
+async def respond(send: Send, status: int, headers: Headers, body: bytes = b"", *, to_head: bool = False) -> None:
+    """Send a whole response; returns when the socket has taken the body. Raises `OSError` if the client has gone.
+
+    The answer `to_head`, a HEAD request, has the length of the body and not the body (RFC 9110 section 8.6).
+    """
     # RFC 9110 section 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of
     # 1xx (Informational) or 204 (No Content)".
     length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+    await send({"type": "http.response.body", "body": b"" if to_head else body, "more_body": False})
 
 
 class RefusedError(Exception):
@@ -194,7 +197,8 @@ def _problem(status: int, detail: str, known: Iterable[str] = ()) -> bytes:
 
 async def refuse(send: Send, head: HttpHead, refused: RefusedError) -> None:
     """Send the refusal as a whole response."""
-    await respond(send, refused.status, [*_HEADERS, *refused.headers], b"" if head.method == "HEAD" else refused.body)
+    headers = [*_HEADERS, *refused.headers]
+    await respond(send, refused.status, headers, refused.body, to_head=head.method == "HEAD")
 
 
 def upgrade_required(subprotocol: str) -> RefusedError:
