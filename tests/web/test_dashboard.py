@@ -221,7 +221,7 @@ async def test_pages_cost_no_quart(path: str, site: Path, monkeypatch: pytest.Mo
     async with running() as probe:
         async with exchange(probe.app, "GET", path, LOCAL) as answer:
             assert answer.status == 200
-        assert probe.app._pages.made is None
+        assert probe.app.pages.made is None
 
 
 async def test_a_path_that_only_begins_like_it_is_not_the_dashboard(probe: Probe) -> None:
