@@ -13,7 +13,7 @@ from typing import Any
 import trio
 
 from probe.engine.budgets import ALONE, SharedLimits
-from probe.engine.engine import Engine
+from probe.engine.engine import Engine, Randomness
 from probe.judge.live import JudgeTurns, live_judge
 from probe.rooms.endpoint import RoomsEndpoint
 from probe.rooms.rooms import Rooms
@@ -234,8 +234,7 @@ async def house(**values: Any) -> AsyncIterator[House]:
             settings,
             TOOLSETS,
             epoch=EPOCH + trio.current_time() - began,
-            new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef",
-            random_bytes=random_bytes,
+            randomness=Randomness(lambda: f"id-{next(numbers):04}-0123456789abcdef", random_bytes),
             new_judge=partial(live_judge, turns=turns) if settings.judge else None,
             shared=shared,
         )

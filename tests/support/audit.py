@@ -13,7 +13,7 @@ from typing import Any
 
 import trio
 
-from probe.engine.engine import Engine
+from probe.engine.engine import Engine, Randomness
 from probe.settings import build
 from probe.tools.catalogue import TOOLSETS
 from probe.views.search.call_filter import parse
@@ -33,8 +33,10 @@ async def auditing(path: Path, life: int = 1, **values: Any) -> AsyncIterator[Pr
         settings,
         TOOLSETS,
         epoch=time.time(),
-        new_id=lambda: f"id-{life}-{next(numbers):04}-0123456789abcdef",
-        random_bytes=lambda size: (1000 * life + next(numbers)).to_bytes(size, "big"),
+        randomness=Randomness(
+            lambda: f"id-{life}-{next(numbers):04}-0123456789abcdef",
+            lambda size: (1000 * life + next(numbers)).to_bytes(size, "big"),
+        ),
     )
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:

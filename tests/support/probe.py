@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.engine import Engine
+from probe.engine.engine import Engine, Randomness
 from probe.judge.live import live_judge
 from probe.log.opened import OpenedFile
 from probe.settings import Settings, build
@@ -81,8 +81,9 @@ async def running(
         settings,
         toolsets,
         epoch=EPOCH,
-        new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef",
-        random_bytes=lambda size: next(numbers).to_bytes(size, "big"),
+        randomness=Randomness(
+            lambda: f"id-{next(numbers):04}-0123456789abcdef", lambda size: next(numbers).to_bytes(size, "big")
+        ),
         opened=opened,
         new_judge=live_judge if settings.judge else None,
     )

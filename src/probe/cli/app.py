@@ -31,7 +31,7 @@ from ..core.exceptions import first
 from ..engine.audit.file import AuditFileError
 from ..engine.budgets import ALONE, SharedLimits
 from ..engine.catalogue.catalogue import UnknownSelectionError
-from ..engine.engine import Engine
+from ..engine.engine import Engine, Randomness
 from ..engine.log_file import LogFileError, log_kept
 from ..engine.messages import goes_on
 from ..engine.pipes.pipe import serve_pipe
@@ -459,7 +459,7 @@ def _unchecked(
     shared: SharedLimits = ALONE,
     turns: JudgeTurns | None = None,
 ) -> Engine:
-    made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
+    made = partial(Engine, settings, TOOLSETS, epoch=time.time(), randomness=Randomness(new_id, secrets.token_bytes))
     if settings.judge:
         # Imports of a tenth of a second, unused without a judge.
         from ..judge.live import live_judge

@@ -108,16 +108,25 @@ class LiveJudge(Protocol):
         """True if a rule has a verdict on any subject, or on one with a name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Randomness:
+    """`new_id` returns an id of visible ASCII characters that nothing else has; `random_bytes` returns so many bytes.
+
+    Neither can be guessed.
+    """
+
+    new_id: Callable[[], str]
+    random_bytes: Callable[[int], bytes]
+
+
 class Engine:
     """All parts between the wire and the tools. Made inside a trio run; `serve` owns its services.
 
-    `epoch` is the wall clock at the moment of making it, in seconds since 1970. `new_id` returns ids that cannot be
-    guessed, of visible ASCII characters; `random_bytes` returns that many fresh bytes. `run` is the id of this life of
-    the server. With an `opened` file, the log, the run and the start are those of the file, and no entry is recorded.
+    `epoch` is the wall clock at the moment of making it, in seconds since 1970. `run` is the id of this life of the
+    server. With an `opened` file, the log, the run and the start are those of the file, and no entry is recorded.
     `new_judge` makes the judge of the clients; without it they are not judged. `shared` are the limits of several
-    engines together. Raises `SettingError` for unusable
-    request state keys. `stopped` is the last entry of the engine's work, None before. `ending` is the reason of
-    its end, for clients.
+    engines together. Raises `SettingError` for unusable request state keys. `stopped` is the last entry of the engine's
+    work, None before. `ending` is the reason of its end, for clients.
     """
 
     def __init__(
@@ -126,13 +135,12 @@ class Engine:
         toolsets: Sequence[Toolset],
         *,
         epoch: float,
-        new_id: Callable[[], str],
-        random_bytes: Callable[[int], bytes],
+        randomness: Randomness,
         opened: OpenedFile | None = None,
         new_judge: Callable[[Engine], LiveJudge] | None = None,
         shared: SharedLimits = ALONE,
     ) -> None:
-        limits = settings.limits
+        limits, new_id, random_bytes = settings.limits, randomness.new_id, randomness.random_bytes
         self.settings = settings
         self.clock = Clock(epoch)
         self.opened = opened

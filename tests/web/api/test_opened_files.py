@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from probe.engine.engine import Engine
+from probe.engine.engine import Engine, Randomness
 from probe.log.opened import OpenedFile
 from probe.settings import build
 from probe.tools.catalogue import TOOLSETS
@@ -33,7 +33,7 @@ OWN = {**LOCAL, "origin": "http://127.0.0.1:8000"}
 def pages_of(opened: OpenedFile) -> FilePages:
     # Only an end that is told ends the wait of a reader, and no comment.
     settings = build({"judge": True, "keep_alive_s": 600})
-    engine = Engine(settings, TOOLSETS, epoch=0.0, new_id=lambda: "id", random_bytes=bytes, opened=opened)
+    engine = Engine(settings, TOOLSETS, epoch=0.0, randomness=Randomness(lambda: "id", bytes), opened=opened)
     paths = Paths(engine)
     return FilePages(engine, paths, paths.wait_idle)
 
