@@ -87,7 +87,9 @@ async def test_a_program_gets_a_problem_and_a_person_a_page(name: str) -> None:
         page = await here.ask("GET", f"/r/{id}/dashboard/live", BROWSER, client=REMOTE)
         assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
         assert page.headers["content-security-policy"].startswith("default-src 'none'")
-        assert b'href="../../../../new"' in page.body
+        # A server that is full makes no other room either.
+        assert (b'href="../../../../new"' in page.body) == (name != "full")
+        assert (b'href=""' in page.body and b"no room here" not in page.body) == (name == "full")
 
 
 async def test_a_preflight_passes_so_that_the_refusal_can_be_read_and_opens_no_room() -> None:
@@ -96,8 +98,33 @@ async def test_a_preflight_passes_so_that_the_refusal_can_be_read_and_opens_no_r
         reply = await here.ask("OPTIONS", f"/r/{id}/mcp", asked)
         assert (reply.status, reply.headers["access-control-allow-origin"]) == (204, ORIGIN)
         foreign = await here.ask("OPTIONS", f"/r/{id}/mcp", {**asked, "origin": "https://evil.example"})
+        assert foreign.status == 403
         assert "access-control-allow-origin" not in foreign.headers
         assert (await here.ask("OPTIONS", f"/r/{id}/api/server", asked)).status == 404
+
+
+FOREIGN = {"host": {"host": "evil.example"}, "origin": {**LOCAL, "origin": "https://evil.example"}}
+
+
+@pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("path", ["/mcp", "/dashboard", "/api/room", "/", ""])
+async def test_a_foreign_page_gets_the_same_403_from_a_room_and_from_none(headers: dict[str, str], path: str) -> None:
+    async with house() as here:
+        room, targets = await here.open(), ["/mcp", "/"]
+        targets += [f"/r/{id}{path}" for id in (room.id, room.reading, await unknown(here), (await here.make())["id"])]
+        asked = {**headers, "content-type": "application/json", "accept": "application/json, text/event-stream"}
+        replies = [await here.ask("POST" if each.endswith("/mcp") else "GET", each, asked, LIST) for each in targets]
+        assert [each.status for each in replies] == [403] * len(targets)
+        forms = {(each.headers["content-type"], each.body) for each in (replies[2], *replies[4:])}
+        assert len(forms) == 1
+
+
+async def test_a_foreign_page_opens_no_web_socket_of_a_room() -> None:
+    async with house() as here:
+        for id in ((await here.open()).id, await unknown(here)):
+            asked = {**scope(None, ["mcp"]), "path": f"/r/{id}/ws"}
+            asked["headers"] = [*asked["headers"], (b"origin", b"https://evil.example")]
+            assert (await handshake(here.app, asked))[0] == 403
 
 
 @pytest.mark.parametrize(
@@ -115,7 +142,7 @@ async def test_a_preflight_passes_so_that_the_refusal_can_be_read_and_opens_no_r
     ],
 )
 async def test_an_error_has_the_id_of_the_request_if_there_is_one(body: bytes, id: object) -> None:
-    async with house() as here:
+    async with house(allowed_origins=ORIGIN) as here:
         reply = await here.ask("POST", f"/r/{await unknown(here)}/mcp", JSON, body)
         assert (reply.status, reply.json.get("id")) == (404, id)
         assert ("id" in reply.json) == (id is not None)

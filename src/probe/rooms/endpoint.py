@@ -8,7 +8,8 @@
     /                          with `rooms` "only": the landing page, and beside it only what monitoring asks for
 
 An id that no room has gets the same 404 whether it was never made, has ended, or is out of date. A refusal has the form
-of the room's own refusals: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else.
+of the room's own refusals: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else. For
+a Host or Origin that is not allowed it is the 403 that a room gives.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class RoomsEndpoint:
             if not self._engine.draining or rejection.refusal is _GONE:
                 await self._refuse(scope, receive, send, rejection)
             elif scope["type"] == "http" and http_head(scope).all("sec-fetch-mode") == "navigate":
-                await self._lead(scope, send, 303, pages.new_from(scope))
+                await self._lead(scope, receive, send, 303, pages.new_from(scope))
             else:
                 await self._refuse(scope, receive, send, busy(_ENDING, _RETRY_S))
             return
@@ -207,34 +208,55 @@ class RoomsEndpoint:
         elif asked.has_slash:
             await self._inside(found, scope, receive, send, beyond=beyond)
         elif scope["type"] == "http":
-            await self._lead(scope, send, 307, f"{scope[PREFIX].rpartition('/')[2]}/")
+            await self._lead(scope, receive, send, 307, f"{scope[PREFIX].rpartition('/')[2]}/")
         else:
             await self._refuse(scope, receive, send, Rejection(_GONE, _NO_WEBSOCKET))
 
-    async def _lead(self, scope: Scope, send: Send, status: int, location: str) -> None:
+    async def _lead(self, scope: Scope, receive: Receive, send: Send, status: int, location: str) -> None:
         """Lead to a relative address, as a gateway may add a path before it."""
-        headers = [*_NOT_STORED, (b"location", location.encode())]
-        await respond(self._with_headers(scope, send), status, headers)
+        foreign = self._foreign(scope)
+        send = self._with_headers(scope, send)
+        if foreign is not None:
+            await refuse_unread(scope, receive, send, foreign)
+        else:
+            await respond(send, status, [*_NOT_STORED, (b"location", location.encode())])
+
+    def _foreign(self, scope: Scope) -> Rejection | None:
+        """The refusal of a Host, an Origin or an embedding page that is not allowed, as the room's own; else None."""
+        head = http_head({"method": "GET", **scope})
+        try:
+            self._policy.check(head)
+            if scope["path"] not in _PROTOCOL:
+                check_purpose(head)
+        except Rejection as rejection:
+            return rejection
+        return None
 
     async def _refuse(
         self, scope: Scope, receive: Receive, send: Send, rejection: Rejection, *, is_unread: bool = True
     ) -> None:
         """Refuse a request in the form that a room has for its path."""
+        foreign = self._foreign(scope)
         send = self._with_headers(scope, send)
-        if scope["type"] == "http":
+        if scope["type"] == "http" and foreign is None:
             head = http_head(scope)
             if scope["path"] == "/mcp" and _is_preflight(head):
                 # Otherwise the page of a client in a browser could not read the refusal of the request that follows.
                 await respond(send, 204, ())
                 return
             if pages.is_shown(scope, head):
-                body, headers = pages.refused(rejection.message, pages.new_from(scope)), rejection.headers
+                body, headers = self._refused_page(scope, rejection), rejection.headers
                 is_head, status = head.method == "HEAD", rejection.refusal.status
                 await respond(send, status, [*pages.HEADERS, *headers], body, to_head=is_head)
                 return
             if is_unread and scope["path"] == "/mcp" and WHOLE_BODY in scope.get("extensions", {}):
                 rejection.id = self._id_in((await receive()).get("body", b""))
-        await refuse_unread(scope, receive, send, rejection)
+        await refuse_unread(scope, receive, send, foreign or rejection)
+
+    def _refused_page(self, scope: Scope, rejection: Rejection) -> bytes:
+        if rejection.refusal is _GONE or self._engine.draining:
+            return pages.refused(rejection.message, pages.new_from(scope))
+        return pages.full(rejection.message)
 
     def _id_in(self, body: bytes) -> RequestId | None:
         """The id of the request in a body, None if it cannot be read; a large body is not."""

@@ -52,6 +52,8 @@ and all of it is gone then: without a use from now on, at {ends}.</p>
 (for <code>mcp-probe open</code>)</p>
 <form method="post" action="end"><button>End this room now</button></form>
 <p><a href="../../../new">Make another room</a></p>"""
+_FULL: Final = """<p>{why}</p>
+<p><a href="">Try again</a></p>"""
 _REFUSED: Final = """<p>{why}</p>
 <p><a href="{new}">Make another room</a></p>"""
 
@@ -84,6 +86,11 @@ def ended() -> bytes:
 def refused(why: str, new: str, *, title: str = "There is no room here") -> bytes:
     """A page with the reason of a refusal, and a link to `new`, which makes a room."""
     return _page(title, _REFUSED.format(why=escape(why), new=escape(new)))
+
+
+def full(why: str) -> bytes:
+    """A page with the reason for which no room can be opened now, and a link to itself."""
+    return _page("No room can be opened now", _FULL.format(why=escape(why)))
 
 
 def is_shown(scope: Scope, head: HttpHead) -> bool:

@@ -40,7 +40,10 @@ _NOT_HERE: Final = (
     "a request is for a room that is not here: it ended, or another process has it and the balancer does not hash the "
     "path segment behind /r/"
 )
-_ELSEWHERE: Final = "Another process has this room: the balancer must hash the path segment behind /r/ (docs/rooms.md)"
+_NOT_BEGUN: Final = (
+    "This process has not opened the room, so there is no such session or page: begin without one. If the room is in "
+    "use, another process has it: the balancer must hash the path segment behind /r/ (docs/rooms.md)"
+)
 # They take a megabyte, as those of the rate of requests.
 _MOST_CLIENTS: Final = 10_000
 
@@ -142,9 +145,9 @@ class Rooms:
         if found is None and self._is_to_open(id):
             # Without shared keys no other process can have made the id.
             if not is_first and self._root.settings.request_state_keys:
-                self._warn(_ELSEWHERE)
+                self._warn(_NOT_BEGUN)
                 self.refused["elsewhere"] += 1
-                raise Rejection(Refusal.UNKNOWN_SESSION, _ELSEWHERE)
+                raise Rejection(Refusal.UNKNOWN_SESSION, _NOT_BEGUN)
             found = self._open(id, holder)
         if found is not None:
             await found.room.ready.wait()

@@ -5,7 +5,8 @@ their way out: each copy of the room's id becomes the read-only one, which is as
 compressed, and a ZIP file is only for the owner.
 
 A client may have sent the id in another spelling, such as `\u0066Q` or `%66Q` for `fQ`. Each character is found in any
-of these, and its replacement has the same spelling. Other codings of a client, such as Base64, are not undone.
+of these, and its replacement has the same spelling. Other codings of a client, such as Base64 or letters in the other
+case, are not undone.
 """
 
 from __future__ import annotations
