@@ -9,8 +9,9 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe.server import listener
+from probe.server.listener.http1 import connection as http1
 from probe.server.listener.http1.connection import READ_AHEAD
-from probe.server.listener.transport import READ_PIECE
+from probe.server.listener.transport import READ_PIECE, Transport
 from probe.settings import build
 
 from .apps import read_body, respond
@@ -111,6 +112,32 @@ async def test_what_came_behind_the_request_is_served_next_and_nothing_is_told(s
     answers = await wire.read_until(b"/last")
     assert answers.count(b"HTTP/1.1 200") == 293
     assert (app.told["/a"], app.told["/last"]) == ([], [])
+
+
+async def test_a_peer_behind_much_that_stays_is_checked_and_served(
+    start: Start, dial: Dialer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered: list[bool] = []
+    checked_twice = trio.Event()
+    has_finished = Transport.peer_has_finished
+
+    def noted(transport: Transport) -> bool:
+        answered.append(has_finished(transport))
+        if len(answered) == 2:
+            checked_twice.set()
+        return answered[-1]
+
+    monkeypatch.setattr(http1, "CHECK_S", 0.01)
+    monkeypatch.setattr(Transport, "peer_has_finished", noted)
+    app = Waiting()
+    wire = await begun(dial, await start(app), app, b"/a")
+    await wire.send(AHEAD + GET % b"/last")
+    with trio.fail_after(PATIENCE_S):
+        await checked_twice.wait()
+    assert (app.told["/a"], answered) == ([], [False, False])
+    app.go_on.set()
+    answers = await wire.read_until(b"/last")
+    assert answers.count(b"HTTP/1.1 200") == 292
 
 
 async def test_the_end_of_the_server_ends_calls_that_wait(dial: Dialer) -> None:
