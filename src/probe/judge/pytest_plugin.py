@@ -143,16 +143,16 @@ def mcp_probe_origin(pytestconfig: pytest.Config) -> Iterator[str]:
     if url is None:
         yield from _own_server()
         return
-    from .runs.remote_room import RemoteRoom, RoomError
+    from .runs.remote_room import RemoteRoom, RoomError, run_in_thread
 
     try:
-        room = RemoteRoom.make(url)
+        room = run_in_thread(RemoteRoom.make, url)
     except RoomError as error:
         raise ProbeError(str(error)) from None
     try:
         yield room.origin
     finally:
-        room.end()
+        run_in_thread(room.end)
 
 
 def _own_server() -> Iterator[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -133,6 +136,87 @@ def test_what_is_no_probe_with_rooms_is_named(client: list[str], capfd: pytest.C
     assert (status, "cannot be reached" in err) == (2, True)
     status, _, err = judged(capfd, "--room", "probe.example", "--", *client)
     assert (status, "is no URL" in err) == (2, True)
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://a..b"])
+def test_what_no_host_can_have_is_refused_as_a_url(url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    status, _, err = judged(capfd, "--room", url, "--", "client")
+    assert (status, err.startswith(f"error: {url} ")) == (2, True), err
+
+
+class Trickling(ThreadingHTTPServer):
+    """A probe whose log never ends: it sends a byte each 50 ms until `over` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), TricklingHandler)
+        self.asked, self.over, self.ended = Event(), Event(), Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class TricklingHandler(BaseHTTPRequestHandler):
+    server: Trickling
+
+    def handle(self) -> None:
+        self.close_connection = True
+        self.handle_one_request()
+
+    def do_GET(self) -> None:
+        self._answer(b"{}")
+        if self.path.endswith("/api/events.ndjson"):
+            self.server.asked.set()
+            while not self.server.over.wait(0.05):
+                self.wfile.write(b" ")
+
+    def do_POST(self) -> None:
+        self._answer(json.dumps({"id": "a", "read_only": {"dashboard": "b"}}).encode())
+
+    def do_DELETE(self) -> None:
+        self.server.ended.set()
+        self._answer(b"")
+
+    def _answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def trickling() -> Iterator[Trickling]:
+    with Trickling() as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.over.set()
+            server.shutdown()
+            thread.join()
+
+
+def test_a_log_that_trickles_is_read_for_a_limited_time(
+    trickling: Trickling, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probe.judge.runs.remote_room._METHOD_S", 2)
+    status, _, err = judged(capfd, "--room", trickling.url, "--", "true")
+    assert (status, "has not sent a whole answer within 2 s" in err) == (2, True), err
+    assert trickling.ended.is_set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_reading_of_a_log_and_the_room(trickling: Trickling, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "probe", "judge", "--room", trickling.url, "--", "true"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert trickling.asked.wait(30)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, "a signal came before the log of the room was read" in err) == (2, True), err
+    assert trickling.ended.is_set()
 
 
 @pytest.mark.parametrize(

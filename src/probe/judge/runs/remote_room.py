@@ -7,13 +7,14 @@ import shutil
 import urllib.error
 import urllib.request
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import trio
 from msgspec import structs
 
 from ...core.escaping import shown
@@ -23,18 +24,35 @@ from ...log.ndjson import End, Item, LogReader
 
 # The longest silence of a probe, in seconds.
 _SILENCE_S: Final = 30
+# The longest time for one method of a room, in seconds: it may read a log of 64 MiB at 2 Mbit/s.
+_METHOD_S: Final = 300
 _MOST_READ: Final = 64 * 1024
+
+_T = TypeVar("_T")
 
 
 class RoomError(Exception):
     """A remote probe has no room for this run, or no longer; the message is one line with the reason."""
 
 
+async def in_thread(method: Callable[..., _T], *arguments: Any) -> _T:
+    """Call a method of a room in a thread, which goes on if this is cancelled. Raises `RoomError` after 300 s."""
+    with trio.move_on_after(_METHOD_S):
+        return await trio.to_thread.run_sync(method, *arguments, abandon_on_cancel=True)
+    raise RoomError(f"the probe has not sent a whole answer within {_METHOD_S} s")
+
+
+def run_in_thread(method: Callable[..., _T], *arguments: Any) -> _T:
+    """As `in_thread`, outside of trio."""
+    return trio.run(in_thread, method, *arguments)
+
+
 @dataclass(frozen=True, slots=True)
 class RemoteRoom:
-    """A room at `origin`, such as `https://probe.example/r/ROOM`. Its owner calls `end`; no method waits for ever.
+    """A room at `origin`, such as `https://probe.example/r/ROOM`. Its owner calls `end`.
 
-    `read_only` is the address of its dashboard for others.
+    `read_only` is the address of its dashboard for others. A method ends if the probe is silent for 30 s; call it by
+    `in_thread`, which bounds a slow answer, too.
     """
 
     origin: str
@@ -143,7 +161,10 @@ class _StatusError(RoomError):
 def _asked(method: str, url: str) -> Iterator[HTTPResponse]:
     """The answer to a request while the block lasts. Raises `RoomError`; no message has the secret part of a URL."""
     server = url.partition("/r/")[0].removesuffix("/api/rooms")
-    request = urllib.request.Request(url, method=method)  # noqa: S310 - `make` takes http and https only
+    try:
+        request = urllib.request.Request(url, method=method)  # noqa: S310 - `make` takes http and https only
+    except ValueError as error:
+        raise RoomError(f"{server} is no URL: {error}") from None
     try:
         with urllib.request.urlopen(request, timeout=_SILENCE_S) as answer:  # noqa: S310
             yield answer
@@ -152,6 +173,8 @@ def _asked(method: str, url: str) -> Iterator[HTTPResponse]:
             raise _StatusError(error.code, f"{server} answers with status {error.code}{_detail(error)}") from None
     except urllib.error.URLError as error:
         raise RoomError(f"{server} cannot be reached: {error.reason}") from None
+    except UnicodeError as error:
+        raise RoomError(f"{server} cannot be reached: {error}") from None
     except (TimeoutError, ConnectionError, HTTPException) as error:
         raise RoomError(f"the answer of {server} broke off: {str(error) or type(error).__name__}") from None
 

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,7 +35,7 @@ from ..rules.all import FUNCTIONS
 from ..rules.catalogue import catalogue
 from .client import ClientRun
 from .judged import Judged, save
-from .remote_room import RemoteRoom, RoomError, add_entries
+from .remote_room import RemoteRoom, RoomError, add_entries, in_thread
 
 URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
 """Placeholders in a client's command: for the URL, for the path of an `mcpServers` file, for a text for a model."""
@@ -160,7 +160,7 @@ async def judge_in_room(
     """
     # The times of day are those of the room.
     own = EventLog(lambda: (0.0, trio.current_time()), max_events=_MOST_OWN, max_bytes=_OWN_BYTES)
-    room = await trio.to_thread.run_sync(RemoteRoom.make, url)
+    room = await in_thread(RemoteRoom.make, url)
     try:
         client_url = f"{room.origin}/mcp?client={wanted.label}"
         # Its own address is a secret, and these lines often are public.
@@ -172,13 +172,11 @@ async def judge_in_room(
             environment = {**os.environ, "MCP_PROBE_URL": client_url}
             recorder = Recorder(own, Context(label=wanted.label))
             ended = await ClientRun(command, environment, recorder, wanted.seconds).run(signals)
-        await trio.sleep(_QUIET_S)
-        with tempfile.TemporaryDirectory(prefix="mcp-probe-") as folder:
-            of_room, log = Path(folder) / "room.ndjson", wanted.save or Path(folder) / "log.ndjson"
-            await trio.to_thread.run_sync(room.save_log, of_room)
-            # The first page of a server takes long, so its clock is read behind another one.
-            add_entries(of_room, own.since(0, _MOST_OWN).entries, await _clock_offset(room), log)
-            return replace(judge_logs([log]), ended=ended)
+            with tempfile.TemporaryDirectory(prefix="mcp-probe-") as folder:
+                of_room, log = Path(folder) / "room.ndjson", wanted.save or Path(folder) / "log.ndjson"
+                offset = await _saved(room, of_room, signals)
+                add_entries(of_room, own.since(0, _MOST_OWN).entries, offset, log)
+                return replace(judge_logs([log]), ended=ended)
     finally:
         with trio.move_on_after(_END_S, shield=True):
             try:
@@ -187,12 +185,30 @@ async def judge_in_room(
                 say(f"the room could not be ended, and ends by itself: {error}")
 
 
+async def _saved(room: RemoteRoom, path: Path, signals: AsyncIterator[int]) -> float:
+    """Write the log of a room to `path`; returns its clock offset. Raises `RoomError`, also at a signal."""
+    async with trio.open_nursery() as reading:
+
+        async def stop_at_signal() -> None:
+            await anext(signals)
+            reading.cancel_scope.cancel()
+
+        reading.start_soon(stop_at_signal)
+        await trio.sleep(_QUIET_S)
+        await in_thread(room.save_log, path)
+        # The first page of a server takes long, so its clock is read behind another one.
+        offset = await _clock_offset(room)
+        reading.cancel_scope.cancel()
+        return offset
+    raise RoomError("a signal came before the log of the room was read, so there is no verdict")
+
+
 async def _clock_offset(room: RemoteRoom) -> float:
     """The seconds from trio's clock to that of a room, within half of a round trip. Raises `RoomError`."""
     readings: list[tuple[float, float]] = []
     for _ in range(_READINGS):
         before = trio.current_time()
-        now = await trio.to_thread.run_sync(room.now)
+        now = await in_thread(room.now)
         took = trio.current_time() - before
         readings.append((took, now - before - took / 2))
     return min(readings)[1]
