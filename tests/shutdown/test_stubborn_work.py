@@ -67,7 +67,7 @@ async def test_it_ends_in_time_with_its_rows_written(dial: Dialer, tmp_path: Pat
         await other.send(post(call("chatty", id="done")))
         await other.read_until(b'"result"')
         program.signal(signal.SIGTERM)
-        await program.said("stopping: running work may finish")
+        await program.said("stopping: running work may finish", "; signal again to stop at once")
         if signals == 2:
             program.signal(signal.SIGTERM)
         assert await program.ended() == 0
