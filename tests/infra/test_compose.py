@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from probe.cli import ending
 from probe.engine import engine
 from probe.engine.audit import writer
+from probe.rooms import room
 from probe.settings import Limits, Settings, build, described
 
 from .tools import ROOT, accepted
@@ -99,9 +100,19 @@ def test_the_balancer_knows_every_replica() -> None:
 
 
 def test_whoever_stops_it_waits_longer_than_it_takes() -> None:
-    longest = Settings().grace_s + engine._CLEANUP_S + ending.FLUSH_S + ending.JOIN_S + writer.FINAL_S + ending.LINES_S
+    """The longest end is that of a server with rooms, of stubborn work and of an audit."""
+    drain = engine._CLEANUP_S + room._FLUSH_S + room._DOWNLOAD_S
+    after_grace = drain + ending.FLUSH_S + ending.JOIN_S + writer.FINAL_S + ending.LINES_S
+    longest = Settings().grace_s + after_grace
     assert int(COMPOSE["services"]["probe"]["stop_grace_period"].removesuffix("s")) > longest + 2
     assert int(unit()["Service"]["TimeoutStopSec"]) > longest + 2
+    assert _number("infra/modules/app.bicep", r"terminationGracePeriodSeconds: graceSeconds \+ (\d+)") > after_grace + 2
+    assert _number("docs/deploying.md", r"Give it (\d+) s longer") > after_grace + 2
+
+
+def test_a_second_signal_ends_it_within_twelve_seconds() -> None:
+    drain = engine._HURRIED_CLEANUP_S + room._FLUSH_S
+    assert drain + ending._HURRIED_FLUSH_S + ending.JOIN_S + writer.FINAL_S + ending.LINES_S < 12
 
 
 def test_the_unit_restarts_what_crashed_and_not_what_is_set_wrongly() -> None:
@@ -115,6 +126,11 @@ def test_the_files_that_the_compose_file_mounts_are_there() -> None:
     mounted = [volume.split(":")[0] for volume in volumes if volume.startswith("./")]
     assert mounted == ["./container/Caddyfile", "./container/haproxy.cfg"]
     assert all((ROOT / name).is_file() for name in mounted)
+
+
+def _number(path: str, pattern: str) -> int:
+    [number] = re.findall(pattern, (ROOT / path).read_text())
+    return int(number)
 
 
 def _defaults(value: str) -> str:
