@@ -2,8 +2,8 @@
 
     python infra/smoke.py https://mcp.example.org [--wait SECONDS] [--cafile FILE]
 
-It makes a room and checks that, if the server has rooms. Prints a line per check and ends with 0 if all have passed,
-else with 1. Needs Python 3.11 and nothing else. It looks at what proxies get wrong: streams held back or late,
+It makes a room, checks that and ends it, if the server has rooms. Prints a line per check and ends with 0 if all have
+passed, else with 1. Needs Python 3.11 and nothing else. It looks at what proxies get wrong: streams held back or late,
 clients whose going is not passed on, large requests, WebSockets, names that are not passed on. The checks are those of
 `mcp-probe doctor`, taken from this checkout.
 """
@@ -38,16 +38,26 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--wait", type=float, default=0.0, help="seconds until it has to be ready")
     parser.add_argument("--cafile", help="a certificate authority beside those of this machine")
     given = parser.parse_args(arguments)
-    target = ProbeAddress(given.url, given.cafile)
-    wait_ready(target, given.wait)
-    with suppress(WrongError, OSError, HTTPException, ValueError):
-        # Where it fails, the checks show why.
-        target = in_a_room(target)
-    passed = True
-    for name, wrong, seconds in outcomes(target):
-        passed = passed and wrong is None
-        print(f"FAILED {name}: {wrong}" if wrong else f"ok     {name} ({seconds * 1000:.0f} ms)", flush=True)
+    server = target = ProbeAddress(given.url, given.cafile)
+    wait_ready(server, given.wait)
+    # Where it fails, the checks show why.
+    with _failures_suppressed():
+        target = in_a_room(server)
+    try:
+        passed = True
+        for name, wrong, seconds in outcomes(target):
+            passed = passed and wrong is None
+            print(f"FAILED {name}: {wrong}" if wrong else f"ok     {name} ({seconds * 1000:.0f} ms)", flush=True)
+    finally:
+        # One that stays ends by itself after its idle time.
+        if target is not server:
+            with _failures_suppressed(), target.response("DELETE", "/api/room"):
+                pass
     return 0 if passed else 1
+
+
+def _failures_suppressed() -> suppress:
+    return suppress(WrongError, OSError, HTTPException, ValueError)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -42,8 +44,13 @@ def test_a_probe_that_works_passes(origin: str) -> None:
 
 
 def test_a_server_of_rooms_passes_in_a_room() -> None:
-    with served("--rooms", "on") as url:
+    with served("--rooms", "on", "--max-rooms", "1") as url:
         code, said = smoke(url.removesuffix("/mcp"))
+        # It has ended its room, so there is a place for another one.
+        with urllib.request.urlopen(urllib.request.Request(url.replace("/mcp", "/api/rooms"), method="POST")) as answer:
+            api = json.load(answer)["api"]
+        with urllib.request.urlopen(f"{api}/room") as answer:
+            assert answer.status == 200
     assert (code, list(said), failed(said)) == (0, NAMES, [])
 
 
