@@ -35,7 +35,7 @@ param minReplicas int = 1
 @allowed(['off', 'on', 'only'])
 param rooms string = 'only'
 
-@description('1, or 3 behind an app with HAProxy, which needs rooms only and requestStateKeys: docs/scaling.md.')
+@description('1, or 3 behind an app with HAProxy, which needs rooms only and requestStateKeys (infra/provision.py checks it): docs/scaling.md.')
 @allowed([1, 3])
 param replicas int = 1
 

@@ -4,7 +4,8 @@
 
 The parameter file reads IMAGE, TOOLHOST_SECRET and REQUEST_STATE_KEYS from the environment. What is not set there, or
 is empty, is taken from the app in that resource group; `none` takes a secret away. Needs the Azure CLI, logged in.
-Ends with 0 if the deployment succeeded, else with 1.
+Three replicas without keys, or with other rooms than only, are not deployed. Ends with 0 if the deployment succeeded,
+else with 1.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from azure_cli import AzureError, az
@@ -26,13 +29,16 @@ FIRST = {"IMAGE": "", "TOOLHOST_SECRET": "none", "REQUEST_STATE_KEYS": "none"}
 
 
 def the_app(group: str) -> dict[str, Any] | None:
-    """The container app of a group, of three replicas the first; None if there is none. Raises `AzureError`."""
+    """The container app of a group, of its replicas the first; None if there is none. Raises `AzureError`.
+
+    A deployment that failed may have made some of the replicas only.
+    """
     apps: list[dict[str, Any]] = json.loads(az("containerapp", "list", "--resource-group", group, "--output", "json"))
     probes = [app for app in apps if app["properties"]["template"]["containers"][0].get("name") != PROXY]
     probes.sort(key=lambda app: str(app["name"]))
     names = [app["name"] for app in probes]
-    stem = names[0].removesuffix("-1") if names else ""
-    if names not in ([], [stem], [f"{stem}-{number}" for number in (1, 2, 3)]):
+    stems = {re.sub("-[123]$", "", name) for name in names}
+    if len(names) > 1 and (len(stems) > 1 or stems & set(names)):
         raise AzureError(f"{group} has {len(probes)} container apps, and which of them is the probe is unknown")
     return probes[0] if probes else None
 
@@ -49,13 +55,28 @@ def there(group: str) -> dict[str, str]:
     return {"IMAGE": app["properties"]["template"]["containers"][0]["image"], **secrets}
 
 
+def check_replicas(parameters: str, keys: str) -> None:
+    """Three replicas know the rooms of each other by keys, and nothing else. Raises `AzureError`."""
+    try:
+        text = Path(parameters).read_text()
+    except OSError as error:
+        raise AzureError(f"{parameters}: {error.strerror}") from None
+    given = dict(re.findall(r"^param (replicas|rooms) *= *'?(\w+)", text, re.MULTILINE))
+    if given.get("replicas") == "3" and (given.get("rooms", "only") != "only" or keys == "none"):
+        raise AzureError("replicas = 3 needs rooms = 'only' and REQUEST_STATE_KEYS")
+
+
 def provision(group: str, parameters: str) -> None:
-    """Deploy. Raises `AzureError`; if it could not be found out what is there, nothing was deployed."""
+    """Deploy. Raises `AzureError`.
+
+    If it could not be found out what is there, or the parameters are wrong, nothing was deployed.
+    """
     given = {name: os.environ[name] for name in FIRST if os.environ.get(name)}
     kept = {name: value for name, value in there(group).items() if name not in given}
     print(f"set: {', '.join(given) or 'nothing'}; kept: {', '.join(kept) or 'nothing'}", flush=True)
     # secrets go by the environment: others can read a command line
     variables = {**os.environ, **FIRST, **kept, **given}
+    check_replicas(parameters, variables["REQUEST_STATE_KEYS"])
     named = ("--resource-group", group, "--name", "probe")
     az("deployment", "group", "create", *named, "--parameters", parameters, "--output", "none", env=variables)
 

@@ -56,8 +56,12 @@ class Azure:
     def set(self, **values: object) -> None:
         (self.folder / "azure.json").write_text(json.dumps({**self.state, **values}))
 
+    @property
+    def parameters(self) -> Path:
+        return self.folder / "main.bicepparam"
+
     def provision(self, **given: str) -> subprocess.CompletedProcess[str]:
-        script, named = str(ROOT / "infra" / "provision.py"), ["--group", "rg", "--parameters", "main.bicepparam"]
+        script, named = str(ROOT / "infra" / "provision.py"), ["--group", "rg", "--parameters", str(self.parameters)]
         inherited = {name: value for name, value in os.environ.items() if name not in NAMES}
         path = f"{self.folder}{os.pathsep}{os.environ['PATH']}"
         environment = {**inherited, "PATH": path, **given}
@@ -83,6 +87,7 @@ def azure(tmp_path: Path) -> Azure:
     made = Azure(tmp_path)
     first = {"apps": [], "down": False, "hides": False, "refuses": False, "told": None}
     (tmp_path / "azure.json").write_text(json.dumps(first))
+    made.parameters.write_text((ROOT / "infra" / "main.example.bicepparam").read_text())
     az = tmp_path / "az"
     az.write_text(AZ.format(python=sys.executable, state=str(tmp_path / "azure.json")))
     az.chmod(0o755)
@@ -93,7 +98,7 @@ def test_the_first_deployment_has_nothing_to_keep(azure: Azure) -> None:
     done = azure.provision()
     assert done.returncode == 0, done.stderr
     assert azure.state["told"] == {"IMAGE": "", "TOOLHOST_SECRET": "none", "REQUEST_STATE_KEYS": "none"}
-    assert azure.state["deployed"][-4:] == ["--parameters", "main.bicepparam", "--output", "none"]
+    assert azure.state["deployed"][-4:] == ["--parameters", str(azure.parameters), "--output", "none"]
 
 
 def test_secrets_and_the_image_that_are_there_are_kept(azure: Azure) -> None:
@@ -104,8 +109,9 @@ def test_secrets_and_the_image_that_are_there_are_kept(azure: Azure) -> None:
     assert done.stdout == "set: nothing; kept: IMAGE, TOOLHOST_SECRET, REQUEST_STATE_KEYS\n"
 
 
-def test_what_replicas_have_is_that_of_the_first(azure: Azure) -> None:
-    azure.set(apps=replicas(3, 1, 2, **{"request-state-keys": KEYS}))
+@pytest.mark.parametrize("numbers", [(3, 1, 2), (1, 2), (3, 2), (2,)])
+def test_what_replicas_have_is_that_of_the_first_that_is_there(azure: Azure, numbers: tuple[int, ...]) -> None:
+    azure.set(apps=replicas(*numbers, **{"request-state-keys": KEYS}))
     done = azure.provision()
     assert done.returncode == 0, done.stderr
     assert azure.state["told"] == {"IMAGE": IMAGE, "TOOLHOST_SECRET": "none", "REQUEST_STATE_KEYS": KEYS}
@@ -136,6 +142,7 @@ def test_a_secret_is_in_no_command_line_and_in_no_output(azure: Azure) -> None:
         ({"hides": True}, "az containerapp secret list ended with 4"),
         ({"apps": [app(), app("another")]}, "rg has 2 container apps"),
         ({"apps": [app(), *replicas(1, 2, 3)[1:]]}, "rg has 4 container apps"),
+        ({"apps": [app("ca-a-1"), app("ca-b-2")]}, "rg has 2 container apps"),
     ],
 )
 def test_nothing_is_deployed_where_it_is_unknown_what_is_there(
@@ -146,6 +153,35 @@ def test_nothing_is_deployed_where_it_is_unknown_what_is_there(
     assert done.returncode == 1
     assert f"not deployed: {said}" in done.stdout
     assert azure.state["told"] is None
+
+
+def three(azure: Azure, rooms: str) -> None:
+    text = azure.parameters.read_text().replace("param replicas = 1", "param replicas = 3")
+    azure.parameters.write_text(text.replace("param rooms = 'only'", rooms))
+
+
+@pytest.mark.parametrize(
+    ("rooms", "keys", "deploys"),
+    [
+        ("param rooms = 'only'", KEYS, True),
+        ("", KEYS, True),
+        ("param rooms = 'on'", KEYS, False),
+        ("param rooms = 'only'", "none", False),
+        ("param rooms = 'only'", "", False),
+    ],
+)
+def test_three_replicas_need_rooms_only_and_keys(azure: Azure, rooms: str, keys: str, deploys: bool) -> None:
+    three(azure, rooms)
+    done = azure.provision(REQUEST_STATE_KEYS=keys)
+    assert done.returncode == (0 if deploys else 1)
+    assert ("replicas = 3 needs rooms = 'only' and REQUEST_STATE_KEYS" in done.stdout) is not deploys
+    assert (azure.state["told"] is not None) is deploys
+
+
+def test_parameters_that_are_not_there_are_named(azure: Azure) -> None:
+    azure.parameters.unlink()
+    done = azure.provision()
+    assert (done.returncode, f"not deployed: {azure.parameters}: No such file" in done.stdout) == (1, True)
 
 
 def test_a_deployment_that_fails_is_said_to_have_failed(azure: Azure) -> None:
