@@ -67,6 +67,11 @@ def test_every_session_of_a_page_exists(page: Path) -> None:
     assert {*_SESSION.findall(page.read_text())} <= sessions()
 
 
+def test_every_session_has_a_row() -> None:
+    rows = re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(sessions())
+
+
 def test_no_block_for_a_shell_has_a_comment() -> None:
     """At its prompt zsh takes `#` for a word: a pasted line with a comment fails."""
     blocks = [example for page in TODAY for example in examples(page) if example.language == "sh"]
