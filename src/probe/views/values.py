@@ -154,10 +154,6 @@ class Exchange(Struct, eq=False):
         """True if its event stream, or an exchange without a response, was over before a time."""
         return _before(self.closed, at)
 
-    def left_by(self, at: float) -> bool:
-        """True if the client had closed it before a time."""
-        return _before(self.closed, at) and self.ended_by == "client"
-
     def limited_by(self, at: float) -> bool:
         """True if a limit of the server, or its end, had refused it before a time."""
         return _before(self.response, at) and (self.status in LIMIT_STATUSES or self.refusal in LIMIT_REFUSALS)
