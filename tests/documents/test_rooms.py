@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
 
-from .rooms import BEGIN, END, PAGE, ROOT, SOURCES, rooms, rows, table, written
+from .rooms import BEGIN, END, PAGE, ROOT, SOURCES, packages, rooms, rows, table, written
 
 
 def test_the_map_is_that_of_the_tree() -> None:
@@ -30,6 +32,20 @@ def test_each_package_has_a_row_in_the_order_of_the_layers(tmp_path: Path) -> No
         "| `src/probe/b/c/` | Inside the first. |\n",
         "| `src/probe/a/` | The second. |\n",
     ]
+
+
+def test_each_file_that_a_package_lists_is_there() -> None:
+    files = {
+        package / name
+        for package in packages(SOURCES)
+        for name in re.findall(r"^ +(\S+\.(?:py|toml)) {2}", _docstring(package), re.MULTILINE)
+    }
+    assert len(files) > 20
+    assert [file for file in files if not file.exists()] == []
+
+
+def _docstring(package: Path) -> str:
+    return ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
 
 
 @pytest.mark.parametrize("module", ["__init__.py", "module.py"])

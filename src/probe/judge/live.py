@@ -31,7 +31,8 @@ _SHARE: Final = 0.05
 class JudgeTurns:
     """The turns of several judges of one process, which together take the time that one of them may take.
 
-    One judge reads a piece of its log at a time. `spare` is for reading beside the calls, `awaited` for reports.
+    A judge reads a piece of its log, then waits for its turn to pause; only the pauses are one after the other. `spare`
+    is for reading beside the calls, `awaited` for reports.
     """
 
     def __init__(self) -> None:

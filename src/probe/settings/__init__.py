@@ -3,8 +3,7 @@
 Each field of `Settings` and `Limits` that is not fixed is also a command line flag (`max_sessions` is
 `--max-sessions`) and an environment variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints these, in groups.
 
-    limits.py       the limits of what clients may use: types and defaults
-    server.py       all other settings: types and defaults
+    server.py       the settings, and the limits of what clients may use: types and defaults
     table.toml      a row for each: unit, bounds, reason
     description.py  both as one value
 """

@@ -74,13 +74,13 @@ def _at_once(_size: int) -> float:
 
 
 def no_frames(_note: NoteFrame) -> None:
-    """The extension `frame_facts.FRAMES` for a listener without it."""
+    """The extension `FRAMES` for a listener without it."""
 
 
 class WebSocketWire:
     """The `Wire` of one accepted WebSocket. `pace` returns the seconds that a message of a given size has to wait.
 
-    `report_frames` is the listener's extension `frame_facts.FRAMES`, or `no_frames`.
+    `report_frames` is the listener's extension `FRAMES`, or `no_frames`.
     """
 
     def __init__(
