@@ -12,6 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.engine.engine import Engine
+from probe.rooms import rooms as rooms_module
+
 from ..support.hosts import connected
 from ..support.http import exchange, http_scope
 from ..support.legacy import Legacy
@@ -387,3 +390,49 @@ async def test_a_room_that_fails_leaves_the_others(caplog: pytest.LogCaptureFixt
         assert "error in a room" in caplog.text
         assert (await other.ask("GET", "/api/room")).status == 200
         assert len(here.rooms) == 1
+
+
+@pytest.mark.parametrize("part", ["_make_engine", "Paths"])
+async def test_one_that_cannot_be_made_leaves_nothing(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with house(max_rooms=1) as here:
+        made, left = await here.make(), list[object]()
+        make = here.rooms._make_engine
+
+        def counted(*given: Any) -> Engine:
+            engine = make(*given)
+            monkeypatch.setattr(engine, "leave_shared", lambda: left.append(engine))
+            return engine
+
+        def broken(*_: object, **__: object) -> object:
+            raise LookupError("a defect")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(here.rooms, "_make_engine", counted)
+            patched.setattr(here.rooms if part == "_make_engine" else rooms_module, part, broken)
+            with pytest.raises(LookupError):
+                await here.ask("GET", f"/r/{made['id']}/api/room")
+        assert len(left) == (part == "Paths")
+        assert (await here.ask("GET", f"/r/{made['id']}/api/room")).status == 200
+
+
+@pytest.mark.parametrize("part", ["leave_shared", "on_end"])
+async def test_one_whose_end_fails_still_ends(part: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with house(max_rooms=1) as here:
+        room = await here.open()
+
+        def broken(*_: object) -> None:
+            raise LookupError("a defect")
+
+        if part == "on_end":
+            here.rooms.on_end(broken)
+        else:
+            room.engine.leave_shared = broken  # type: ignore[method-assign]
+        client = await room.legacy()
+        async with client.get() as stream:
+            assert (await room.ask("DELETE", "/api/room")).status == 204
+            async for _ in stream.parts():
+                pass
+        assert "error in a room" in caplog.text
+        assert (await room.ask("GET", "/api/room")).status == 404
+        # Its place is free.
+        await here.open()

@@ -157,11 +157,13 @@ class Room:
                 self._cancel_requests()
                 nursery.cancel_scope.cancel()
         finally:
-            self._release()
             # Those that came since, or all of them where the engine has failed.
             self._cancel_requests()
-            self.ended.set()
-            self.ready.set()
+            try:
+                self._release()
+            finally:
+                self.ended.set()
+                self.ready.set()
 
     def _cancel_requests(self) -> None:
         for request in (*self.requests, *self.shown_requests):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -186,9 +187,13 @@ class Rooms:
             self.refused["address" if isinstance(full, AddressLimitError) else "full"] += 1
             raise full.rejection() from None
         reading = self._ids.reading(id)
-        engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)), self._shared)
-        paths = Paths(engine, pages=self._pages, pace=partial(self._pace, id))
-        room = Room(id, reading, engine, paths, self.idle_s, partial(self._release, id, reading, holder))
+        with ExitStack() as undone:
+            undone.callback(self._places.release, holder)
+            engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)), self._shared)
+            undone.callback(engine.leave_shared)
+            paths = Paths(engine, pages=self._pages, pace=partial(self._pace, id))
+            room = Room(id, reading, engine, paths, self.idle_s, partial(self._release, id, reading, holder))
+            undone.pop_all()
         self._by_id[id], self._by_id[reading] = Found(room, is_owner=True), Found(room, is_owner=False)
         self._to_serve.send_nowait(room)
         self.opened += 1
@@ -226,12 +231,12 @@ class Rooms:
     def _release(self, id: str, reading: str, holder: str | None) -> None:
         room = self._by_id.pop(id).room
         del self._by_id[reading]
-        room.engine.leave_shared()
+        self._places.release(holder)
+        self._ended[id] = self._root.clock.now()
         self.ended[room.why] += 1
+        room.engine.leave_shared()
         for ended in self._on_end:
             ended(room)
-        self._ended[id] = self._root.clock.now()
-        self._places.release(holder)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the rooms until cancelled."""
