@@ -12,8 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.cli.app import RunningServer
 from probe.engine.engine import Engine
 from probe.rooms import rooms as rooms_module
+from probe.web.paths import Paths
 
 from ..support.hosts import connected
 from ..support.http import exchange, http_scope
@@ -356,6 +358,21 @@ async def test_a_process_that_ends_opens_no_room_and_keeps_its_own(autojump_cloc
             assert "result" in (await client.read(answer))[-1].message
         await over.wait()
         await wait_all_tasks_blocked()
+        assert len(here.rooms) == 0
+
+
+async def test_no_room_opens_once_the_drain_has_begun() -> None:
+    async with house() as here, trio.open_nursery() as nursery:
+        made, drain = await here.make(), here.engine.drain
+
+        async def late() -> None:
+            await wait_all_tasks_blocked(0.01)
+            await drain()
+
+        here.engine.drain = late  # type: ignore[method-assign,assignment]
+        nursery.start_soon(RunningServer(here.engine, Paths(here.engine), [], here.rooms).drain)
+        await wait_all_tasks_blocked()
+        assert (await here.ask("GET", f"/r/{made['id']}/api/room")).status == 503
         assert len(here.rooms) == 0
 
 

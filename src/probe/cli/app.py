@@ -226,6 +226,8 @@ class RunningServer:
 
     async def drain(self) -> None:
         """Refuse new work and new rooms, let running work finish within the grace period, and cancel the rest."""
+        # Before `Rooms.drain` counts the rooms, so that none opens meanwhile.
+        self.engine.draining = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.engine.drain)
             if self.rooms is not None:
