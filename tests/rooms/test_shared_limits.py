@@ -16,7 +16,7 @@ from probe.engine.budgets import ByteLimit
 from probe.engine.engine import Engine
 from probe.judge.live import JudgeService, JudgeTurns
 from probe.log.context import Recorder
-from probe.log.event_log import EventLog
+from probe.log.event_log import EventLog, Gap
 from probe.log.events import ServerState
 from probe.web.api.app import _SHOWN, EnginesInTurn, Shown
 from probe.wire.errors import Rejection
@@ -29,15 +29,15 @@ WHOLE = {"room_share": 1, "address_share": 0.25}
 
 
 class Part:
-    """A holder of bytes, which gives up ten at a time down to `least`."""
+    """A holder of bytes, which gives up `step` at a time."""
 
-    def __init__(self, shared: SharedBytes, least: int = 0) -> None:
+    def __init__(self, shared: SharedBytes, step: int = 10) -> None:
         self.shared = shared
         self.size = 0
-        self.least = least
+        self.step = step
 
     def give_up(self) -> int:
-        self.size = max(self.least, self.size - 10)
+        self.size = max(0, self.size - self.step)
         return self.size
 
     def add(self, size: int) -> None:
@@ -58,16 +58,70 @@ def test_the_largest_of_several_gives_up_what_is_too_much() -> None:
     assert shared.bytes == 35
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-30, 90)), max_size=60), st.integers(0, 40))
-def test_together_they_hold_no_more_than_the_bound_and_what_none_can_give_up(
-    changes: list[tuple[int, int]], least: int
-) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(-30, 90)), max_size=60),
+    st.lists(st.integers(1, 40), min_size=5, max_size=5),
+)
+def test_together_they_hold_no_more_than_the_bound(changes: list[tuple[int, int]], steps: list[int]) -> None:
     shared = SharedBytes(150)
-    parts = [Part(shared, least) for _ in range(5)]
+    parts = [Part(shared, step) for step in steps]
     for place, change in changes:
-        parts[place].add(max(change, least - parts[place].size))
-        assert shared.bytes == sum(part.size for part in parts)
-        assert shared.bytes <= max(150, 5 * least)
+        parts[place].add(max(change, -parts[place].size))
+        assert shared.bytes == sum(part.size for part in parts) <= 150
+
+
+class Compared(int):
+    """A size that counts comparisons."""
+
+    count = 0
+
+    def __neg__(self) -> Compared:
+        return Compared(-int(self))
+
+    def __lt__(self, other: int) -> bool:
+        Compared.count += 1
+        return int(self) < int(other)
+
+    def __gt__(self, other: int) -> bool:
+        Compared.count += 1
+        return int(self) > int(other)
+
+
+def test_of_many_holders_the_largest_is_found_with_few_comparisons() -> None:
+    shared = SharedBytes(10_000)
+    holders = [lambda: Compared(5) for _ in range(1000)]
+    for holder in holders:
+        shared.weigh(holder, Compared(10))
+    Compared.count = 0
+    for holder in holders:
+        shared.weigh(holder, Compared(20))
+        shared.make_room()
+    assert shared.bytes <= 10_000
+    assert 0 < Compared.count < 100 * len(holders)
+
+
+def test_one_large_entry_in_each_of_many_logs_does_not_exceed_their_bound() -> None:
+    shared = SharedBytes(MIB)
+    logs = [EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=MIB, shared=shared) for _ in range(21)]
+    for log in logs:
+        log.append(ServerState("x" * (900 * 1024)))
+        assert sum(each.bytes for each in logs) == shared.bytes <= MIB
+    for log in logs:
+        for _ in range(1000):
+            log.append(ServerState("x" * 1000))
+        assert sum(each.bytes for each in logs) == shared.bytes <= MIB
+
+
+def test_a_log_that_gave_up_its_newest_entry_goes_on() -> None:
+    shared = SharedBytes(10_000)
+    one, two = (EventLog(lambda: (0.0, 0.0), max_events=10, max_bytes=MIB, shared=shared) for _ in range(2))
+    one.append(ServerState("x" * 6000))
+    two.append(ServerState("x" * 5000))
+    page = one.since(0, 10)
+    assert (len(one), one.bytes, page.gap, page.entries, page.next) == (0, 0, Gap(1, 1), [], 1)
+    assert (one.first, one.entry(1), one.until(1, 5), one.tail(5)) == (2, None, [], 1)
+    one.append(ServerState("ready"))
+    assert [entry.seq for entry in one.since(page.next, 10).entries] == [2]
 
 
 def filled(room: Room, size: int) -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Final, NamedTuple
 
@@ -214,26 +214,34 @@ class Shares:
 class SharedBytes:
     """A bound on the bytes of several holders together. Beyond it, the holder with the most gives something up.
 
-    A holder is a function that gives up some of its bytes, if it can, and returns how many it has then.
+    A holder is a function that returns how many bytes it has after it gave some up. It always can, while it has any.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.bytes = 0
         self._held: dict[Callable[[], int], int] = {}
+        # A heap with the largest size first. Older sizes of a holder stay until they are taken or swept.
+        self._sizes: list[tuple[int, int, Callable[[], int]]] = []
+        self._numbers = count()
 
     def weigh(self, holder: Callable[[], int], size: int) -> None:
         """A holder has `size` bytes now."""
         self.bytes += size - self._held.get(holder, 0)
         self._held[holder] = size
+        heappush(self._sizes, (-size, next(self._numbers), holder))
+        if len(self._sizes) > 4 * len(self._held):
+            self._sizes = [(-size, next(self._numbers), holder) for holder, size in self._held.items()]
+            heapify(self._sizes)
 
     def make_room(self) -> None:
         """Have the largest holders give up bytes until all are within the bound. Called after bytes were added."""
         while self.bytes > self.most:
-            before, largest = self.bytes, max(self._held, key=self._held.__getitem__)
-            self.weigh(largest, largest())
-            if self.bytes >= before:
-                return
+            size, _, largest = heappop(self._sizes)
+            if self._held.get(largest) == -size:
+                left = largest()
+                assert left < -size, f"{largest} gives nothing up"
+                self.weigh(largest, left)
 
     def remove(self, holder: Callable[[], int]) -> None:
         """A holder has gone with all its bytes. Harmless when repeated."""

@@ -185,19 +185,19 @@ class EventLog:
             self._shared = None
 
     def _give_up(self) -> int:
-        # So much at a time that the search for the largest log is rare.
-        self._make_room(self.bytes * 15 // 16)
+        # The newest entry goes, too: otherwise a large one in each of many logs would exceed their bound.
+        self._make_room(self.bytes * 15 // 16, least=0)
         return self.bytes
 
-    def _make_room(self, most_bytes: int) -> None:
+    def _make_room(self, most_bytes: int, least: int = 1) -> None:
         slots, costs, kept = self._slots, self._costs, len(self._costs)
-        # The newest entry stays, however large it is.
-        while kept > self._max_events or (self.bytes > most_bytes and kept > 1):
+        # Within the bound of this log alone the newest entry stays, however large it is.
+        while kept > self._max_events or (self.bytes > most_bytes and kept > least):
             slots[-kept] = None
             self.bytes -= costs.popleft()
             kept -= 1
         if len(slots) > 2 * kept:
-            del slots[:-kept]
+            del slots[: len(slots) - kept]
 
     async def wait_beyond(self, seq: int) -> None:
         while self.last <= seq:
