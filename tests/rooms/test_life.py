@@ -322,6 +322,15 @@ async def test_one_that_has_ended_does_not_open_again() -> None:
         assert len(here.rooms) == 0
 
 
+async def test_of_too_many_that_have_ended_the_first_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rooms_module, "_MOST_ENDED", 2)
+    async with house() as here:
+        opened = [await here.open() for _ in range(3)]
+        for room in opened:
+            await room.ask("DELETE", "/api/room")
+        assert [(await room.ask("GET", "/api/room")).status for room in opened] == [200, 404, 404]
+
+
 async def test_an_address_without_its_last_slash_leads_to_it() -> None:
     async with house() as here:
         room = await here.open()

@@ -106,6 +106,17 @@ async def test_the_owner_ends_a_room_that_is_full() -> None:
             assert (await room.ask("DELETE", "/api/room")).status == 204
 
 
+async def test_the_owner_and_the_readers_of_each_room_have_a_rate_at_the_same_time() -> None:
+    async with house(max_rooms=2, address_share=1, request_burst=2, requests_per_second=0.1) as here:
+        rooms = [await here.open(), await here.open()]
+        statuses = list[int]()
+        for number in range(3):
+            for place, id in enumerate((rooms[0].id, rooms[0].reading, rooms[1].id, rooms[1].reading)):
+                client = (f"198.51.100.{10 * number + place}", 4711)
+                statuses.append((await here.ask("GET", f"/r/{id}/api/room", client=client)).status)
+        assert statuses == [200] * 8 + [429] * 4
+
+
 async def test_readers_do_not_take_the_places_or_the_rate_of_the_owner() -> None:
     async with house(request_burst=5, requests_per_second=0.1, max_connections=40, room_share=0.1) as here:
         room = await here.open()

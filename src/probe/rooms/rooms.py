@@ -47,6 +47,8 @@ _NOT_BEGUN: Final = (
 )
 # They take a megabyte, as those of the rate of requests.
 _MOST_CLIENTS: Final = 10_000
+# Ids of rooms that have ended. Of more, the first to end may open anew while its id is fresh.
+_MOST_ENDED: Final = 10_000
 
 
 ENDED: Final = ("owner", "idle", "shutdown", "failed")
@@ -97,7 +99,7 @@ class Rooms:
         self._pages = pages
         self._shared = root.shared_limits()
         self.rate_limiter = RateLimiter(root.services)
-        self._rates = Rates(limits.requests_per_second, limits.request_burst, limits.max_rooms)
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, 2 * limits.max_rooms)
         self._places = Limit("max_rooms", "There are {most} rooms already ({name})", root.services.shares)
         self._made = Rates(limits.rooms_per_hour / _HOUR_S, max(1, int(limits.rooms_per_hour)), _MOST_CLIENTS)
         self.opened = 0
@@ -233,6 +235,8 @@ class Rooms:
         del self._by_id[reading]
         self._places.release(holder)
         self._ended[id] = self._root.clock.now()
+        if len(self._ended) > _MOST_ENDED:
+            self._ended.popitem(last=False)
         self.ended[room.why] += 1
         room.engine.leave_shared()
         for ended in self._on_end:
