@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from urllib.parse import urljoin
 
 import pytest
+import trio
 
 from ..support.hosts import handshake, scope
 from ..support.schemas import schema
@@ -45,6 +47,19 @@ async def limited(here: House) -> str:
     return await unknown(here)
 
 
+async def rate(here: House) -> str:
+    room = await here.open()
+    for number in range(3):
+        await here.ask("GET", f"/r/{room.id}/api/room", client=(f"198.51.100.{10 + number}", 4711))
+    return room.id
+
+
+async def share(here: House) -> str:
+    room = await here.open()
+    here.rooms._by_id[room.id].room.requests.update(trio.CancelScope() for _ in range(here.app._most_requests))
+    return room.id
+
+
 Case = Callable[[House], Awaitable[str]]
 CASES: dict[str, tuple[Case, int]] = {
     "unknown": (unknown, 404),
@@ -52,6 +67,8 @@ CASES: dict[str, tuple[Case, int]] = {
     "full": (full, 503),
     "draining": (draining, 503),
     "limited": (limited, 429),
+    "rate": (rate, 429),
+    "share": (share, 429),
 }
 
 
@@ -87,20 +104,33 @@ async def test_a_program_gets_a_problem_and_a_person_a_page(name: str) -> None:
         page = await here.ask("GET", f"/r/{id}/dashboard/live", BROWSER, client=REMOTE)
         assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
         assert page.headers["content-security-policy"].startswith("default-src 'none'")
-        # A server that is full makes no other room either.
-        assert (b'href="../../../../new"' in page.body) == (name != "full")
-        assert (b'href=""' in page.body and b"no room here" not in page.body) == (name == "full")
+        # A server that is full makes no other room either, and a room that is busy is still there.
+        is_over_soon = name in ("full", "rate", "share")
+        assert (b'href="../../../../new"' in page.body) == (not is_over_soon)
+        assert (b'href=""' in page.body and b"no room here" not in page.body) == is_over_soon
+        assert (b"This room is busy" in page.body) == (name in ("rate", "share"))
 
 
-async def test_a_preflight_passes_so_that_the_refusal_can_be_read_and_opens_no_room() -> None:
-    async with refusing("unknown") as (here, id, _):
+@pytest.mark.parametrize("name", [name for name in CASES if name != "limited"])
+async def test_a_preflight_passes_so_that_the_refusal_can_be_read(name: str) -> None:
+    async with refusing(name) as (here, id, status):
         asked = {**PAGE, "access-control-request-method": "POST"}
-        reply = await here.ask("OPTIONS", f"/r/{id}/mcp", asked)
+        reply = await here.ask("OPTIONS", f"/r/{id}/mcp", asked, client=REMOTE)
         assert (reply.status, reply.headers["access-control-allow-origin"]) == (204, ORIGIN)
-        foreign = await here.ask("OPTIONS", f"/r/{id}/mcp", {**asked, "origin": "https://evil.example"})
+        foreign = await here.ask("OPTIONS", f"/r/{id}/mcp", {**asked, "origin": "https://evil.example"}, client=REMOTE)
         assert foreign.status == 403
         assert "access-control-allow-origin" not in foreign.headers
-        assert (await here.ask("OPTIONS", f"/r/{id}/api/server", asked)).status == 404
+        assert (await here.ask("OPTIONS", f"/r/{id}/api/server", asked, client=REMOTE)).status == status
+
+
+@pytest.mark.parametrize("name", ["unknown", "draining"])
+@pytest.mark.parametrize("path", ["", "/", "/dashboard", "/dashboard/live"])
+async def test_the_link_of_a_refusal_leads_to_new(name: str, path: str) -> None:
+    async with refusing(name) as (here, id, _):
+        target = f"/r/{id}{path}"
+        page = (await here.ask("GET", target, BROWSER)).body.decode()
+        assert urljoin(target, page.partition('href="')[2].partition('"')[0]) == "/new"
+        assert "../" * target.count("/") not in page
 
 
 FOREIGN = {"host": {"host": "evil.example"}, "origin": {**LOCAL, "origin": "https://evil.example"}}

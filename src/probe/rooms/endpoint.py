@@ -9,7 +9,8 @@
 
 An id that no room has gets the same 404 whether it was never made, has ended, or is out of date. A refusal has the form
 of the room's own refusals: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else. For
-a Host or Origin that is not allowed it is the 403 that a room gives.
+a Host or Origin that is not allowed it is the 403 that a room gives. Only the rate of an address refuses a request
+unread.
 """
 
 from __future__ import annotations
@@ -233,9 +234,16 @@ class RoomsEndpoint:
         return None
 
     async def _refuse(
-        self, scope: Scope, receive: Receive, send: Send, rejection: Rejection, *, is_unread: bool = True
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        rejection: Rejection,
+        *,
+        is_unread: bool = True,
+        is_open: bool = False,
     ) -> None:
-        """Refuse a request in the form that a room has for its path."""
+        """Refuse a request in the form that a room has for its path; `is_open` if there is the room."""
         foreign = self._foreign(scope)
         send = self._with_headers(scope, send)
         if scope["type"] == "http" and foreign is None:
@@ -245,7 +253,7 @@ class RoomsEndpoint:
                 await respond(send, 204, ())
                 return
             if pages.is_shown(scope, head):
-                body, headers = self._refused_page(scope, rejection), rejection.headers
+                body, headers = self._refused_page(scope, rejection, is_open=is_open), rejection.headers
                 is_head, status = head.method == "HEAD", rejection.refusal.status
                 await respond(send, status, [*pages.HEADERS, *headers], body, to_head=is_head)
                 return
@@ -253,7 +261,9 @@ class RoomsEndpoint:
                 rejection.id = self._id_in((await receive()).get("body", b""))
         await refuse_unread(scope, receive, send, foreign or rejection)
 
-    def _refused_page(self, scope: Scope, rejection: Rejection) -> bytes:
+    def _refused_page(self, scope: Scope, rejection: Rejection, *, is_open: bool) -> bytes:
+        if is_open:
+            return pages.full(rejection.message, title="This room is busy")
         if rejection.refusal is _GONE or self._engine.draining:
             return pages.refused(rejection.message, pages.new_from(scope))
         return pages.full(rejection.message)
@@ -277,7 +287,7 @@ class RoomsEndpoint:
         room = found.room
         rejection = None if _ends(found, scope) else self._rejection(found, scope, beyond=beyond)
         if rejection is not None:
-            await refuse_unread(scope, receive, self._with_headers(scope, send), rejection)
+            await self._refuse(scope, receive, send, rejection, is_open=True)
         elif scope["path"] in ("/api/room", "/end") or (scope["path"] == "/" and found.is_owner):
             await self._answered(partial(self._about, found), scope, receive, send)
         elif found.is_owner:

@@ -88,9 +88,9 @@ def refused(why: str, new: str, *, title: str = "There is no room here") -> byte
     return _page(title, _REFUSED.format(why=escape(why), new=escape(new)))
 
 
-def full(why: str) -> bytes:
-    """A page with the reason for which no room can be opened now, and a link to itself."""
-    return _page("No room can be opened now", _FULL.format(why=escape(why)))
+def full(why: str, *, title: str = "No room can be opened now") -> bytes:
+    """A page with the reason of a refusal that is over soon, and a link to itself."""
+    return _page(title, _FULL.format(why=escape(why)))
 
 
 def is_shown(scope: Scope, head: HttpHead) -> bool:
@@ -101,7 +101,8 @@ def is_shown(scope: Scope, head: HttpHead) -> bool:
 
 def new_from(scope: Scope) -> str:
     """The relative address of `/new` from that of a request of a room, as a gateway may add a path before it."""
-    path: str = scope[PREFIX] + scope["path"]
+    # `/r/ROOM` has the path "/" in its room, and no bytes of a path.
+    path: str = scope[PREFIX] + (scope["path"] if scope["raw_path"] else "")
     return "../" * (path.count("/") - 1) + "new"
 
 
