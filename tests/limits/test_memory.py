@@ -74,6 +74,8 @@ def test_of_several_engines_the_one_with_the_most_gives_up_a_stream() -> None:
     assert (shared.bytes, large.replay.bytes) == (100, 60)
     small.append(b"x")
     assert (shared.bytes, large.replay.bytes, small.replay.bytes) == (41, 0, 41)
+    (entry,) = [entry for entry in log.since(0, 1000).entries if entry.fact.kind == "limit.reached"]
+    assert entry.fact == LimitReached("all_rooms:max_replay_bytes", 100)
     small.append(b"x" * 50)
     assert (shared.bytes, two.bytes) == (0, 0), "its own bound stands as well"
     two.leave_shared()

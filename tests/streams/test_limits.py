@@ -228,11 +228,27 @@ async def test_of_engines_with_one_bound_the_one_with_the_most_loses_a_stream(
         assert (await link.poll(finished))["code"] == -32602, "forgotten, and nothing was lost"
         assert await lost(link, large) == {"reason": "server_full"}
         assert (await link.poll(small))["status"] == "live"
-        assert "draft_stream_bytes" in limits(probe)
+        assert limits(probe) == ["all_rooms:draft_stream_bytes"]
         assert shared.bytes == kept(probe) + kept(other) <= 2 * LITTLE
         for each in (probe, other):
             each.engine.streams.leave_shared()
         assert shared.bytes == 0
+
+
+async def test_a_finished_stream_without_bytes_is_no_room_for_a_growing_one(autojump_clock: MockClock) -> None:
+    async with running(toolsets=ALL) as probe, linked(probe, "pipe") as link:
+        shared = probe.engine.streams._shared = SharedBytes(LITTLE)
+        await link.start("shout", {"times": 1, "bytes": 1000}, id="done")
+        await link.until(is_method(END))
+        (empty,) = probe.engine.streams
+        empty.replay.forget(empty.replay.last)
+        probe.engine.streams._note(empty)
+        assert (empty.finished, empty.weight, shared.bytes) == (True, 0, 0)
+        growing = await link.start("shout", {"times": 30, "bytes": 10_000, "waitMs": 1000}, id="grows")
+        await trio.sleep(40)
+        assert await lost(link, growing) == {"reason": "server_full"}
+        assert limits(probe) == ["all_rooms:draft_stream_bytes"]
+        assert shared.bytes == kept(probe) == probe.engine.streams._bytes
 
 
 async def test_who_holds_most_loses_the_largest_unread_stream_and_not_who_grows(

@@ -255,16 +255,14 @@ class DraftStreams:
             self._shared = None
 
     def _free(self) -> int:
-        """Drop a finished stream, or else lose the largest; returns the bytes that are left."""
-        dropped = next((stream for stream in self if stream.finished), None) or max(
-            self, key=lambda stream: stream.weight, default=None
-        )
-        if dropped is not None:
-            if not dropped.finished:
-                most = self._limits.draft_stream_bytes
-                dropped.recorder.caused_by(None).append(LimitReached("draft_stream_bytes", most))
-                dropped.machine.lose(Lost.SERVER_FULL)
-            self._remove(dropped)
+        """Drop a finished stream that takes bytes, or else lose the largest; returns the bytes that are left."""
+        finished = (stream for stream in self if stream.finished and stream.weight)
+        dropped = next(finished, None) or max(self, key=lambda stream: stream.weight)
+        if not dropped.finished:
+            assert self._shared is not None, "called by the shared bound"
+            dropped.recorder.caused_by(None).append(LimitReached("all_rooms:draft_stream_bytes", self._shared.most))
+            dropped.machine.lose(Lost.SERVER_FULL)
+        self._remove(dropped)
         return self._bytes
 
     def _count(self, size: int) -> None:

@@ -279,7 +279,7 @@ class ReplayBudget:
         self._count(holder, size - streams[stream])
         streams[stream] = size
         while self.bytes > self._most:
-            self._evict_one()
+            self._evict_one(LimitReached("max_replay_bytes", self._most))
         if self._shared is not None:
             self._shared.make_room()
 
@@ -290,16 +290,16 @@ class ReplayBudget:
             self._shared = None
 
     def _give_up(self) -> int:
-        if self.bytes:
-            self._evict_one()
+        assert self._shared is not None, "called by the shared bound"
+        self._evict_one(LimitReached("all_rooms:max_replay_bytes", self._shared.most))
         return self.bytes
 
-    def _evict_one(self) -> None:
+    def _evict_one(self, reached: LimitReached) -> None:
         holder = max(self._held, key=self._held.__getitem__)
         streams = self._streams[holder]
         ended = (stream for stream, size in streams.items() if size and stream.ended_at is not None)
         evicted = next(ended, None) or max(streams, key=streams.__getitem__)
-        evicted.recorder.caused_by(None).append(LimitReached("max_replay_bytes", self._most))
+        evicted.recorder.caused_by(None).append(reached)
         self._count(holder, -streams[evicted])
         streams[evicted] = 0
         evicted.evict()
