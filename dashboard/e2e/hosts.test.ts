@@ -58,7 +58,7 @@ test("a host appears with its tools, and leads from a call to its deadlines and 
   expect(await all(rest)).not.toContainEqual(expect.objectContaining({ id: "long" }));
   await expect.poll(() => deadlines.innerText(), SOON).toMatch(/Host told to stop\s+host demo has stopped d1, [\d.]+ ms after tool\.cancel/);
   const evidence = call.getByRole("list", { name: "Evidence" });
-  await evidence.getByText('host demo is told to stop d1: the client "seen enough"').waitFor(SOON);
+  await evidence.getByText('host demo is told to stop d1 · cancelled by the client · "seen enough"').waitFor(SOON);
   await evidence.getByText(/^tool\.cancel · /).waitFor(SOON);
   await expect.poll(() => detail.getByRole("region", { name: "Dispatches" }).innerText(), SOON).toMatch(/In flight\s+0[^]*Cancelled\s+1/);
   await detail.getByRole("table", { name: /Recent entries/ }).getByText("host demo has stopped d1").waitFor(SOON);

@@ -16,7 +16,7 @@ const PROGRAMS = dirname(process.env["PROBE_PYTHON"] ?? "python");
 const NODE = process.execPath;
 const MODULES = join(import.meta.dirname, "../../tests/node/node_modules");
 
-const probe = visiting();
+const probe = visiting("--rooms", "on");
 let folder: string;
 
 beforeEach(async () => {
@@ -87,15 +87,15 @@ const STDIO_CLIENT = `
 })();
 `;
 
-// four runs of the judge, each with a server of its own
+// five runs of the judge: three have a server of their own, one has a room of this server
 test("the commands in the help of the judge give a verdict", { timeout: 240_000 }, async () => {
   await writeFile(join(folder, "my_client.py"), snippet("python").code);
   await writeFile(join(folder, "my_client.js"), STDIO_CLIENT);
   expect(await run("zsh", "mcp-probe judge --save events.ndjson -- python my_client.py")).toMatch(/status 0$/);
   const help = await run("zsh", "mcp-probe judge --help");
   const commands = [...help.matchAll(/^ {2}(mcp-probe judge .*)$/gm)].map(([, command]) => command ?? "");
-  expect(commands).toHaveLength(3);
-  for (const command of commands) expect(await run("zsh", command)).toMatch(/rules exercised[^]*status 0$/);
+  expect(commands).toHaveLength(4);
+  for (const command of commands) expect(await run("zsh", command.replace("https://probe.example", probe.server.url))).toMatch(/rules exercised[^]*status 0$/);
 });
 
 test("the judge runs the client that stands beside it", async () => {

@@ -235,6 +235,7 @@ def test_a_table_can_be_read_back_and_has_no_formulas(made: list[dict[str, Any]]
     assert len(lines) == len(rows)
     for line, row in zip(lines, rows, strict=True):
         expected = json.loads(row)
+        del expected["cancelled_how"]
         assert _read_back(line) == {name: None if value == "" else value for name, value in expected.items()} | {
             typed: expected[typed] for typed in ("request_id", "progress_token")
         }

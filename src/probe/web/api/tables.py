@@ -185,7 +185,7 @@ COLUMNS: Final = (
     *(name for name in CallRecord.__struct_fields__ if name not in APART),
     *("progress_token_type", "arguments", "result"),
 )
-"""The members of a row, in order."""
+"""The members of a row, in order, but for `cancelled_how`: it is `cancelled_by` in words."""
 
 # Columns with values of several JSON types: `5` is not `"5"`.
 _TYPED: Final = frozenset({"request_id", "progress_token", "arguments", "result"})
