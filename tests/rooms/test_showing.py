@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,6 +143,8 @@ SPELLINGS: list[Callable[[int], bytes]] = [
     lambda character: bytes((character,)),
     lambda character: b"\\u%04x" % character,
     lambda character: b"\\\\\\u%04X" % character,
+    lambda character: b"\\x5cu%04x" % character,
+    lambda character: b"\\\\x5c\\\\x5cu%04X" % character,
     lambda character: b"%%%02x" % character,
     lambda character: b"%%252525%02X" % character,
 ]
@@ -149,7 +152,7 @@ SPELLINGS: list[Callable[[int], bytes]] = [
 
 @given(
     st.lists(st.sampled_from(SPELLINGS), min_size=len(ID), max_size=len(ID)),
-    st.sampled_from([b"", b"\\", b"%", b"%25", b"\\u00", b"f", b"x"]),
+    st.sampled_from([b"", b"\\", b"%", b"%25", b"\\u00", b"\\x5c", b"f", b"x"]),
     st.lists(st.integers(0, 100), max_size=5),
 )
 async def test_an_id_in_any_spelling_and_in_pieces_is_replaced_in_the_same(
@@ -179,3 +182,32 @@ async def test_an_id_that_a_client_has_escaped_is_not_shown() -> None:
         encoded = "".join(f"%{ord(each):02X}" for each in secret)
         body = f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{escaped}"}}}}'.encode()
         await room.ask("POST", "/mcp", {**client.headers, "referer": f"https://host/?r={encoded}"}, body)
+        # The log shows the beginning of what is not JSON, with each backslash as `\\x5c`.
+        await room.ask("POST", "/mcp", client.headers, f'{{"name": "{escaped}"'.encode())
+        hidden = [escaped.encode(), encoded.lower().encode(), escaped.replace("\\", "\\x5c").encode()]
+        own = (await room.ask("GET", "/api/events")).body.lower().replace(b"\\\\", b"\\")
+        assert [form in own for form in hidden[1:]] == [True, True]
+        for path in PAGES:
+            body = (await room.show(path)).body.lower().replace(b"\\\\", b"\\")
+            assert [form in body for form in hidden] == [False] * 3
+
+
+async def test_other_tasks_run_while_a_large_body_is_replaced() -> None:
+    sent: list[bytes] = []
+    passes = 0
+
+    async def send(message: Any) -> None:
+        sent.append(message["body"])
+
+    async def count() -> None:
+        nonlocal passes
+        while not sent:
+            passes += 1
+            await trio.lowlevel.checkpoint()
+
+    body = (b"%25" * 22_000 + ID) * 16
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        await trio.lowlevel.checkpoint()
+        await Masked(send, ID, SHOWN)({"type": "http.response.body", "body": body})
+    assert (sent, passes >= len(body) // 65536) == ([body.replace(ID, SHOWN)], True)
