@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.cli.app import new_id
+from probe.cli.parts import new_id
 from probe.engine.legacy.dispatch import Answered
 
 from ..support.http import exchange

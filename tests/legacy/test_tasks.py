@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.cli.app import new_id
+from probe.cli.parts import new_id
 
 from ..support.http import messages
 from ..support.inside import engine_tasks

@@ -285,7 +285,7 @@ async def test_task_ids_come_whole_from_the_source_of_unguessable_ids(probe: Pro
 
 @pytest.mark.proves("ext-tasks/tasks/43")
 def test_the_source_of_ids_has_256_bits() -> None:
-    from probe.cli.app import new_id
+    from probe.cli.parts import new_id
 
     ids = {new_id() for _ in range(200)}
     assert len(ids) == 200

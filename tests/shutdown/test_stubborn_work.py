@@ -17,7 +17,7 @@ from .peers import call, post, rows
 STUBBORN = """
 import sys
 import trio
-from probe.cli import app, program as cli, ending
+from probe.cli import app, ending, parts, program as cli
 from probe.engine import engine
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, structured
@@ -33,7 +33,7 @@ async def run(context):
 
 tool = Tool(name="stubborn", title="Stubborn", exercises="", shows="", description="", run=run, steps=lambda _: 2)
 task = Tool(name="task", title="Task", exercises="", shows="", description="", run=run, task_support="required")
-app.TOOLSETS = (*app.TOOLSETS, Toolset("rude", (tool, task)))
+parts.TOOLSETS = (*parts.TOOLSETS, Toolset("rude", (tool, task)))
 sys.exit(cli.main(sys.argv[1:]))
 """
 """A server with a tool that nothing stops."""

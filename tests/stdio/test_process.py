@@ -71,7 +71,7 @@ async def test_a_line_that_is_no_message_is_answered_and_the_connection_goes_on(
 
 NOISY = """
 import os, subprocess, sys
-from probe.cli import app, program as cli
+from probe.cli import parts, program as cli
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, structured
 
@@ -84,7 +84,7 @@ async def run(context):
     return structured({"read": sys.stdin.read(), "child": child.returncode})
 
 tool = Tool(name="noisy", title="Noisy", exercises="", shows="", description="", run=run)
-app.TOOLSETS = (Toolset("noisy", (tool,)),)
+parts.TOOLSETS = (Toolset("noisy", (tool,)),)
 sys.exit(cli.main(["stdio", "--tools", "noisy"]))
 """
 

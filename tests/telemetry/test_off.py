@@ -48,7 +48,7 @@ async def test_counters_and_spans_share_their_tasks(values: dict[str, bool], mon
 
 SERVE = """
 import sys, trio
-from probe.cli import app
+from probe.cli import app, parts
 from probe.settings import build
 from probe.telemetry.lines import Printer
 from probe.telemetry.service import following
@@ -57,7 +57,7 @@ async def serve():
     settings = build({values!r})
     async with trio.open_nursery() as nursery:
         await nursery.start(app.serve, settings)
-        async with following(app._engine(settings), Printer("json", "warning", bytes)):
+        async with following(parts.make_engine(settings), Printer("json", "warning", bytes)):
             pass
         nursery.cancel_scope.cancel()
 

@@ -1,4 +1,4 @@
-"""Builds the server from all its parts, opens the root nursery, and ends it in order.
+"""Builds the server from its `parts`, opens the root nursery, and ends it in order.
 
 telemetry     around the rest, if enabled, so that it includes the end
 root nursery
@@ -13,27 +13,22 @@ last resort   around the root: the process ends even if work shields itself from
 
 from __future__ import annotations
 
-import secrets
-import socket
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
 from ..core.clients import NetworksError
 from ..core.exceptions import first
 from ..engine.audit.file import AuditFileError
-from ..engine.budgets import ALONE, SharedLimits
 from ..engine.catalogue.catalogue import UnknownSelectionError
-from ..engine.engine import Engine, Randomness
+from ..engine.engine import Engine
 from ..engine.log_file import LogFileError, log_kept
-from ..engine.messages import goes_on
 from ..engine.pipes.pipe import serve_pipe
 from ..engine.pipes.wires import Peer
 from ..log.opened import OpenedFile
@@ -43,17 +38,12 @@ from ..settings import Settings, build
 from ..telemetry import TelemetryError
 from ..telemetry.lines import Printer, StandardError, adopt_logging
 from ..telemetry.service import following
-from ..tools.catalogue import TOOLSETS
-from ..web.opened_files import FilePages
 from ..web.paths import Metrics, Paths, SharedPages
 from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
+from .parts import SHOWING, file_pages, listen, listening_sockets, make_engine, make_rooms, room_metrics, with_rooms
 from .starting import StartError, tune_garbage_collection
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
-    from ..judge.live import JudgeTurns
-    from ..rooms.endpoint import RoomsEndpoint
     from ..rooms.rooms import Rooms
     from ..telemetry.terminal.screen import Screen
 
@@ -62,18 +52,7 @@ if TYPE_CHECKING:
 _GONE_S = 7.0
 
 
-# One person sees the whole file, so its records and pages may be larger than a server's.
-_SHOWING = {"host": "127.0.0.1", "judge": True, "call_records": 100_000}
-
 _Result = TypeVar("_Result")
-
-
-def new_id() -> str:
-    """256 bits in visible ASCII.
-
-    2025-11-25 basic/transports: a session id SHOULD be "globally unique and cryptographically secure".
-    """
-    return secrets.token_urlsafe(32)
 
 
 def main(settings: Settings, *, open_pages: bool = False, screen: Screen | None = None) -> int:
@@ -116,7 +95,7 @@ def show(opened: OpenedFile, *, port: int, open_pages: bool = False) -> int:
 
     Only this machine is served, on a free port where that is 0.
     """
-    settings = build({**_SHOWING, "port": port})
+    settings = build({**SHOWING, "port": port})
     printer = _printer(settings)
     return _run(partial(serve_file, opened, settings, announce=printer.say, open_pages=open_pages), printer)
 
@@ -257,17 +236,17 @@ async def running(
     With an `opened` file it shows the file and does not serve MCP. Raises `listener.ListenError`,
     `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
     """
-    engine, pages = _engine(settings, opened), SharedPages()
-    rooms = None if settings.rooms == "off" else _rooms(engine, pages)
-    async with following(engine, printer, partial(_metrics, rooms)) as page:
+    engine, pages = make_engine(settings, opened), SharedPages()
+    rooms = None if settings.rooms == "off" else make_rooms(engine, pages)
+    async with following(engine, printer, partial(room_metrics, rooms)) as page:
         metrics = None if page is None else Metrics(page.content_type, page.text)
         # Before any socket is open, since it may refuse the settings.
         only = settings.rooms == "only"
-        show = _pages_of if opened is None and not only else None
+        show = file_pages if opened is None and not only else None
         paths = Paths(engine, pages_only=only, metrics=metrics, show=show, pages=pages)
-        endpoint = paths if rooms is None else _with_rooms(rooms, engine, paths)
+        endpoint = paths if rooms is None else with_rooms(rooms, engine, paths)
         async with (
-            _listening_sockets(settings) as sockets,
+            listening_sockets(settings) as sockets,
             last_resort(engine, announce, printer.flush if printer else bool) as leaving,
             trio.open_nursery() as root,
         ):
@@ -276,7 +255,7 @@ async def running(
                 await root.start(paths.opened.serve)
             if rooms is not None:
                 await root.start(rooms.serve)
-            yield RunningServer(engine, paths, await root.start(_listen(endpoint, settings, sockets)), rooms)
+            yield RunningServer(engine, paths, await root.start(listen(endpoint, settings, sockets)), rooms)
             leaving.set()
             root.cancel_scope.cancel()
 
@@ -325,7 +304,7 @@ async def serve_stdio(
     dashboard = options.dashboard
     # Without pages the verdicts have no reader.
     settings = replace(settings, judge=False) if dashboard is None else replace(settings, port=dashboard)
-    engine = _engine(settings)
+    engine = make_engine(settings)
     forwarded = _forwarded(engine, options, announce)
     async with (
         following(engine, printer) as page,
@@ -334,7 +313,7 @@ async def serve_stdio(
     ):
         metrics = None if page is None else Metrics(page.content_type, page.text)
         async with (
-            _listening_sockets(None if dashboard is None else settings) as sockets,
+            listening_sockets(None if dashboard is None else settings) as sockets,
             last_resort(engine, announce, printer.flush if printer else bool) as leaving,
             trio.open_nursery() as root,
         ):
@@ -342,8 +321,7 @@ async def serve_stdio(
             urls: list[str] = []
             if sockets:
                 paths = Paths(engine, pages_only=True, metrics=metrics)
-                listen = _listen(paths, settings, sockets)
-                urls = await root.start(listen)
+                urls = await root.start(listen(paths, settings, sockets))
             with trio.open_signal_receiver(*ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
                 peer = Peer("stdio", "stdio", origin, settings.tools, label=options.label)
@@ -373,12 +351,6 @@ def _forwarded(
     return forwarding(engine, collector, options.label, announce)
 
 
-@asynccontextmanager
-async def _listening_sockets(settings: Settings | None) -> AsyncIterator[list[socket.socket]]:
-    with ExitStack() as opened:
-        yield [opened.enter_context(found) for found in (listener.open_sockets(settings) if settings else ())]
-
-
 def _watched(engine: Engine, screen: Screen | None) -> AbstractAsyncContextManager[None]:
     if screen is None:
         return nullcontext()
@@ -402,41 +374,6 @@ async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
         announce(f"no browser could be started here; open {url}")
 
 
-def _metrics(rooms: Rooms | None) -> Iterable[Metric]:
-    if rooms is None:
-        return ()
-    # Most servers have no metrics.
-    from ..rooms.metrics import families
-
-    return families(rooms)
-
-
-def _rooms(engine: Engine, pages: SharedPages) -> Rooms:
-    # Most servers have no rooms.
-    from ..judge.live import JudgeTurns
-    from ..rooms.rooms import Rooms
-
-    turns = JudgeTurns()
-
-    def made(settings: Settings, shared: SharedLimits) -> Engine:
-        return _unchecked(settings, shared=shared, turns=turns)
-
-    return Rooms(engine, made, secrets.token_bytes, time.time, pages)
-
-
-def _with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:
-    from ..rooms.endpoint import RoomsEndpoint
-
-    return RoomsEndpoint(rooms, engine, paths, only=engine.settings.rooms == "only")
-
-
-def _listen(
-    endpoint: Paths | RoomsEndpoint, settings: Settings, sockets: Sequence[socket.socket]
-) -> Callable[..., Awaitable[NoReturn]]:
-    serving = partial(listener.serve, endpoint, settings, sockets)
-    return partial(serving, reserve=endpoint.beyond, hooks=listener.Hooks(endpoint.sockets, goes_on))
-
-
 def _served(settings: Settings, url: str) -> str:
     if settings.rooms == "only":
         return f"{url} (rooms only; toolsets: {settings.tools})"
@@ -445,35 +382,6 @@ def _served(settings: Settings, url: str) -> str:
 
 def _hosts(settings: Settings, url: str) -> str:
     return f"; tool hosts: ws{url.removeprefix('http')}/toolhost" if settings.toolhost_secret else ""
-
-
-def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
-    """Raises `UnknownSelectionError`."""
-    engine = _unchecked(settings, opened)
-    engine.selection(settings.tools)
-    return engine
-
-
-def _unchecked(
-    settings: Settings,
-    opened: OpenedFile | None = None,
-    *,
-    shared: SharedLimits = ALONE,
-    turns: JudgeTurns | None = None,
-) -> Engine:
-    made = partial(Engine, settings, TOOLSETS, epoch=time.time(), randomness=Randomness(new_id, secrets.token_bytes))
-    if settings.judge:
-        # Imports of a tenth of a second, unused without a judge.
-        from ..judge.live import live_judge
-
-        made = partial(made, new_judge=partial(live_judge, turns=turns))
-    return made(opened=opened, shared=shared)
-
-
-def _pages_of(opened: OpenedFile) -> FilePages:
-    engine = _engine(build(_SHOWING), opened)
-    paths = Paths(engine)
-    return FilePages(engine, paths, paths.wait_idle)
 
 
 async def _serve_client(
