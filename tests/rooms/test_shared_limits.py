@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import pytest
 import trio
@@ -56,6 +58,18 @@ def test_the_largest_of_several_gives_up_what_is_too_much() -> None:
     shared.remove(large.give_up)
     shared.remove(large.give_up)
     assert shared.bytes == 35
+
+
+def test_a_holder_that_has_gone_is_not_kept() -> None:
+    shared = SharedBytes(100)
+    stays, leaves = Part(shared), Part(shared)
+    for part in (stays, leaves, leaves):
+        part.add(10)
+    shared.remove(leaves.give_up)
+    gone = ref(leaves)
+    del leaves, part
+    gc.collect()
+    assert gone() is None
 
 
 @given(
@@ -129,7 +143,7 @@ def filled(room: Room, size: int) -> None:
     before = room.engine.log.bytes
     while room.engine.log.bytes - before < size:
         last = room.engine.log.bytes
-        room.engine.log.append(ServerState("x" * 10_000))  # type: ignore[arg-type]
+        room.engine.log.append(ServerState("x" * 10_000))
         if room.engine.log.bytes <= last:
             return
 
@@ -259,7 +273,7 @@ async def test_the_judges_of_all_rooms_take_the_time_of_one(autojump_clock: Mock
             log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=MIB)
             for _ in range(500):
                 log.append(ServerState("ready"))
-            judge: Any = JudgeService(log, Ticking(), reader, turns=turns)  # type: ignore[arg-type]
+            judge: Any = JudgeService(log, Ticking(), reader, turns=turns)
             nursery.start_soon(judge.serve)
         # Each piece of 100 entries takes 0.1 s, and then 1.9 s pass: in turn, and not for all at once.
         await trio.sleep(5.8)
@@ -276,7 +290,7 @@ async def test_rooms_take_turns_with_searches_however_many_each_has() -> None:
         lock, order, goes_on = EnginesInTurn(), list[str](), trio.Event()
 
         async def search(name: str, room: Room) -> None:
-            _SHOWN.set(Shown(room.engine, None))  # type: ignore[arg-type]
+            _SHOWN.set(Shown(room.engine, None))
             async with lock:
                 order.append(name)
                 await goes_on.wait()

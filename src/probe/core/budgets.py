@@ -220,32 +220,43 @@ class SharedBytes:
     def __init__(self, most: int) -> None:
         self.most = most
         self.bytes = 0
-        self._held: dict[Callable[[], int], int] = {}
-        # A heap with the largest size first. Older sizes of a holder stay until they are taken or swept.
-        self._sizes: list[tuple[int, int, Callable[[], int]]] = []
-        self._numbers = count()
+        self._number = count()
+        self._numbers: dict[Callable[[], int], int] = {}
+        self._holders: dict[int, Callable[[], int]] = {}
+        self._held: dict[int, int] = {}
+        # A heap with the largest size first, and the number of its holder. Sizes of before stay until they are taken or
+        # swept, but a holder that has gone is let go at once.
+        self._sizes: list[tuple[int, int]] = []
 
     def weigh(self, holder: Callable[[], int], size: int) -> None:
         """A holder has `size` bytes now."""
-        self.bytes += size - self._held.get(holder, 0)
-        self._held[holder] = size
-        heappush(self._sizes, (-size, next(self._numbers), holder))
+        number = self._numbers.get(holder)
+        if number is None:
+            number = self._numbers[holder] = next(self._number)
+            self._holders[number] = holder
+        self.bytes += size - self._held.get(number, 0)
+        self._held[number] = size
+        heappush(self._sizes, (-size, number))
         if len(self._sizes) > 4 * len(self._held):
-            self._sizes = [(-size, next(self._numbers), holder) for holder, size in self._held.items()]
+            self._sizes = [(-size, number) for number, size in self._held.items()]
             heapify(self._sizes)
 
     def make_room(self) -> None:
         """Have the largest holders give up bytes until all are within the bound. Called after bytes were added."""
         while self.bytes > self.most:
-            size, _, largest = heappop(self._sizes)
-            if self._held.get(largest) == -size:
+            size, number = heappop(self._sizes)
+            if self._held.get(number) == -size:
+                largest = self._holders[number]
                 left = largest()
                 assert left < -size, f"{largest} gives nothing up"
                 self.weigh(largest, left)
 
     def remove(self, holder: Callable[[], int]) -> None:
         """A holder has gone with all its bytes. Harmless when repeated."""
-        self.bytes -= self._held.pop(holder, 0)
+        number = self._numbers.pop(holder, None)
+        if number is not None:
+            del self._holders[number]
+            self.bytes -= self._held.pop(number)
 
 
 class ConnectionCounts(NamedTuple):
