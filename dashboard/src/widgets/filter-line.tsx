@@ -56,7 +56,7 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
   const [text, set] = useDraft(value, (rested) => void understood(rested));
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
-  const { data } = useQuery({ ...reading(text, caret), enabled: open, placeholderData: keepPreviousData });
+  const { data, isFetching } = useQuery({ ...reading(text, caret), enabled: open, placeholderData: keepPreviousData });
   const { data: whole } = useQuery({ ...reading(text, text.length), enabled: text !== "" && text !== value, placeholderData: keepPreviousData });
   const error = text === "" || text === value ? null : (whole?.error ?? null);
   const options = open ? (data?.completions ?? []) : [];
@@ -91,7 +91,8 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
       now(text);
     } else if (event.key === "Escape" && (options.length > 0 || text !== "")) {
       event.stopPropagation();
-      if (options.length > 0) setOpen(false);
+      // the list is about to open
+      if (options.length > 0 || (open && isFetching)) setOpen(false);
       else now("");
     }
   };
