@@ -14,6 +14,8 @@ from threading import Event, Thread
 
 import pytest
 
+from probe.judge.runs.remote_room import RemoteRoom, RoomError
+
 from ...support.process import served
 from .test_command import CLIENT, client, judged, report
 from .test_pytest_plugin import TESTS
@@ -150,6 +152,7 @@ class Trickling(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), TricklingHandler)
         self.asked, self.over, self.ended = Event(), Event(), Event()
+        self.server = b"{}"
 
     @property
     def url(self) -> str:
@@ -164,7 +167,7 @@ class TricklingHandler(BaseHTTPRequestHandler):
         self.handle_one_request()
 
     def do_GET(self) -> None:
-        self._answer(b"{}")
+        self._answer(self.server.server)
         if self.path.endswith("/api/events.ndjson"):
             self.server.asked.set()
             while not self.server.over.wait(0.05):
@@ -197,6 +200,25 @@ def trickling() -> Iterator[Trickling]:
             server.over.set()
             server.shutdown()
             thread.join()
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        b"{}",
+        b"not JSON",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"started_at": "1", "uptime_s": 2}',
+        b'{"started_at": "1", "uptime_s": "2e999"}',
+        b'{"started_at": 1, "uptime_s": 1e999}',
+        b'{"started_at": 1%s, "uptime_s": 1}' % (b"0" * 400),
+    ],
+)
+def test_a_probe_that_does_not_tell_its_time_is_named(trickling: Trickling, server: bytes) -> None:
+    trickling.server = server
+    with pytest.raises(RoomError, match="does not tell its time"):
+        RemoteRoom(f"{trickling.url}/r/a", "page").now()
 
 
 def test_a_log_that_trickles_is_read_for_a_limited_time(

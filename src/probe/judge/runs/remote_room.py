@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import urllib.error
 import urllib.request
@@ -92,8 +93,14 @@ class RemoteRoom:
     def now(self) -> float:
         """The time by the clock of the room, in seconds since 1970. Raises `RoomError`."""
         with _asked("GET", f"{self.origin}/api/server") as answer:
-            server = json.load(answer)
-        return float(server["started_at"] + server["uptime_s"])
+            server = _value(answer)
+        try:
+            now = float(server["started_at"] + server["uptime_s"])
+        except (LookupError, TypeError, ValueError, OverflowError):
+            now = math.nan
+        if not math.isfinite(now):
+            raise RoomError("the room does not tell its time: what answers is no MCP Probe")
+        return now
 
     def end(self) -> None:
         """End it. Harmless if it has ended. Raises `RoomError`."""
@@ -190,6 +197,6 @@ def _detail(error: urllib.error.HTTPError) -> str:
 def _value(answer: HTTPResponse) -> dict[str, Any]:
     try:
         value = json.loads(answer.read(_MOST_READ))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
