@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
-import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import pytest
+from msgspec.structs import asdict, force_setattr
 
 from probe.judge.judge import Judge
+from probe.judge.retention import BOUNDS
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import Rule, catalogue
 from probe.judge.trace.rules import RuleFunction
@@ -87,13 +88,15 @@ CLIENTS: dict[str, Invents] = {each.__name__.strip("_"): each for each in (_sess
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every bound of the judge's rooms is small, so that little input shows whether it holds."""
+def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every bound of the judge is small, so that little input shows whether it holds."""
     monkeypatch.setattr("probe.views.retention._MOST_PARSED", 1_000)
-    for name, module in list(sys.modules.items()):
-        for bound in vars(module) if name.startswith("probe.judge.") else ():
-            if bound.startswith("_MOST") and isinstance(getattr(module, bound), int):
-                monkeypatch.setattr(module, bound, min(FEW, getattr(module, bound)))
+    before = asdict(BOUNDS)
+    for name in before:
+        force_setattr(BOUNDS, name, FEW)
+    yield
+    for name, value in before.items():
+        force_setattr(BOUNDS, name, value)
 
 
 def _size(judge: Judge) -> int:

@@ -28,6 +28,7 @@ from .clients.questions import Reply
 from .clients.rounds import Retry
 from .clients.series import ALWAYS, NEVER, Kind
 from .clients.subject import Subject
+from .retention import BOUNDS
 from .rules.catalogue import Rule, RuleCatalogue
 from .trace import opportunities as each
 from .trace.finder import Finder, Opportunity
@@ -39,8 +40,6 @@ from .verdicts import Verdict
 
 # The errors that a defect in the code of a rule raises.
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# Gaps of one log that a report names; that there are more changes nothing.
-_MOST_GAPS: Final = 1_000
 # Seconds of the log, and opportunities, after which the rules are asked.
 _BATCH_S: Final = 1.0
 _MOST_FOUND: Final = 200
@@ -267,7 +266,7 @@ class Judge:
 
     def _miss(self, gap: Gap) -> None:
         log = self._log
-        if len(log.gaps) < _MOST_GAPS:
+        if len(log.gaps) < BOUNDS.places:
             log.gaps.append(gap)
         self._clients.miss(self._trace.now if log.last else NEVER)
         log.last = max(log.last, gap.last)

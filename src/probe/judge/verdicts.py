@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
+from .retention import BOUNDS
 from .trace.findings import Seen
 
 
@@ -34,8 +35,6 @@ class Verdict(IntEnum):
 _FIRST: Final = 3
 # Beyond all places: as long as the first ones are not known.
 _UNKNOWN: Final = 2**63
-# Entries that break one rule and are marked in a list: a page shows no more of them at a time.
-_MOST_BREACHES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -118,7 +117,7 @@ class RuleTally:
         self, verdict: Verdict, place: int, revision: str | None, shown_by: Collection[Seen | int], remark: str
     ) -> None:
         """One more opportunity with any other verdict."""
-        if verdict >= Verdict.WARN and len(self.breaches) < _MOST_BREACHES:
+        if verdict >= Verdict.WARN and len(self.breaches) < BOUNDS.places:
             self.breaches.append(place)
         others = self._others.get(verdict)
         if others is None:

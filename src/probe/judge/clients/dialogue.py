@@ -17,14 +17,13 @@ from ...log.bounded import Newest
 from ...views.retention import members
 from ...views.values import Message
 from ...wire.jsonrpc import RequestId, is_id
+from ..retention import BOUNDS
 from ..values import pointer
 from .moments import TaskNews, declared_in
 from .questions import METHODS, Question, Reply
 from .rounds import Retry, SubjectRounds
 from .series import ALWAYS
 from .tasks import ABOUT_TASKS, NOTIFICATIONS, Tasks, Told, describes_tasks
-
-_MOST: Final = 1_000
 
 Place: TypeAlias = str | None
 
@@ -33,9 +32,9 @@ class AskedQuestions:
     """Fed with the questions that the server made. `full` is since when it no longer knows all of them."""
 
     def __init__(self) -> None:
-        self._questions: Newest[tuple[Place, RequestId], Message] = Newest(_MOST)
+        self._questions: Newest[tuple[Place, RequestId], Message] = Newest(BOUNDS.places)
         # The first question with each id, in whatever session.
-        self._first: Newest[RequestId, Message] = Newest(_MOST)
+        self._first: Newest[RequestId, Message] = Newest(BOUNDS.places)
         self.full = ALWAYS
 
     def ask(self, question: Message) -> None:
@@ -75,11 +74,6 @@ def place_of(message: Message) -> Place:
 NEWS: Final = frozenset({"notifications/cancelled", *NOTIFICATIONS})
 """The notifications of the server that are about a question or a task."""
 
-# Questions that a client can still answer; no server has more of them open.
-_MOST_QUESTIONS: Final = 1_000
-# Answers to one of them.
-_MOST_ANSWERS: Final = 100
-
 
 class Dialogue:
     """Questions, rounds and tasks of one subject. The finder feeds it and notes the opportunities that it gives back.
@@ -92,11 +86,11 @@ class Dialogue:
         self.rounds = SubjectRounds()
         self.tasks = Tasks()
         # The first withdrawal of each question.
-        self.withdrawn: Newest[Message, Message] = Newest(_MOST_QUESTIONS)
+        self.withdrawn: Newest[Message, Message] = Newest(BOUNDS.places)
         # All answers to a request of the server, also those that it could not take.
-        self.answers: Newest[Message, list[Message]] = Newest(_MOST_QUESTIONS)
+        self.answers: Newest[Message, list[Message]] = Newest(BOUNDS.places)
         # By the message itself: the numbers of entries begin anew with each log.
-        self._asked: Newest[Message, Question] = Newest(_MOST_QUESTIONS)
+        self._asked: Newest[Message, Question] = Newest(BOUNDS.places)
 
     def emitted(self, sent: Message) -> list[Question]:
         """The server made a message: the questions in it that are new."""
@@ -158,7 +152,7 @@ class Dialogue:
             answers = self.answers.get(asked)
             if answers is None:
                 self.answers.store(asked, [message])
-            elif len(answers) < _MOST_ANSWERS:
+            elif len(answers) < BOUNDS.parts:
                 answers.append(message)
 
     def changed(self, news: TaskNews) -> None:

@@ -12,6 +12,7 @@ from ...log.bounded import Newest
 from ...views.clients import Connection, Scope, Session
 from ...views.retention import members
 from ...views.values import Exchange, Message
+from ..retention import BOUNDS
 from .listings import PAGED, ListPage, Lists, Pages
 from .series import ALWAYS, NEVER, Series
 from .skills import METHODS as SKILLS
@@ -26,8 +27,6 @@ FOR_GOOD: Final = frozenset({400, 404, 405, 406, 413, 415})
 Place: TypeAlias = Scope | Connection | None
 
 _ASKED_AGAIN: Final = CACHEABLE | PAGED | {"subscriptions/listen"}
-_MOST_VIEWS: Final = 10_000
-_MOST_KEYS: Final = 2_000
 _NONE: Final[Series[Any]] = Series()
 
 
@@ -35,10 +34,10 @@ class Alike:
     """Requests and refused exchanges of one client, each with those that are equal to it."""
 
     def __init__(self) -> None:
-        self._keys: Newest[int, bytes] = Newest(_MOST_VIEWS)
+        self._keys: Newest[int, bytes] = Newest(BOUNDS.views)
         # By what was asked: when it first lacked which capabilities.
-        self._lacking: Newest[bytes, tuple[float, frozenset[str]]] = Newest(_MOST_KEYS)
-        self._series: Newest[tuple[Place, bytes], Series[Any]] = Newest(_MOST_KEYS)
+        self._lacking: Newest[bytes, tuple[float, frozenset[str]]] = Newest(BOUNDS.places)
+        self._series: Newest[tuple[Place, bytes], Series[Any]] = Newest(BOUNDS.places)
 
     def ask(self, request: Message) -> None:
         """A request came; it is found where its id counts, and on its connection."""
@@ -102,8 +101,6 @@ def _digest(value: Any) -> bytes:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).digest()
 
 
-_MOST_ANSWERS: Final = 5_000
-_MOST_SESSIONS: Final = 1_000
 # Lists with a further page: of one, a person may not have wanted more.
 _FIRST_PAGES: Final = 2
 
@@ -129,10 +126,10 @@ class Known:
     """
 
     lists: Lists = field(default_factory=Lists)
-    lists_in: Newest[Session, Lists] = field(default_factory=lambda: Newest(_MOST_SESSIONS))
-    offered: Newest[Session, Mapping[str, Any]] = field(default_factory=lambda: Newest(_MOST_SESSIONS))
-    errors: Newest[int, int] = field(default_factory=lambda: Newest(_MOST_ANSWERS))
-    pages: Newest[int, ListPage] = field(default_factory=lambda: Newest(_MOST_ANSWERS))
+    lists_in: Newest[Session, Lists] = field(default_factory=lambda: Newest(BOUNDS.places))
+    offered: Newest[Session, Mapping[str, Any]] = field(default_factory=lambda: Newest(BOUNDS.places))
+    errors: Newest[int, int] = field(default_factory=lambda: Newest(BOUNDS.views))
+    pages: Newest[int, ListPage] = field(default_factory=lambda: Newest(BOUNDS.views))
     skills: Skills = field(default_factory=Skills)
     first_pages: list[FirstPage] = field(default_factory=list)
     followed: float = ALWAYS

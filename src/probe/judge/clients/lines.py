@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
 from ...log.bounded import Newest
 from ...views.clients import Connection
 from ...views.values import Message
+from ..retention import BOUNDS
 from .moments import Unreadable
 from .series import NEVER
 
 Line: TypeAlias = Unreadable | Message
 """A line that is no message: no JSON, or JSON that is no message."""
-
-# Lines that a query can find, and lines of one message.
-_MOST: Final = 5_000
-_MOST_LINES: Final = 200
 
 
 class Run(Struct, eq=False):
@@ -37,7 +34,7 @@ class Lines:
     """Fed with the lines of the standard streams of one client, in order."""
 
     def __init__(self) -> None:
-        self._runs: Newest[int, Run] = Newest(_MOST)
+        self._runs: Newest[int, Run] = Newest(BOUNDS.views)
         self._open: dict[Connection, Run] = {}
         self._last: dict[Connection, float] = {}
 
@@ -45,7 +42,7 @@ class Lines:
         """One more line, which is a message unless it `is_bad`."""
         before, self._last[pipe] = self._last.get(pipe, NEVER), line.at
         run = self._open.get(pipe)
-        if run is not None and (not is_bad or len(run.lines) >= _MOST_LINES):
+        if run is not None and (not is_bad or len(run.lines) >= BOUNDS.parts):
             self.end(pipe, line.at)
             run = None
         if is_bad:

@@ -16,6 +16,7 @@ from ...log.bounded import Newest
 from ...log.redaction import REDACTED
 from ...views.clients import Session
 from ...wire.v2026.headers import HeaderParam, has_invalid_annotations, header_params
+from ..retention import BOUNDS
 from .series import ALWAYS, NEVER, Series
 
 LISTS: Final[Mapping[str, str]] = {
@@ -35,12 +36,6 @@ CHANGES: Final[Mapping[str, tuple[str, ...]]] = {
     "notifications/resources/list_changed": ("resources/list", "resources/templates/list"),
 }
 """The lists that a notification is about."""
-
-# Different pages of one session or subject, and cursors of those.
-_MOST_PAGES: Final = 64
-_MOST_CURSORS: Final = 1_000
-# Tools by their names whose versions are remembered as they were looked up.
-_MOST_FOUND: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class Pages:
     """Reads pages; equal ones are read and kept once."""
 
     def __init__(self) -> None:
-        self._read: Newest[tuple[str, bytes], ListPage] = Newest(_MOST_PAGES)
+        self._read: Newest[tuple[str, bytes], ListPage] = Newest(BOUNDS.searched)
 
     def read(self, method: str, raw: bytes, value: Callable[[], Mapping[str, Any]]) -> tuple[bytes, ListPage]:
         """The page in an answer, and what tells it from others. `raw` is the message; `value` parses its result."""
@@ -103,11 +98,11 @@ class Lists:
 
     def __init__(self, forgot: float = ALWAYS) -> None:
         self.forgot = forgot
-        self._pages: Newest[tuple[str, str | None, bytes], Delivered] = Newest(_MOST_PAGES)
+        self._pages: Newest[tuple[str, str | None, bytes], Delivered] = Newest(BOUNDS.searched)
         # When and in which legacy session each was given first.
-        self._cursors: Newest[tuple[str, str], tuple[float, Session | None]] = Newest(_MOST_CURSORS)
+        self._cursors: Newest[tuple[str, str], tuple[float, Session | None]] = Newest(BOUNDS.places)
         # Many rules ask for the tool of one call, and most calls are of few tools.
-        self._found: Newest[str, Sequence[Delivered]] = Newest(_MOST_FOUND)
+        self._found: Newest[str, Sequence[Delivered]] = Newest(BOUNDS.parts)
 
     def deliver(self, digest: bytes, page: ListPage, at: float, revision: str | None, session: Session | None) -> None:
         """A page was delivered, in a legacy session or in none."""

@@ -9,15 +9,13 @@ from typing import Any, Final
 
 from ...views.retention import covers, members
 from ...views.values import Exchange, Message
+from ..retention import BOUNDS
 from ..values import pointer
 
 METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods by which a server asks a client something. A ping asks nothing."""
 
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
-
-# Answers to one question that are remembered.
-_MOST_REPLIES: Final = 20
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +37,7 @@ class Question:
     task: str | None = None
     delivered: float | None = None
     withdrawn: float | None = None
-    replies: deque[Reply] = field(default_factory=lambda: deque(maxlen=_MOST_REPLIES))
+    replies: deque[Reply] = field(default_factory=lambda: deque(maxlen=BOUNDS.parts))
 
     @property
     def seq(self) -> int:

@@ -10,24 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ...log.bounded import Newest
 from ...views.retention import members
 from ...views.values import Message
 from ...wire.v2026.meta import CLIENT_CAPABILITIES
+from ..retention import BOUNDS
 from ..values import pointer
 from .questions import Question, Reply, input_questions
 from .series import ALWAYS
 
 Kin: TypeAlias = Literal["same", "changed", "other"]
 """The relation of a retry to the request of its round: equal, the same with other arguments, or another request."""
-
-# Rounds whose state can come back, and those that a retry without a state is compared with.
-_MOST_ROUNDS: Final = 1_000
-_MOST_OPEN: Final = 100
-# Questions of one request over all its rounds that are remembered.
-_MOST_KNOWN: Final = 200
 
 
 @dataclass(slots=True, eq=False)
@@ -103,11 +98,11 @@ class SubjectRounds:
     """
 
     forgot: float = ALWAYS
-    open: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_OPEN))
-    _by_state: Newest[str, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
-    _by_sent: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
-    _by_request: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
-    _beside: Newest[Message, Round] = field(default_factory=lambda: Newest(_MOST_ROUNDS))
+    open: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.searched))
+    _by_state: Newest[str, Round] = field(default_factory=lambda: Newest(BOUNDS.places))
+    _by_sent: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.places))
+    _by_request: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.places))
+    _beside: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.places))
 
     def emitted(self, sent: Message) -> list[Question]:
         """A response was made: the questions of the round that it opens."""
@@ -122,7 +117,7 @@ class SubjectRounds:
         before = self._by_request.get(request)
         known = questions
         if before is not None:
-            known = dict([*before.known.items(), *questions.items()][-_MOST_KNOWN:])
+            known = dict([*before.known.items(), *questions.items()][-BOUNDS.parts :])
         first = request if before is None else before.first
         round = Round(request, first, sent, state if isinstance(state, str) else None, questions, known)
         self._by_sent.store(sent, round)

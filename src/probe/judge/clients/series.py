@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
+from ..retention import BOUNDS
+
 View = TypeVar("View")
 Found: TypeAlias = Literal["all", "by method", "never"]
 
 ALWAYS: Final = float("inf")
 NEVER: Final = float("-inf")
-# Views of one kind and one client that a query finds; it takes this to ask for a longer past in vain.
-_MOST: Final = 5_000
 
 
 class Series(Generic[View]):
@@ -21,12 +21,13 @@ class Series(Generic[View]):
     A window is half-open: `[since, until)`.
     """
 
-    __slots__ = ("_firsts", "_gone", "forgot", "times", "views")
+    __slots__ = ("_firsts", "_full", "_gone", "forgot", "times", "views")
 
     def __init__(self) -> None:
         self.times: list[float] = []
         self.views: list[View] = []
         self.forgot = NEVER
+        self._full = 2 * BOUNDS.views
         # How many have made room, and for each function how many it was asked about, and what it found when.
         self._gone = 0
         self._firsts: dict[Callable[[View], bool], tuple[int, tuple[float, View] | None]] = {}
@@ -36,11 +37,12 @@ class Series(Generic[View]):
         self.times.append(at)
         self.views.append(view)
         # Half of them at once, as a list moves all that stays.
-        if len(self.times) > 2 * _MOST:
-            self.forgot = self.times[_MOST - 1]
-            self._gone += _MOST
-            del self.times[:_MOST]
-            del self.views[:_MOST]
+        if len(self.times) > self._full:
+            half = self._full // 2
+            self.forgot = self.times[half - 1]
+            self._gone += half
+            del self.times[:half]
+            del self.views[:half]
 
     def between(self, since: float, until: float, most: int | None = None) -> Sequence[View]:
         """The views of a window, oldest first; at most so many."""

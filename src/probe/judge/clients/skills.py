@@ -13,12 +13,12 @@ from msgspec import Struct
 from ...log.bounded import Newest
 from ...views.retention import members
 from ...views.values import Message
+from ..retention import BOUNDS
 from ..values import shown
 from .series import Series
 
 METHODS: Final = frozenset({"skills/list", "skills/get"})
 SKILL_MD: Final = "/SKILL.md"
-_MOST: Final = 1_000
 
 
 class SkillEntry(Struct, frozen=True, eq=False):
@@ -73,7 +73,7 @@ class Skills:
     """Fed with the results that were delivered to one client."""
 
     def __init__(self) -> None:
-        self._by_root: Newest[str, Series[SkillEntry]] = Newest(_MOST)
+        self._by_root: Newest[str, Series[SkillEntry]] = Newest(BOUNDS.places)
         # When the first entry of each was delivered; the newest is not older than the others.
         self._first: list[float] = []
 
@@ -83,7 +83,7 @@ class Skills:
             known = self._by_root.get(entry.root)
             if known is None:
                 known = Series()
-                self._first = [*self._first[1 - _MOST :], at]
+                self._first = [*self._first[1 - BOUNDS.places :], at]
             self._by_root.store(entry.root, known)
             known.add(at, entry)
 

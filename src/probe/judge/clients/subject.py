@@ -13,6 +13,7 @@ from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
+from ..retention import BOUNDS
 from ..verdicts import RuleTally, Verdict
 from .dialogue import Dialogue
 from .known import Alike, Known
@@ -21,17 +22,8 @@ from .moments import ClientEnd, Era, Unreadable
 from .series import ALWAYS, Kind, Series
 from .tokens import Tokens
 
-# Different names of clients, and of capabilities, that one subject is told of: clients choose both.
-_MOST_NAMES: Final = 100
 # Characters of what a client calls itself, where two are told apart by it.
 _LONGEST_NAME: Final = 60
-# Places (sessions, pipes, scopes of ids) of one client that a query can find.
-_MOST_PLACES: Final = 1_000
-_MOST_MARKS: Final = 5_000
-# Methods by which the views of one kind are found. The views of any further method stand in one series.
-_MOST_METHODS: Final = 200
-# Windows in which something disturbed the client. Beyond that the two oldest become one, which holds what is between.
-_MOST_WINDOWS: Final = 1_000
 
 _LISTS: Final = frozenset(
     {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"}
@@ -63,7 +55,7 @@ class _ByMethod:
             return
         known = self._methods.get((kind, method))
         if known is None:
-            if len(self._methods) >= _MOST_METHODS:
+            if len(self._methods) >= BOUNDS.parts:
                 self._others[kind].add(at, (method, view))
                 return
             known = self._methods[kind, method] = Series()
@@ -151,15 +143,15 @@ class Subject:
     tokens: Tokens = field(init=False)
     tallies: defaultdict[str, RuleTally] = field(default_factory=lambda: defaultdict(RuleTally))
     broken: dict[str, str] = field(default_factory=dict)
-    marks: Newest[int, Mark] = field(default_factory=lambda: Newest(_MOST_MARKS))
-    kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_MARKS))
+    marks: Newest[int, Mark] = field(default_factory=lambda: Newest(BOUNDS.views))
+    kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(BOUNDS.views))
     own: dict[str, Any] = field(default_factory=dict)
-    firsts: Newest[Session, Message] = field(default_factory=lambda: Newest(_MOST_PLACES))
-    counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(_MOST_PLACES))
-    newest: Newest[Hashable, Any] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    firsts: Newest[Session, Message] = field(default_factory=lambda: Newest(BOUNDS.places))
+    counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(BOUNDS.places))
+    newest: Newest[Hashable, Any] = field(default_factory=lambda: Newest(BOUNDS.places))
     _series: _ByMethod = field(default_factory=_ByMethod)
-    _scoped: Newest[Scope, _ByMethod] = field(default_factory=lambda: Newest(_MOST_PLACES))
-    _acts: Newest[Place | None, Series[int]] = field(default_factory=lambda: Newest(_MOST_PLACES))
+    _scoped: Newest[Scope, _ByMethod] = field(default_factory=lambda: Newest(BOUNDS.places))
+    _acts: Newest[Place | None, Series[int]] = field(default_factory=lambda: Newest(BOUNDS.places))
     _said: tuple[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -293,12 +285,12 @@ class Subject:
 
 def _add_window(windows: list[tuple[float, float]], at: float) -> None:
     windows.append((at, at))
-    if len(windows) > _MOST_WINDOWS:
+    if len(windows) > BOUNDS.places:
         windows[:2] = [(windows[0][0], windows[1][1])]
 
 
 def _count_one(counts: dict[_Name, int], name: _Name) -> None:
-    if name in counts or len(counts) < _MOST_NAMES:
+    if name in counts or len(counts) < BOUNDS.parts:
         counts[name] = counts.get(name, 0) + 1
 
 

@@ -14,6 +14,7 @@ from ...views.values import Message
 from ...views.work import Task
 from ...wire.revisions import V2025_11_25, V2026_07_28
 from ...wire.v2026.meta import CLIENT_CAPABILITIES
+from ..retention import BOUNDS
 from ..values import pointer
 from .moments import TaskNews
 from .questions import Question, Reply, input_questions
@@ -22,9 +23,6 @@ from .series import ALWAYS, Series
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
-# Tasks of one subject, and questions of one task, that are remembered.
-_MOST_TASKS: Final = 1_000
-_MOST_QUESTIONS: Final = 200
 ABOUT_TASKS: Final = frozenset({"tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "subscriptions/listen"})
 _ASKING: Final = frozenset({"tasks/get", "notifications/tasks"})
 # Requests and notifications that tell how a task stands.
@@ -51,7 +49,7 @@ class TaskView:
     created: float | None = None
     status: str = ""
     ended: float | None = None
-    questions: Newest[str, Question] = field(default_factory=lambda: Newest(_MOST_QUESTIONS))
+    questions: Newest[str, Question] = field(default_factory=lambda: Newest(BOUNDS.parts))
     told: Series[Told] = field(default_factory=Series)
     over: dict[Session | None, Told] = field(default_factory=dict)
     requests: defaultdict[str, Series[Message]] = field(default_factory=lambda: defaultdict(Series))
@@ -68,7 +66,7 @@ class TaskView:
 
     def is_whole(self, at: float) -> bool:
         """True if all that it had asked before a time is known."""
-        return self.handle is not None and self.handle.at < at and len(self.questions) < _MOST_QUESTIONS
+        return self.handle is not None and self.handle.at < at and len(self.questions) < BOUNDS.parts
 
     def asked_by(self, key: str, at: float) -> bool:
         """True if it had asked a question of this key before a time, whether the client had that or not."""
@@ -129,7 +127,7 @@ class Tasks:
 
     used: float = ALWAYS
     forgot: bool = False
-    _known: Newest[str, TaskView] = field(default_factory=lambda: Newest(_MOST_TASKS))
+    _known: Newest[str, TaskView] = field(default_factory=lambda: Newest(BOUNDS.places))
 
     def find(self, id: Any) -> TaskView | None:
         """The task of an id, where the log has told of it."""
@@ -184,7 +182,7 @@ class Tasks:
     def requested(self, message: Message) -> None:
         """The client sent a request about a task, or about several with `subscriptions/listen`."""
         listed = members(message.params.get("notifications")).get("taskIds")
-        named = [message.params.get("taskId"), *(listed[:_MOST_TASKS] if isinstance(listed, list) else ())]
+        named = [message.params.get("taskId"), *(listed[: BOUNDS.places] if isinstance(listed, list) else ())]
         for id in {each for each in named if isinstance(each, str)}:
             task = self._task(id)
             task.requests[str(message.method)].add(message.at, message)

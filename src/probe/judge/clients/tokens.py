@@ -8,10 +8,9 @@ from ...log.bounded import Newest
 from ...views.clients import Scope
 from ...views.values import Message
 from ...wire.jsonrpc import ProgressToken, is_id
+from ..retention import BOUNDS
 from .tasks import Tasks, task_of
 
-_MOST_SCOPES: Final = 1_000
-_MOST_TOKENS: Final = 5_000
 _COMES_BACK: Final = frozenset({"hang-up", "displaced by a newer connection"})
 
 
@@ -34,10 +33,10 @@ class Tokens:
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
-        self._scopes: Newest[Scope, Newest[str, Message]] = Newest(_MOST_SCOPES)
-        self._beside: Newest[int, Beside] = Newest(_MOST_TOKENS)
+        self._scopes: Newest[Scope, Newest[str, Message]] = Newest(BOUNDS.places)
+        self._beside: Newest[int, Beside] = Newest(BOUNDS.views)
         # The tokens that the server gave with its questions, each with the time of the first.
-        self._given: Newest[tuple[type, ProgressToken], float] = Newest(_MOST_TOKENS)
+        self._given: Newest[tuple[type, ProgressToken], float] = Newest(BOUNDS.views)
 
     def add(self, request: Message, grace_s: float) -> None:
         """One more. An answer counts for `grace_s` before its delivery, as the client can have read it by then."""
@@ -46,7 +45,7 @@ class Tokens:
             return
         running = self._scopes.get(scope)
         if running is None:
-            running = Newest(_MOST_TOKENS)
+            running = Newest(BOUNDS.views)
             self._scopes.store(scope, running)
         alike = running.get(token)
         if alike is not None and self._is_over(alike, request.at, grace_s):

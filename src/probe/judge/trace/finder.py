@@ -28,14 +28,11 @@ from ..clients.rounds import Retry
 from ..clients.series import Kind
 from ..clients.subject import Subject
 from ..clients.tasks import Told
+from ..retention import BOUNDS
 from . import opportunities as each
 
-# Entries of one exchange that wait for its client.
-_MOST_HELD: Final = 50
 # The first status that says no.
 _REFUSED: Final = 400
-# Questions with a page, and answers by entry that wait for their delivery.
-_MOST_NAMED: Final = 20_000
 
 Opportunity: TypeAlias = tuple[Subject, Kind[Any], Any, float]
 """Whose it is, of which kind, the view, and when it came."""
@@ -62,8 +59,8 @@ class Finder:
         self.views = views
         self.found: list[Opportunity] = []
         self._subject_of = subject_of
-        self._held: Newest[int, list[Entry]] = Newest(_MOST_NAMED)
-        self._pages: Newest[str, tuple[Question, Subject]] = Newest(_MOST_NAMED)
+        self._held: Newest[int, list[Entry]] = Newest(BOUNDS.waiting)
+        self._pages: Newest[str, tuple[Question, Subject]] = Newest(BOUNDS.waiting)
         # Most clients get the same lists.
         self._lists = Pages()
         self._takers: Mapping[type, _Taker] = {
@@ -111,7 +108,7 @@ class Finder:
             if held is None:
                 held = []
                 self._held.store(number, held)
-            if len(held) < _MOST_HELD:
+            if len(held) < BOUNDS.parts:
                 held.append(entry)
 
     def _note(self, subject: Subject, kind: Kind[Any], view: Any, entry: Entry, method: str | None = None) -> None:

@@ -29,6 +29,7 @@ from ..clients.listings import Lists
 from ..clients.series import ALWAYS, NEVER, Kind
 from ..clients.subject import Mark, Place, Subject
 from ..clients.tasks import TaskView
+from ..retention import BOUNDS
 from ..rules.catalogue import Allowances, Rule
 from .findings import CutShort, Hidden, Seen, TooEarly, Undecided
 
@@ -90,7 +91,11 @@ class SeenQueries:
         return self._trace.subject.series(kind, method).first(where, until)
 
     def newest(
-        self, kind: Kind[View], method: str | None, most: int, where: Callable[[View], bool] | None = None
+        self,
+        kind: Kind[View],
+        method: str | None = None,
+        most: int = BOUNDS.searched,
+        where: Callable[[View], bool] | None = None,
     ) -> Sequence[View]:
         """The newest opportunities of a kind, not later than the one that the rule is asked about, the newest first."""
         series = self._trace.subject.series(kind, method)

@@ -14,6 +14,7 @@ from ...log.event_log import Entry
 from ...views.fold import Views
 from ..clients.series import ALWAYS
 from ..clients.subject import Subject
+from ..retention import BOUNDS
 from ..rules.catalogue import Rule
 from .finder import Opportunity
 from .findings import TooEarly
@@ -22,10 +23,7 @@ from .rules import RuleFunction
 ENDINGS: Final = frozenset({events.HttpClosed, events.SessionClosed, events.ConnectionClosed, events.SocketClosed})
 """The kinds of entries that end something that a rule can wait for."""
 
-# Rules that wait for one client; for all clients. Beyond that the oldest of a client with many is given up.
-_MOST_WAITING: Final = 1_000
-_MOST_IN_ALL: Final = 20_000
-GIVEN_UP: Final = f"too many decisions waited: {_MOST_WAITING:,} are kept of a client, {_MOST_IN_ALL:,} of all"
+GIVEN_UP: Final = f"too many decisions waited: {BOUNDS.places:,} are kept of a client, {BOUNDS.waiting:,} of all"
 
 
 class Waiting(Struct, eq=False):
@@ -138,11 +136,11 @@ class Waits:
 
     def beyond(self) -> Sequence[Waiting]:
         """The oldest of each client, where more wait than are kept of it."""
-        if len(self._all) <= _MOST_WAITING:
+        if len(self._all) <= BOUNDS.places:
             return ()
-        most = _MOST_WAITING
-        if len(self._all) > _MOST_IN_ALL:
-            most = min(most, max(1, _MOST_IN_ALL // len(self._of)))
+        most = BOUNDS.places
+        if len(self._all) > BOUNDS.waiting:
+            most = min(most, max(1, BOUNDS.waiting // len(self._of)))
         return [each for waits in self._of.values() for each in islice(waits, max(0, len(waits) - most))]
 
     def left(self) -> Sequence[Waiting]:

@@ -14,6 +14,7 @@ from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...clients.listings import CHANGES, LISTS
 from ...clients.series import ALWAYS
 from ...clients.tasks import EXTENSION
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, WARN, Finding
 from ...trace.opportunities import NOTIFICATION, REQUEST, TOLD
 from ...trace.rules import rule
@@ -32,15 +33,13 @@ _FLAGS: Final = frozenset({"toolsListChanged", "promptsListChanged", "resourcesL
 _NAMES: Final = frozenset({"resourceSubscriptions", "taskIds"})
 _ABOUT_LISTS: Final = re.compile(r"tool|prompt|resource|listchanged")
 _REPEATS: Final = 3
-# Equal subscriptions, and changes of a list, that are looked at.
-_MOST: Final = 50
 
 
 @rule("listen.relists", each=REQUEST, methods=LISTS)
 def relists(request: Message, trace: Trace) -> Finding | None:
     """Lists again when a list has changed; one with several sessions needs to ask in one of them."""
     method = str(request.method)
-    for told in trace.seen.newest(TOLD, _CHANGE_OF[method], _MOST):
+    for told in trace.seen.newest(TOLD, _CHANGE_OF[method]):
         if told.had is None or trace.seen.has(REQUEST, method, since=told.had, until=request.at):
             return None
         if trace.seen.has(REQUEST, method, until=told.had, scope=told.scope):
@@ -125,7 +124,7 @@ def accepts_part(told: Message, trace: Trace) -> Finding | None:
     request, had, until = told.request, trace.at, trace.at + trace.allowances.repeat_s
     if request is None or is_granted(members(request.params.get("notifications")), told):
         return None
-    equal = trace.subject.alike.series(request, request.scope).between(request.at, until, _MOST)
+    equal = trace.subject.alike.series(request, request.scope).between(request.at, until, BOUNDS.searched)
     repeats = [again for before, again in pairwise(equal) if _is_needless(before, again)]
     if len(repeats) > _REPEATS:
         return WARN("asked again and again for what the server had granted in part only", request, at=repeats[_REPEATS])

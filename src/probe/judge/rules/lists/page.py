@@ -12,6 +12,7 @@ from ....views.values import Message
 from ...clients.known import FirstPage
 from ...clients.listings import PAGED, Lists
 from ...clients.moments import ClientEnd, ProcessChange
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWERED, END, PROCESS, REQUEST, SESSION
 from ...trace.rules import MISSING, member, rule
@@ -25,7 +26,6 @@ _LISTS: Final = 2
 _FOLLOW_S: Final = 60.0
 # "Refreshing a page" three times is what a person may do.
 _REFRESHES: Final = 3
-_MOST: Final = 20
 
 
 @rule("page.followed", each=ANSWERED, methods=PAGED)
@@ -140,7 +140,7 @@ def stops(request: Message, trace: Trace) -> Finding | None:
         return None
     again = [
         each
-        for each in trace.subject.alike.series(request, request.scope).between(had, until, _MOST)
+        for each in trace.subject.alike.series(request, request.scope).between(had, until, BOUNDS.searched)
         if each.began > had
     ]
     if len(again) > _REFRESHES:

@@ -18,6 +18,7 @@ from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...clients.moments import ClientEnd, declared_in
 from ...clients.series import NEVER
 from ...clients.subject import FREE
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWERED, END, FIRST, MESSAGE, NOTIFICATION, PIPE_END, REQUEST, SESSION, UNREAD
 from ...trace.rules import form, rule
@@ -28,14 +29,13 @@ from .meta import is_object, is_text
 
 _INITIALIZED: Final = "notifications/initialized"
 _SESSION_HEADER: Final = "mcp-session-id"
-_MOST_PIPES: Final = 1_000
 
 
 class _First:
     """The message that came first on a pipe, or over HTTP (None), perhaps too early; None once that is decided."""
 
     def __init__(self) -> None:
-        self.held: Newest[Connection | None, Message | None] = Newest(_MOST_PIPES)
+        self.held: Newest[Connection | None, Message | None] = Newest(BOUNDS.places)
 
 
 @rule("lifecycle.initialize-first", each=MESSAGE, any_revision=True)

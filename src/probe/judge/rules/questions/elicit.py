@@ -10,6 +10,7 @@ from typing import Any, Final
 from ....views.retention import members
 from ...clients.questions import PageVisit, Question, Reply
 from ...clients.series import NEVER
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import PAGE, QUESTION, REPLY
 from ...trace.rules import rule
@@ -138,7 +139,6 @@ _TYPED: Final = ("number", "integer", "boolean")
 # A person cannot read an address and agree to it so soon, in seconds.
 _AT_ONCE_S: Final = 1.0
 _PREFETCHED: Final = 3
-_MOST_PAGES: Final = 1_000
 # This server withdraws a question after five minutes of its own clock, and the client's time begins a little later.
 _NEARLY: Final = 0.9
 
@@ -312,7 +312,7 @@ def _is_by_program(visit: PageVisit) -> bool:
 def _fetched(until: float, trace: Trace) -> Mapping[str, PageVisit]:
     """The first visit of each page before a time that a program made at once."""
     found: dict[str, PageVisit] = {}
-    for each in trace.seen.all(PAGE, until=until)[:_MOST_PAGES]:
+    for each in trace.seen.all(PAGE, until=until)[: BOUNDS.searched]:
         if _is_by_program(each) and each.at - each.question.had <= _AT_ONCE_S:
             found.setdefault(_url(each.question), each)
     return found

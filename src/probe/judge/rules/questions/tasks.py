@@ -13,6 +13,7 @@ from ....wire.revisions import LEGACY
 from ...clients.questions import RELATED_TASK, Reply
 from ...clients.series import ALWAYS, NEVER
 from ...clients.tasks import Told
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding, TooEarly, Undecided
 from ...trace.opportunities import ANSWERED, REPLY, REQUEST, TASK_TOLD
 from ...trace.rules import rule
@@ -28,7 +29,6 @@ _POLLS: Final = 10
 # A share needs so many gaps to be one; a client is given the benefit of the first ones.
 _LEAST_GAPS: Final = 5
 _FIRST_GAPS: Final = 3
-_MOST_GAPS: Final = 200
 # Looks after the end: two are right, and a reloaded page makes a few more.
 _GETS_AFTER_END: Final = 2
 _MANY_GETS_AFTER_END: Final = 5
@@ -44,7 +44,7 @@ class _Gaps:
     def __init__(self) -> None:
         self.count = 0
         self.short = 0
-        self.shares: deque[float] = deque(maxlen=_MOST_GAPS)
+        self.shares: deque[float] = deque(maxlen=BOUNDS.parts)
 
     @property
     def measured(self) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from ...clients.questions import Question
 from ...clients.rounds import are_equal
 from ...clients.series import NEVER
 from ...clients.tasks import EXTENSION, TaskView, Told
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWERED, QUESTION, REPLY, REQUEST, TASK_TOLD
 from ...trace.rules import rule
@@ -30,10 +31,8 @@ _CANCEL: Final = "tasks/cancel"
 _IGNORED_TASKS: Final = 3
 # An equal call so soon after the handle shows that the handle was taken for no result, in seconds.
 _REPEATED_S: Final = 5.0
-_MOST_CALLS: Final = 20
 # A program answers within twice the time of its fastest answer.
 _TWICE: Final = 2
-_MOST_REPLIES: Final = 100
 _CAPABILITIES: Final = pointer("params", "_meta", CLIENT_CAPABILITIES)
 
 
@@ -79,7 +78,7 @@ def _fate(told: Told, trace: Trace) -> Literal["used", "ignored", "idle", "aslee
 
 
 def _is_repeated(told: Told, trace: Trace) -> bool:
-    calls = trace.seen.all(REQUEST, "tools/call", since=told.at, until=told.at + _REPEATED_S)[:_MOST_CALLS]
+    calls = trace.seen.all(REQUEST, "tools/call", since=told.at, until=told.at + _REPEATED_S)[: BOUNDS.searched]
     return told.request is not None and any(are_equal(each, told.request) for each in calls)
 
 
@@ -147,7 +146,7 @@ def updates_task(question: Question, trace: Trace) -> Finding | None:
 
 def _judge_end(question: Question, task: TaskView, had: float, ended: float, trace: Trace) -> Finding:
     """The task has ended without an answer to its question."""
-    replies = trace.seen.all(REPLY, question.method, until=ended)[-_MOST_REPLIES:]
+    replies = trace.seen.all(REPLY, question.method, until=ended)[-BOUNDS.searched :]
     took = min((each.at - each.question.had for each in replies if each.question.task is None), default=None)
     polled = task.requests[_GET].last_before(ended)
     if took is None or polled is None or trace.gap_in(task.created or had, ended):

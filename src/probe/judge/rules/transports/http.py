@@ -22,6 +22,7 @@ from ....wire.v2026.headers import HeaderValueError, decode, encode
 from ....wire.v2026.meta import PROTOCOL_VERSION
 from ...clients.moments import era_by_head
 from ...clients.series import ALWAYS
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, MESSAGE, REFUSED, REQUEST, RESPONSE, SESSION
 from ...trace.rules import member, rule
@@ -102,9 +103,6 @@ _EVENTS: Final = "text/event-stream"
 _METHODS: Final = frozenset({"POST", "GET", "DELETE"})
 # Methods outside of sessions, and the probe for the era of the server.
 _OUTSIDE: Final = frozenset({"initialize", "server/discover"})
-# Newest sessions of a client, and newest requests of a session, in a search.
-_MOST_SESSIONS: Final = 20
-_MOST_REQUESTS: Final = 50
 
 
 @rule("http.post-accept", each=EXCHANGE, methods={"POST"})
@@ -209,7 +207,7 @@ def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Find
     if message is not None and message.method == "ping":
         return UNCLEAR("a ping without Mcp-Session-Id, which is legal before initialize", session)
     remark = f"{method} without Mcp-Session-Id (client or gateway)"
-    if not any(is_on_connection_of(each, exchange) for each in trace.seen.newest(SESSION, None, _MOST_SESSIONS)):
+    if not any(is_on_connection_of(each, exchange) for each in trace.seen.newest(SESSION)):
         if trace.seen.all(SESSION, since=at, until=at + trace.allowances.settle_s):
             return UNCLEAR(f"{remark}, perhaps of another process before its initialize", session)
         trace.sure.crossed(at, "settle_s", session)
@@ -218,7 +216,7 @@ def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Find
 
 def open_session(at: float, trace: Trace) -> Session | None:
     """The newest session over HTTP that was open at a time, the client having its id."""
-    newest = trace.seen.newest(SESSION, None, _MOST_SESSIONS)
+    newest = trace.seen.newest(SESSION)
     over_http = (each for each in newest if each.fact.transport == "http")
     return next((each for each in over_http if _had_id(each, at) and not each.closed_by(at)), None)
 
@@ -230,7 +228,7 @@ def _had_id(session: Session, at: float) -> bool:
 def is_on_connection_of(session: Session, exchange: Exchange) -> bool:
     """True if one of the newest requests of a session before an exchange came on the same connection."""
     requests = reversed(session.scope.requests.values())
-    newest = islice((each for each in requests if each.seq < exchange.seq), _MOST_REQUESTS)
+    newest = islice((each for each in requests if each.seq < exchange.seq), BOUNDS.searched)
     return exchange.connection is not None and any(each.place is exchange.connection for each in newest)
 
 
@@ -369,8 +367,6 @@ def _left_over(remark: str, exchange: Exchange, trace: Trace) -> Finding:
 
 
 _SECRETS: Final = frozenset({"access_token", "token", "api_key", "apikey", "key", "authorization", "secret"})
-# Sessions that the id in an address is looked for among.
-_NEWEST: Final = 20
 
 
 @rule("security.session-id-kept", each=EXCHANGE)
@@ -384,7 +380,7 @@ def keeps_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
     named = None if session is None or session.seq > exchange.seq or not session.is_legacy else session.revision
     if not exchange.request.session_in_query:
         return PASS() if named in bound else None
-    opened = {each.revision for each in trace.seen.newest(SESSION, None, _NEWEST)}
+    opened = {each.revision for each in trace.seen.newest(SESSION)}
     revisions = {named} if named is not None else opened
     if revisions == bound:
         return FAIL("the id of a session stands in the address (client or gateway)")

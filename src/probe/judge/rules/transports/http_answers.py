@@ -12,6 +12,7 @@ from ....wire.jsonrpc import is_id
 from ...clients.moments import Control
 from ...clients.series import NEVER
 from ...clients.tasks import task_of
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
@@ -20,8 +21,6 @@ from ...trace.trace import Trace
 _CANCELLED: Final = "notifications/cancelled"
 _EVENTS: Final = "text/event-stream"
 _FORMS: Final = frozenset({"application/json", _EVENTS})
-# A client without a parser for a form gives up all its answers, from the first one on: more of them add no evidence.
-_MOST_MISSED: Final = 10
 _AFTER_EMPTY: Final = "after the answer on a stream with an empty event"
 _UNKNOWN: Final = "an answer before it may have been understood"
 
@@ -100,7 +99,7 @@ def misses_a_form(message: Message, trace: Trace) -> Finding | None:
         return None
     known.missed[form] = count = known.missed.get(form, 0) + 1
     (other,) = _FORMS - {form}
-    if not 1 < count <= _MOST_MISSED or other not in known.went_on or other in known.missed:
+    if not 1 < count <= BOUNDS.searched or other not in known.went_on or other in known.missed:
         return None
     before = [each for each in trace.seen.all(ANSWERED, until=request.answered) if form_of(each) == form]
     if len(before) + 1 != count:
@@ -166,7 +165,7 @@ def _missed_empty(request: Message, by: Message, remark: str, trace: Trace) -> F
     count = trace.nth()
     if count == 1:
         return UNCLEAR(f"{remark}, once", by, at=request)
-    before = trace.seen.all(ANSWERED, until=request.answered or 0) if count <= _MOST_MISSED else ()
+    before = trace.seen.all(ANSWERED, until=request.answered or 0) if count <= BOUNDS.searched else ()
     primed = [each for each in before if is_primed(each)]
     if len(primed) + 1 != count:
         return None
@@ -180,8 +179,6 @@ _AT_ONCE_S: Final = 0.2
 _TIMER_S: Final = 5.0
 # Two times closer than this are the same.
 _NEAR_S: Final = 0.3
-# Exchanges with a comment.
-_MOST_EXCHANGES: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -191,7 +188,7 @@ class _Comments:
     And the streams that ended at their first comment, with its time after the request; `survived` if one outlived it.
     """
 
-    first: Newest[int, tuple[float, float]] = field(default_factory=lambda: Newest(_MOST_EXCHANGES))
+    first: Newest[int, tuple[float, float]] = field(default_factory=lambda: Newest(BOUNDS.places))
     ends: list[tuple[float, Exchange]] = field(default_factory=list)
     survived: bool = False
 

@@ -7,18 +7,17 @@ from typing import Final, cast
 from ....log import events
 from ...clients.moments import ProcessChange
 from ...clients.series import NEVER
+from ...retention import BOUNDS
 from ...trace.opportunities import PROCESS
 from ...trace.trace import Trace
 
 _KILLED: Final = "a signal was sent to the client's process, or to one that it had started, so that it ends"
 _MISSING: Final = "entries are missing: the DELETE may be one of them, or a signal to the client's process"
-# Newest changes of a client and its servers in a search.
-_MOST: Final = 50
 
 
 def was_killed(at: float, trace: Trace) -> bool:
     """True if since its start and before a time the process got a signal, or had run for all its time."""
-    for change in reversed(trace.seen.all(PROCESS, until=at)[-_MOST:]):
+    for change in reversed(trace.seen.all(PROCESS, until=at)[-BOUNDS.searched :]):
         if change.fact.what in ("started", "killed", "timed_out"):
             return change.fact.what != "started"
     return False

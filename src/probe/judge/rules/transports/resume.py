@@ -13,6 +13,7 @@ from ....views.values import Exchange, Message
 from ....views.work import Stream
 from ...clients.moments import ClientEnd
 from ...clients.series import ALWAYS, NEVER
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, DENIED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
 from ...trace.rules import rule
@@ -25,7 +26,6 @@ _NOT_LOST: Final = frozenset({None, "", "client", "end of stream", "displaced by
 _BACK_S: Final = 30.0
 # Some SDKs give a stream up after so many returns.
 _PATIENT: Final = 2
-_MOST: Final = 200
 
 
 def last_event(exchange: Exchange) -> tuple[str, int | None] | None:
@@ -198,7 +198,7 @@ def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
     how, stream = needless(exchange, trace), _named_stream(exchange)
     if how is None or stream is None or stream.request is None:
         return None
-    for other, before in islice(trace.fates(EXCHANGE, needless, "GET", before=exchange), _MOST):
+    for other, before in islice(trace.fates(EXCHANGE, needless, "GET", before=exchange), BOUNDS.searched):
         if how == before == "read":
             remark = f"came back with the event of the answer to {stream.id} as its last"
             return FAIL(remark, other, exchange, at=stream.request)
@@ -260,7 +260,7 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
     """
     left, stream = trace.at, lost(exchange, trace.at)
     request = None if stream is None else stream.request
-    if stream is None or request is None or request.method != "tools/call" or _has_twin(request, left, trace):
+    if stream is None or request is None or request.method != "tools/call" or _has_twin(request, trace):
         return None
     until = left + _BACK_S
     back = next(iter(returns(stream, left, until, trace)), None)
@@ -281,8 +281,8 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
     return PASS() if trace.seen.acted(stream.session, left, over) else None
 
 
-def _has_twin(request: Message, at: float, trace: Trace) -> bool:
-    calls = trace.seen.all(REQUEST, "tools/call", until=at)[-_MOST:]
+def _has_twin(request: Message, trace: Trace) -> bool:
+    calls = trace.seen.newest(REQUEST, "tools/call")
     return any(each is not request and is_equal(each, request) for each in calls)
 
 

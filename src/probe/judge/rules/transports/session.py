@@ -7,6 +7,7 @@ from typing import Final
 from ....views.clients import Session
 from ....views.values import Exchange, Message
 from ...clients.moments import ProcessChange
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END
 from ...trace.rules import rule
@@ -15,12 +16,10 @@ from .http import NO_IDS, SESSION_ID, is_modern, session_id
 from .processes import why_ended
 
 _GONE: Final = "404"
-# Newest refusals and sessions of a client in a search.
-_MOST: Final = 50
 
 
 def _refused_ids(until: float, trace: Trace) -> set[str]:
-    found = (session_id(each) for each in trace.seen.all(RESPONSE, _GONE, until=until)[-_MOST:])
+    found = (session_id(each) for each in trace.seen.all(RESPONSE, _GONE, until=until)[-BOUNDS.searched :])
     return {each for each in found if each is not None}
 
 
@@ -109,7 +108,7 @@ def replaces(session: Session, trace: Trace) -> Finding | None:
     at = trace.at
     left = [
         each
-        for each in trace.seen.newest(SESSION, None, _MOST)
+        for each in trace.seen.newest(SESSION)
         if each.closed is not None
         and each.closed.mono < at
         and getattr(each.closed.fact, "why", "") == "idle"
@@ -126,7 +125,7 @@ def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
     """Likewise at the end of the client's process, unless it was killed or crashed."""
     if change.fact.what != "exited":
         return None
-    newest = trace.seen.newest(SESSION, None, _MOST)
+    newest = trace.seen.newest(SESSION)
     over_http = [each for each in reversed(newest) if each.fact.transport == "http" and not each.closed_by(change.at)]
     left = [each for each in over_http if not _has_tried(each, change.at)]
     why = why_ended(change, trace)
@@ -204,7 +203,7 @@ _MANY: Final = 5
 def uses_sessions(session: Session, trace: Trace) -> Finding | None:
     """Uses the sessions it opens. Health checks, and several users behind one address, have no label."""
     opened, until = trace.at, trace.at + trace.allowances.answer_s
-    newest = trace.seen.newest(SESSION, None, 2 * _MOST)
+    newest = trace.seen.newest(SESSION)
     recent = [each for each in newest if each.fact.transport == "http" and each.opened.mono > opened - _WINDOW_S]
     if trace.subject.kind != "label" or session not in recent or len(recent) < _MANY:
         return None

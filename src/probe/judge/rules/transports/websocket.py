@@ -17,8 +17,6 @@ _BROKEN: Final = frozenset({1002, 1003, 1007})
 # The reason of this server for the end of a silent connection without an answer to a ping.
 _SILENT: Final = "dead peer"
 _UNKNOWN: Final = "ended without a close frame; nothing says why"
-# Newest frames and ends of a client in a search.
-_MOST: Final = 20
 
 
 def _code_of(pipe: Connection) -> int | None:
@@ -38,8 +36,8 @@ def sends_text(pipe: Connection, trace: Trace) -> Finding | None:
 @rule("websocket.answers-pings", each=FRAME)
 def answers_ping(frame: Frame, trace: Trace) -> Finding | None:
     """Answers WebSocket pings."""
-    pings = trace.seen.all(FRAME, "sent ping", until=frame.at)[-_MOST:] if frame.fact.opcode == "pong" else ()
-    ping = next((each for each in reversed(pings) if each.pipe is frame.pipe), None)
+    pings = trace.seen.newest(FRAME, "sent ping") if frame.fact.opcode == "pong" else ()
+    ping = next((each for each in pings if each.pipe is frame.pipe), None)
     return None if ping is None else PASS(ping)
 
 
@@ -51,7 +49,7 @@ def answers_no_ping(pipe: Connection, trace: Trace) -> Finding | None:
     count = trace.nth()
     if count == 1:
         return UNCLEAR("cut off for its silence after a ping, once")
-    before = [each for each in trace.seen.all(PIPE_END, until=trace.at)[-_MOST:] if each.ended_by == _SILENT]
+    before = [each for each in trace.seen.newest(PIPE_END) if each.ended_by == _SILENT]
     return FAIL(f"{count} connections were cut off for their silence after a ping", *before)
 
 
@@ -65,7 +63,7 @@ def closes(pipe: Connection, trace: Trace) -> Finding | None:
     at, near = trace.at, trace.allowances.end_after_s
     if pipe.transport != "websocket" or pipe.ended_by != "client":
         return None
-    frames = trace.seen.all(FRAME, "received close", until=at)[-_MOST:]
+    frames = trace.seen.newest(FRAME, "received close")
     if _code_of(pipe) is not None or any(each.pipe is pipe for each in frames):
         return PASS()
     changes = [each for each in trace.seen.all(PROCESS, since=at - near, until=at + near) if each.fact.what == "exited"]
