@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import Struct
-
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.series import NEVER
@@ -52,19 +50,12 @@ def own_token(request: Message, trace: Trace) -> Finding | None:
     return FAIL(remark, running)
 
 
-class Called(Struct):
-    """What is known of a client's calls: whether it has called any tool."""
-
-    before: bool = False
-
-
 @rule("progress.asked-for", each=REQUEST, methods={"tools/call"})
 def asked_for(request: Message, trace: Trace) -> Finding | None:
     """Asks for progress. A fact of the card, never a fault."""
-    called = trace.kept(Called)
-    is_first, called.before = not called.before, True
     if "progressToken" in request.meta:
         return PASS(measured={"asks for progress": "yes"})
+    is_first = trace.seen.last(REQUEST, "tools/call", until=request.at) is None
     return MEASURED(asks_for_progress="no") if is_first else None
 
 
@@ -85,48 +76,64 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
     return FAIL("the client or a gateway sent progress for a token that the server never gave")
 
 
-class _Patience(Struct):
-    """How long the client waited for a silent call before it gave that up, the longest."""
-
-    silent_s: float | None = None
-
-
 @rule("lifecycle.progress-extends-patience", each=NOTIFICATION, methods={_CANCELLED})
 def cancels_progressing(message: Message, trace: Trace) -> Finding | None:
     """Waits longer for a call that reports progress. Measured, as a client may do without."""
-    id = message.params.get("requestId")
-    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
-    if request is None or request.was_answered(message.at):
-        return None
-    return _gave_up(request, message.at, trace)
+    call = _cancelled(message, trace)
+    return None if call is None else _gave_up(call, message.at, trace)
 
 
 @rule("lifecycle.progress-extends-patience", each=LEFT)
 def leaves_progressing(exchange: Exchange, trace: Trace) -> Finding | None:
     """Likewise where it hangs up."""
-    at = trace.at
-    if exchange.ended_by != "client":
-        return None
-    given_up = (each for each in exchange.messages if each.rpc == "request" and not each.was_answered(at))
-    return next((found for found in (_gave_up(each, at, trace) for each in given_up) if found is not None), None)
+    call = _left(exchange)
+    return None if call is None else _gave_up(call, trace.at, trace)
 
 
 @rule("lifecycle.progress-extends-patience", each=ANSWERED, methods={"tools/call"})
 def waits_for_progress(request: Message, trace: Trace) -> Finding | None:
     """Likewise where it waits to the end."""
-    patience, waited = trace.kept(_Patience).silent_s, trace.at - request.at
-    if patience is None or waited <= patience * (1 + _SAME_WAIT) or not request.progressed_by(trace.at):
+    waited = trace.at - request.at
+    if not request.progressed_by(trace.at) or not _is_longer(waited, _patience(trace)):
         return None
     return PASS(measured={"waited with progress": round(waited, 1)})
 
 
-def _gave_up(request: Message, at: float, trace: Trace) -> Finding | None:
-    if request.method != "tools/call":
-        return None
-    patience, waited = trace.kept(_Patience), at - request.at
-    if not request.progressed_by(at):
-        patience.silent_s = max(waited, patience.silent_s or 0)
+def _gave_up(call: Message, at: float, trace: Trace) -> Finding | None:
+    waited = at - call.at
+    if not call.progressed_by(at):
         return MEASURED(gave_up_a_silent_call_after=round(waited, 1))
-    if patience.silent_s is None or waited <= patience.silent_s * (1 + _SAME_WAIT):
+    if not _is_longer(waited, _patience(trace)):
         return MEASURED(gave_up_in_spite_of_progress_after=round(waited, 1))
-    return PASS(at=request, measured={"waited with progress": round(waited, 1)})
+    return PASS(at=call, measured={"waited with progress": round(waited, 1)})
+
+
+def _is_longer(waited: float, patience: float | None) -> bool:
+    return patience is not None and waited > patience * (1 + _SAME_WAIT)
+
+
+def _patience(trace: Trace) -> float | None:
+    """How long the client waited at most for a silent call before it gave that up."""
+    cancelled = ((_cancelled(each, trace), each.at) for each in trace.seen.newest(NOTIFICATION, _CANCELLED))
+    left = ((_left(each), _left_at(each)) for each in trace.seen.newest(LEFT, "client"))
+    silent = [at - call.at for call, at in (*cancelled, *left) if call is not None and not call.progressed_by(at)]
+    return max(silent, default=None)
+
+
+def _cancelled(message: Message, trace: Trace) -> Message | None:
+    """The call that a cancellation gives up."""
+    id = message.params.get("requestId")
+    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    is_call = request is not None and request.method == "tools/call" and not request.was_answered(message.at)
+    return request if is_call else None
+
+
+def _left(exchange: Exchange) -> Message | None:
+    """The call that the client gives up as it hangs up."""
+    at = _left_at(exchange)
+    calls = (each for each in exchange.messages if each.rpc == "request" and each.method == "tools/call")
+    return next((each for each in calls if not each.was_answered(at)), None) if exchange.ended_by == "client" else None
+
+
+def _left_at(exchange: Exchange) -> float:
+    return NEVER if exchange.closed is None else exchange.closed.mono

@@ -85,10 +85,16 @@ class SeenQueries:
         return self._trace.subject.series(kind, method, scope).last_before(until)
 
     def first(
-        self, kind: Kind[View], method: str | None, where: Callable[[View], bool], *, until: float = ALWAYS
+        self,
+        kind: Kind[View],
+        method: str | None,
+        where: Callable[[View], bool],
+        *,
+        until: float = ALWAYS,
+        scope: Scope | None = None,
     ) -> View | None:
-        """The first opportunity of a kind for which a function of a module says yes, where that is before a time."""
-        return self._trace.subject.series(kind, method).first(where, until)
+        """The first opportunity of a kind for which a function of a module is true, where that is before a time."""
+        return self._trace.subject.series(kind, method, scope).first(where, until)
 
     def newest(
         self,
