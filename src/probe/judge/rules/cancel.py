@@ -11,7 +11,7 @@ from ..clients.tasks import task_of
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNREADABLE
 from ..trace.rules import MISSING, member, rule
-from ..trace.trace import Trace
+from ..trace.trace import Trace, scopes_of
 from ..values import is_whole, number_or_type, numeric, shown
 from .transports.session import is_deleted
 
@@ -65,7 +65,7 @@ def own_request(message: Message, trace: Trace) -> Finding | None:
 def _unknown(message: Message, id: RequestId, until: float, trace: Trace) -> Finding:
     over_http = message.transport == "http"
     unknown = f"no request had the id {shown(id)}" + ("; it may have been lost on the way" if over_http else "")
-    if trace.seen.has_id_like(message, id, until):
+    if _has_id_like(message, id, until):
         return UNCLEAR(unknown) if over_http else WARN(unknown)
     twin: RequestId = str(id) if isinstance(id, int) else numeric(id)
     request = trace.seen.request_with_id(message, twin, until) if twin != id else None
@@ -75,6 +75,11 @@ def _unknown(message: Message, id: RequestId, until: float, trace: Trace) -> Fin
     if question is not None and not trace.seen.replies(question, until):
         return FAIL(f"{shown(id)} is the id of a question of the server", question)
     return WARN(unknown)
+
+
+def _has_id_like(message: Message, id: RequestId, until: float) -> bool:
+    requests = (each for scope in scopes_of(message) for each in scope.requests.values())
+    return any(type(each.id) is type(id) and each.at < until for each in requests)
 
 
 @rule("cancel.in-progress", each=NOTIFICATION, methods={_CANCELLED})
@@ -219,8 +224,10 @@ def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
 def late_answer(message: Message, trace: Trace) -> Finding | None:
     """An answer after it came too _late."""
     question = trace.subject.dialogue.asked.of(message)
-    withdrawal = None if question is None else trace.seen.withdrawal_of(question, message.at)
-    if withdrawal is None or withdrawal.had is None or not _late(message, withdrawal.had, trace):
+    withdrawal = None if question is None else trace.subject.dialogue.withdrawn.get(question)
+    if withdrawal is None or withdrawal.had is None or withdrawal.had >= message.at:
+        return None
+    if not _late(message, withdrawal.had, trace):
         return None
     after = message.began - withdrawal.had
     return WARN(f"answered a question {after:.0f} s after the server withdrew it", withdrawal)

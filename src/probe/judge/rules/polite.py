@@ -199,7 +199,7 @@ def is_idle(since: float, until: float, trace: Trace) -> bool:
     seen = trace.seen
     return not (
         trace.gap_in(since, until)
-        or seen.limited(since, until)
+        or trace.disturbance(since, until) is not None
         or seen.has(REQUEST, *_USES, since=since, until=until)
         or seen.has(TOLD, *CHANGES, since=since, until=until)
         or seen.has(SESSION, since=since, until=until)

@@ -69,7 +69,8 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
     token = member(message, "/params/progressToken")
     if token is MISSING or not is_id(token):
         return None
-    if trace.seen.gave_token(token, message.at + trace.allowances.arrival_s):
+    given = trace.subject.tokens.given(token)
+    if given is not None and given < message.at + trace.allowances.arrival_s:
         return PASS()
     trace.sure.crossed(message.at, "arrival_s")
     trace.sure.knows_all(ASKED, None, NEVER, "the server may have given the token before the log begins")

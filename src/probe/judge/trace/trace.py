@@ -22,9 +22,7 @@ from typing import Any, Final, TypeVar
 
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
-from ...wire.jsonrpc import ProgressToken, RequestId
-from ..clients.known import FirstPage
-from ..clients.lines import Line, Run
+from ...wire.jsonrpc import RequestId
 from ..clients.listings import Lists
 from ..clients.series import ALWAYS, NEVER, Kind
 from ..clients.subject import Mark, Place, Subject
@@ -116,11 +114,8 @@ class SeenQueries:
         return self._trace.subject.acts(place).has(since, until)
 
     def request_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
-        """The newest request with this typed id where a message counts, among those that came before a time.
-
-        On a pipe with a legacy session there can be requests of the modern era, too.
-        """
-        for scope in _scopes(message):
+        """The newest request with this typed id where a message counts, among those that came before a time."""
+        for scope in scopes_of(message):
             request = scope.ids.get(id)
             while request is not None and request.entry.mono >= until:
                 request = request.same_id
@@ -128,23 +123,10 @@ class SeenQueries:
                 return request
         return None
 
-    def has_id_like(self, message: Message, id: RequestId, until: float) -> bool:
-        """True if a request before a time has an id of the same type, where a message counts."""
-        return any(
-            type(request.id) is type(id) and request.at < until
-            for scope in _scopes(message)
-            for request in scope.requests.values()
-        )
-
     def question_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
         """The request of the server with this id that went where a message came or went, if it was made by then."""
         question = self._trace.subject.dialogue.asked.by_id(message, id)
         return question if question is not None and question.at < until else None
-
-    def withdrawal_of(self, question: Message, until: float) -> Message | None:
-        """The `notifications/cancelled` by which the server withdrew a question, if it was delivered by then."""
-        found = self._trace.subject.dialogue.withdrawn.get(question)
-        return found if found is not None and found.had is not None and found.had < until else None
 
     def error_of(self, request: Message) -> int | None:
         """The code of the error that the client had for an answer, 0 where a tool failed; None without an error."""
@@ -154,16 +136,6 @@ class SeenQueries:
         """The lists that were delivered in a legacy session; for None, all that the client was given."""
         known = self._trace.subject.known
         return known.lists if session is None else known.lists_of(session)
-
-    def first_pages(self, until: float) -> Sequence[FirstPage]:
-        """The first two lists with a further page that came before a time; none where it ever asked for such a page."""
-        known = self._trace.subject.known
-        return () if known.followed < until else [each for each in known.first_pages if each.at < until]
-
-    def gave_token(self, token: ProgressToken, until: float) -> bool:
-        """True if the client had a question of the server with this typed token before a time."""
-        given = self._trace.subject.tokens.given(token)
-        return given is not None and given < until
 
     def replies(self, question: Message, until: float = ALWAYS) -> Sequence[Message]:
         """The answers of the client to a question that came before a time, as far as the server took them."""
@@ -176,10 +148,6 @@ class SeenQueries:
     def task(self, request: Message) -> TaskView | None:
         """The task that a request such as `tasks/get` names, whether the log has told of it or not."""
         return self._trace.subject.dialogue.tasks.named_by(request)
-
-    def limited(self, since: float, until: float) -> bool:
-        """True if a limit of the server, or its end, disturbed the client in a window."""
-        return self._trace.disturbance(since, until) is not None
 
 
 class SureQueries:
@@ -234,12 +202,6 @@ class SureQueries:
         if (forgot != NEVER and forgot >= since) or self._trace.gap_in(since, self._trace.at):
             raise Undecided(why, *shown_by)
 
-    def one_process(self, why: str = "") -> None:
-        """Everything under this label comes from one client, as far as was known then."""
-        doubt = self._trace.several()
-        if doubt is not None:
-            raise Undecided(f"{doubt}; {why}" if why else doubt)
-
     def one_sender(self, one: Message, other: Message, why: str, *shown_by: Seen | int) -> None:
         """Two messages come from one process: by their session, their connection, or a label without doubt."""
         scope = one.scope
@@ -247,18 +209,6 @@ class SureQueries:
             return
         if self._trace.several() is not None or not _is_one_connection(one, other):
             raise Undecided(f"{why}; two clients may have this name", *shown_by)
-
-    def whole_run(self, run: Run, line: Line) -> Run:
-        """No more lines belong to a run, and none is missing from a line of it on."""
-        if run.over is None and self._trace.subject.end is None:
-            raise TooEarly(None, run.pipe)
-        if run.is_cut:
-            raise Undecided("the last line has no end, and may be cut off")
-        over = self._trace.now if run.over is None else run.over
-        self._trace.at = max(self._trace.at, over)
-        if self._trace.gap_in(run.before[run.lines.index(line)], over):
-            raise Undecided("entries are missing around the line, which may be a part of a message")
-        return run
 
     def ended(self, view: Session | Connection | Exchange) -> float:
         """A session, a connection or an exchange is over, or its client has ended; when that was."""
@@ -405,7 +355,8 @@ def _end_of(gap: tuple[float, float]) -> float:
     return gap[1]
 
 
-def _scopes(message: Message) -> Iterator[Scope]:
+def scopes_of(message: Message) -> Iterator[Scope]:
+    """The scopes of ids where a message counts: on a pipe with a legacy session, those of both eras."""
     scope, pipe = message.scope, message.pipe
     if scope is not None:
         yield scope

@@ -72,7 +72,7 @@ def has_reason(request: Message, since: float, until: float, trace: Trace) -> bo
     told = [name for name, lists in CHANGES.items() if method in lists]
     return (
         trace.gap_in(since, until)
-        or seen.limited(since, until)
+        or trace.disturbance(since, until) is not None
         or seen.has(TOLD, "notifications/resources/updated", *told, since=since, until=until)
         or (method != "server/discover" and seen.has(REQUEST, "server/discover", since=since, until=until))
         or seen.has(SESSION, since=since, until=until)

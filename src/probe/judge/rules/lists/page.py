@@ -42,7 +42,7 @@ def _is_last_page(request: Message, trace: Trace) -> bool:
 @rule("page.followed", each=REQUEST, methods=_USES)
 def goes_on(use: Message, trace: Trace) -> Finding | None:
     """A client may show one page and a button for more: it takes two lists, further work, and a minute."""
-    firsts = trace.seen.first_pages(use.at)
+    firsts = _first_pages(use.at, trace)
     if len(firsts) < _LISTS or use.at - firsts[-1].at < _FOLLOW_S or trace.nth() > 1:
         return None
     return first_only(firsts, use, trace)
@@ -51,13 +51,19 @@ def goes_on(use: Message, trace: Trace) -> Finding | None:
 @rule("page.followed", each=PROCESS)
 def ends(change: ProcessChange, trace: Trace) -> Finding | None:
     """Or the process has ended by its own will. A process that was killed may have status 0, too."""
-    firsts, fact = trace.seen.first_pages(change.at), change.fact
+    firsts, fact = _first_pages(change.at, trace), change.fact
     before = [each.fact.what for each in trace.seen.newest(PROCESS, None, 2)[1:]]
     is_told = bool({"killed", "timed_out"} & set(before))
     if change.of != "client" or (fact.what, fact.status) != ("exited", 0) or is_told or len(firsts) < _LISTS:
         return None
     uses = trace.seen.all(REQUEST, *_USES, since=firsts[-1].at, until=change.at)
     return first_only(firsts, uses[-1], trace) if uses and trace.nth() == 1 else None
+
+
+def _first_pages(until: float, trace: Trace) -> Sequence[FirstPage]:
+    """The first two lists with a further page before a time; none where it ever asked for such a page."""
+    known = trace.subject.known
+    return () if known.followed < until else [each for each in known.first_pages if each.at < until]
 
 
 def first_only(firsts: Sequence[FirstPage], use: Message, trace: Trace) -> Finding:
@@ -70,7 +76,7 @@ def first_only(firsts: Sequence[FirstPage], use: Message, trace: Trace) -> Findi
 @rule("page.followed", each=END)
 def never_asked(end: ClientEnd, trace: Trace) -> Finding | None:
     """A person may not have wanted more, or not yet."""
-    firsts = trace.seen.first_pages(trace.at)
+    firsts = _first_pages(trace.at, trace)
     if not firsts or trace.nth() > 1:
         return None
     remark = f"asked for no further page of {_named(firsts)}; a person may not have wanted more, or not yet"

@@ -133,7 +133,7 @@ def delay_of(message: Message, trace: Trace) -> float | None:
     if ping is None or ping.method != "ping" or not ping.had_by(message.at) or (ping.replies or ())[:1] != [message]:
         return None
     had = _had_at(ping)
-    return None if trace.seen.limited(had, message.at) else max(0.0, message.at - had)
+    return None if trace.disturbance(had, message.at) else max(0.0, message.at - had)
 
 
 @rule("ping.not-excessive", each=REQUEST, methods={"ping"})

@@ -64,7 +64,7 @@ def notifies_of_changes(reply: Reply, trace: Trace) -> Finding | None:
     if any(message.in_session is session for message in told):
         return PASS(before)
     trace.sure.crossed(reply.at, "settle_s", before)
-    if told or session.closed_by(until) or trace.seen.limited(since, until):
+    if told or session.closed_by(until) or trace.disturbance(since, until):
         return UNCLEAR("the roots have changed, and roots/list_changed may not have got here", before)
     if _folders(before).keys() == _folders(reply).keys():
         return UNCLEAR("only names of roots have changed, and no roots/list_changed came", before)

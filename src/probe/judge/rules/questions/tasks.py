@@ -67,7 +67,7 @@ def polls_slowly(request: Message, trace: Trace) -> Finding | None:
     look = next((each for each in told if each.request is before), None)
     if look is None or not look.poll_s or any(each.request is None for each in told):
         return None
-    if trace.gap_in(before.at, request.at) or trace.seen.limited(before.at, request.at):
+    if trace.gap_in(before.at, request.at) or trace.disturbance(before.at, request.at):
         return None
     return _judge_gap(request.at - before.at, look.poll_s, before, trace)
 

@@ -13,7 +13,7 @@ from ....views.values import Message
 from ...clients.lines import Line, Run
 from ...clients.moments import ProcessChange, Unreadable
 from ...clients.series import NEVER
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, TooEarly, Undecided
 from ...trace.opportunities import MESSAGE, PIPE, PROCESS, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -44,9 +44,23 @@ def sends_json(unreadable: Unreadable, trace: Trace) -> Finding | None:
 def only_messages(line: Line, remark: str, trace: Trace) -> Finding | None:
     """A FAIL, unless another rule found a fault in the line or could not decide, or it is a part of one message."""
     run = trace.subject.lines.run_of(line)
-    if run is None or is_one_message(trace.sure.whole_run(run, line)):
+    if run is None or is_one_message(_whole(run, line, trace)):
         return None
     return None if trace.found_by_others() is not None or trace.doubted_by_others() else FAIL(remark)
+
+
+def _whole(run: Run, line: Line, trace: Trace) -> Run:
+    """The run once no more lines belong to it. Raises `Undecided` where a part of the line may be missing."""
+    end = trace.now if trace.subject.end is not None else None
+    over = end if run.over is None else run.over
+    if over is None:
+        raise TooEarly(None, run.pipe)
+    if run.is_cut:
+        raise Undecided("the last line has no end, and may be cut off")
+    trace.at = max(trace.at, over)
+    if trace.gap_in(run.before[run.lines.index(line)], over):
+        raise Undecided("entries are missing around the line, which may be a part of a message")
+    return run
 
 
 @rule("stdio.one-line-each", each=MESSAGE)
@@ -59,7 +73,7 @@ def one_line(message: Message, trace: Trace) -> Finding | None:
 def several_lines(unreadable: Unreadable, trace: Trace) -> Finding | None:
     """Likewise: several lines together are one message."""
     run = trace.subject.lines.run_of(unreadable)
-    if run is None or run.lines[0] is not unreadable or not is_one_message(trace.sure.whole_run(run, unreadable)):
+    if run is None or run.lines[0] is not unreadable or not is_one_message(_whole(run, unreadable, trace)):
         return None
     return FAIL(f"one message on {len(run.lines)} lines", *run.lines)
 
