@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.engine.calls.client_requests import ClientRequests
 from probe.engine.catalogue.tool import ClientRequestError
+from probe.engine.sessions import ClientRequests
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
 from probe.wire.jsonrpc import Response

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from probe.engine.calls.request_context import ClientInfo
+from probe.engine.messages import ClientInfo
 from probe.log.context import Context
 from probe.log.event_log import EventLog
 from probe.log.events import HttpRequest

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.engine.calls.request_context import RequestContext
-from probe.engine.messages import Repeats
+from probe.engine.messages import Repeats, RequestContext
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
 from probe.log.events import Event, MessageReceived, RequestRepeated

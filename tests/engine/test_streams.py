@@ -10,8 +10,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe.core.replay import LogClosedError
-from probe.engine.streams.sending import send
-from probe.engine.streams.stream import Stream
+from probe.engine.streams.stream import Stream, send
 from probe.log.context import Context, Recorder
 from probe.log.event_log import EventLog
 from probe.log.events import MessagesDelivered, StreamEnded, StreamOpened

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.streams.sending import answer
+from probe.engine.streams.stream import answer
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog
 from probe.log.redaction import hidden_members

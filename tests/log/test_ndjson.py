@@ -14,8 +14,7 @@ from probe.log import ndjson
 from probe.log.context import NO_CONTEXT, Context
 from probe.log.event_log import Entry, Gap
 from probe.log.events import HttpRequest, MessageReceived, ServerState, SessionOpened
-from probe.log.ndjson import End, Header, NdjsonError
-from probe.log.opened import ReadLog
+from probe.log.ndjson import End, Header, NdjsonError, ReadLog
 from probe.log.query import EVERYTHING, parse
 from probe.settings import Limits, Settings
 

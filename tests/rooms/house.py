@@ -12,8 +12,8 @@ from typing import Any
 
 import trio
 
-from probe.engine.budgets import ALONE, SharedLimits
 from probe.engine.engine import Engine, Randomness
+from probe.engine.services import ALONE, SharedLimits
 from probe.judge.live import JudgeTurns, live_judge
 from probe.rooms.endpoint import RoomsEndpoint
 from probe.rooms.rooms import Rooms

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.budgets import SharedBytes
-from probe.engine.budgets import ByteLimit
 from probe.engine.engine import Engine
+from probe.engine.services import ByteLimit
 from probe.judge.live import JudgeService, JudgeTurns
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog, Gap

@@ -9,10 +9,9 @@ import trio
 from trio.abc import Instrument
 from trio.lowlevel import Task, current_root_task
 
-from probe.engine.calls.request_context import RequestContext
 from probe.engine.engine import Engine
 from probe.engine.legacy.dispatch import LegacyAnswer
-from probe.engine.messages import Received
+from probe.engine.messages import Received, RequestContext
 from probe.engine.streams.reading import Reading
 from probe.wire.jsonrpc import classify
 

@@ -14,7 +14,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.engine import Engine, Randomness
 from probe.judge.live import live_judge
-from probe.log.opened import OpenedFile
+from probe.log.ndjson import OpenedFile
 from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS
 from probe.web.paths import Paths

@@ -6,7 +6,7 @@ import pytest
 from trio.testing import MockClock
 
 from probe.cli.program import main
-from probe.engine.budgets import Turns
+from probe.engine.services import Turns
 from probe.telemetry.terminal.exchanges import Exchanges
 from probe.views.fold import Views
 from probe.views.search.search import Search, SearchRequest

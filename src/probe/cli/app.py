@@ -28,10 +28,10 @@ from ..core.exceptions import first
 from ..engine.audit.file import AuditFileError
 from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
-from ..engine.log_file import LogFileError, log_kept
 from ..engine.pipes.pipe import serve_pipe
 from ..engine.pipes.wires import Peer
-from ..log.opened import OpenedFile
+from ..log.follower import LogFileError, log_kept
+from ..log.ndjson import OpenedFile
 from ..server import listener
 from ..server.endpoints.lines import LineWire, StdioFacts, StreamsClosedError, standard_streams
 from ..settings import Settings, build
@@ -308,7 +308,7 @@ async def serve_stdio(
     forwarded = _forwarded(engine, options, announce)
     async with (
         following(engine, printer) as page,
-        log_kept(engine, options.log_to),
+        log_kept(engine.log, engine.header(), options.log_to),
         forwarded,
     ):
         metrics = None if page is None else Metrics(page.content_type, page.text)

@@ -10,10 +10,10 @@ from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from ..engine.budgets import ALONE, SharedLimits
 from ..engine.engine import Engine, Randomness
 from ..engine.messages import goes_on
-from ..log.opened import OpenedFile
+from ..engine.services import ALONE, SharedLimits
+from ..log.ndjson import OpenedFile
 from ..server import listener
 from ..settings import Settings, build
 from ..tools.catalogue import TOOLSETS

@@ -6,8 +6,7 @@ The `Timer` calls functions, and wakes tasks, at their times. One cancel scope s
     at        adds an alarm, and moves the deadline if the alarm is the earliest
     trio      cancels the scope at the deadline; `come` runs inside this cancellation and calls all due alarms
 
-While fewer than `MANY` sleep, a further one has its own scope. A task wakes in the same pass as from a sleep of trio,
-or in the one before: the timer reads the clock again after trio may have cancelled other scopes.
+While fewer than `MANY` sleep, a further one has its own scope.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from typing import Final, TypeAlias
 import trio
 from trio.lowlevel import Abort
 
-# The number of alarms before cancelled ones are removed. They are small, and most belong to calls that settle long
-# before their deadline.
+# Alarms before cancelled ones are removed. They are small, and most belong to calls that settle before their deadline.
 _FEW: Final = 1000
 
 MANY: Final = 250
@@ -37,7 +35,7 @@ Function: TypeAlias = Callable[[], None]
 
 
 class Alarm:
-    """One function to call at its time. `cancel` is harmless when repeated, and after the call."""
+    """One function to call at its time."""
 
     __slots__ = ("call",)
 
@@ -45,7 +43,7 @@ class Alarm:
         self.call: Function | None = call
 
     def cancel(self) -> None:
-        """Do not call it any more, and drop the reference to it."""
+        """Do not call it any more, and drop the reference to it. Harmless when repeated, and after the call."""
         self.call = None
 
 
@@ -56,8 +54,8 @@ class Timer:
     """
 
     def __init__(self, many: int = MANY) -> None:
-        # A heap of alarms: those of calls that sleep or report, and cancelled ones that are not yet due. Of the latter
-        # there are at most as many as alarms at the last removal, or `_FEW`.
+        # A heap. Of cancelled alarms that are not yet due there are at most as many as alarms at the last removal, or
+        # `_FEW`.
         self._alarms: list[tuple[float, int, Alarm]] = []
         self._numbers = count()
         self._prune_at = _FEW
@@ -89,8 +87,8 @@ class Timer:
     async def sleep_until(self, deadline: float) -> None:
         """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also if it has passed already.
 
-        The deadline wakes the task. In `trio.sleep_until` it raises a `Cancelled` instead, which is caught there: with
-        a tool that reports at an even pace, once for each message.
+        `trio.sleep_until` raises and catches a `Cancelled` at the deadline. Here the deadline wakes the task, which is
+        cheaper: a tool that reports at an even pace sleeps once for each message.
         """
         task = trio.lowlevel.current_task()
         shared = self._asleep >= self._many
@@ -164,7 +162,7 @@ class Clock:
     """`now` is trio's monotonic clock in seconds; `wall` is seconds since the epoch, and moves with it.
 
     Made inside a trio run. The two clocks are compared once, so timestamps stay in order when the system clock is set.
-    Its `timer` calls functions at times of the monotonic clock; the engine serves it.
+    The engine serves its `timer`.
     """
 
     def __init__(self, epoch: float) -> None:
@@ -174,7 +172,6 @@ class Clock:
         self.timer = Timer()
 
     def now(self) -> float:
-        """Monotonic seconds."""
         return self._clock.current_time()
 
     def wall(self) -> float:

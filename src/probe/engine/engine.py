@@ -20,8 +20,7 @@ from ..log import ndjson
 from ..log.context import Recorder
 from ..log.event_log import EventLog
 from ..log.events import ServerState
-from ..log.ndjson import Header
-from ..log.opened import OpenedFile, ReadLog
+from ..log.ndjson import Header, OpenedFile, ReadLog
 from ..settings import Settings
 from ..views.work import Calls
 from ..wire.client_messages import InitializeRequestParams
@@ -30,8 +29,6 @@ from ..wire.jsonrpc import Json, Message, Request, RequestId
 from ..wire.revisions import negotiate
 from ..wire.v2025.registry import request_params, shape_result
 from .audit.writer import Audit
-from .budgets import ALONE, AddressShares, Limit, LimitError, SharedLimits, byte_limits
-from .calls.request_context import RequestContext
 from .calls.scope import CallScope
 from .calls.tool_runs import ToolRuns
 from .catalogue.catalogue import Toolset, select
@@ -41,12 +38,12 @@ from .host_tools.hosted import HostedTools
 from .legacy.channels import announce
 from .legacy.dispatch import LegacyRouter
 from .legacy.methods import capabilities
-from .messages import check_token
+from .messages import RequestContext, check_token
 from .modern.clients import ClientLabels
 from .modern.dispatch import ModernRouter
 from .modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, RoundTrips, keys_from
 from .observer import Observer
-from .services import Interactions, Services
+from .services import ALONE, AddressShares, Interactions, Limit, LimitError, Services, SharedLimits, byte_limits
 from .sessions import Session, SessionService
 from .streams.draft_streams import DraftStreams
 from .tasks import TaskService
@@ -70,7 +67,6 @@ INSTRUCTIONS = (
 _CLEANUP_S = 5.0
 # After a second signal this is enough for work to end at its cancellation, and to be recorded with its duration.
 _HURRIED_CLEANUP_S = 0.25
-# Enough to distinguish the runs of one server, and short enough to read.
 _RUN_BYTES = 4
 
 
@@ -79,7 +75,7 @@ class Usage:
     """The amounts in an engine at one moment.
 
     The calls of an era are its requests that wait or work, without subscriptions and tasks. `tasks` are the kept tasks
-    by status. The bytes are those of draft streams.
+    by status.
     """
 
     sessions: int
@@ -110,10 +106,7 @@ class LiveJudge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Randomness:
-    """`new_id` returns an id of visible ASCII characters that nothing else has; `random_bytes` returns so many bytes.
-
-    Neither can be guessed.
-    """
+    """`new_id` returns an id of visible ASCII characters that nothing else has. Neither result can be guessed."""
 
     new_id: Callable[[], str]
     random_bytes: Callable[[int], bytes]
@@ -124,9 +117,9 @@ class Engine:
 
     `epoch` is the wall clock at the moment of making it, in seconds since 1970. `run` is the id of this life of the
     server. With an `opened` file, the log, the run and the start are those of the file, and no entry is recorded.
-    `new_judge` makes the judge of the clients; without it they are not judged. `shared` are the limits of several
-    engines together. Raises `SettingError` for unusable request state keys. `stopped` is the last entry of the engine's
-    work, None before. `ending` is the reason of its end, for clients.
+    Without `new_judge` the clients are not judged. `shared` are the limits of several engines together. Raises
+    `SettingError` for unusable request state keys. `stopped` is the last entry of the engine's work, None before.
+    `ending` is the reason of its end, for clients.
     """
 
     def __init__(
@@ -176,7 +169,7 @@ class Engine:
         self.stopped: int | None = None
         self._patience = trio.CancelScope()
         self._audited = trio.Event()
-        # Clients of one kind send one URL, so the latest few selections and offers serve nearly every request.
+        # Clients of one kind send one URL, so a few selections and offers serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
         self._offer = lru_cache(maxsize=16)(self._make_offer)
         self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
@@ -192,7 +185,7 @@ class Engine:
         self.judging = None if new_judge is None else new_judge(self)
 
     def shared_limits(self) -> SharedLimits:
-        """The limits of this engine and of others together: for each the amount that this one has in its settings."""
+        """The limits of this engine and of others together, in the amounts of this one's settings."""
         services, limits = self.services, self.settings.limits
         return SharedLimits(
             arriving=services.arriving,
@@ -236,7 +229,7 @@ class Engine:
         return selection
 
     def usage(self) -> Usage:
-        """The present numbers of sessions, calls, tasks and so on. Called in the engine's thread."""
+        """Called in the engine's thread."""
         return Usage(
             sessions=sum(1 for _ in self.sessions),
             legacy_calls=sum(len(session.calls) for session in self.sessions) + len(self.streams.running),
@@ -295,7 +288,7 @@ class Engine:
             raise shutting_down(id, self.ending)
 
     def read_modern(self, head: HttpHead | None, request: Request, selection: str) -> tuple[Inbound, Offer]:
-        """Judge a modern request, and find the offer of its selection; `head` is None on a pipe.
+        """Check a modern request, and find the offer of its selection; `head` is None on a pipe.
 
         Raises `Rejection`, and `UnknownSelectionError`.
         """
@@ -319,10 +312,7 @@ class Engine:
                 self.audit.finish()
 
     async def finish_audit(self) -> None:
-        """Have the audit write its rest, and wait for that; it writes no more afterwards.
-
-        For an end that does not wait for all work.
-        """
+        """Have the audit write its rest, and wait for that. For an end that does not wait for all work."""
         self.audit.finish()
         await self._audited.wait()
 
@@ -358,7 +348,7 @@ class Engine:
                 with trio.move_on_after(self.settings.grace_s):
                     await self._wait_idle()
             finally:
-                # Also after an interrupted wait, so that the cause is the shutdown and not a disconnect.
+                # Also after an interrupted wait, so that the cause is not a disconnect.
                 self._stop_work()
             # A handler may shield its cleanup; the server ends without waiting longer for it.
             with trio.move_on_after(_CLEANUP_S):

@@ -1,16 +1,20 @@
-"""JSON values into messages, within the limits, and the facts about bytes that are none; for every transport."""
+"""Received JSON as messages, within the limits, and the facts about bytes that are no message; for every transport."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from ..log.bounded import Newest
 from ..log.context import Recorder
 from ..log.event_log import Entry, EventLog
 from ..log.events import (
+    ClientMisuse,
     LimitReached,
     MessageReceived,
+    MessageRefused,
     MessageUnreadable,
     RequestRepeated,
     UnreadableFault,
@@ -19,12 +23,60 @@ from ..log.events import (
 )
 from ..log.redaction import shown_bytes
 from ..settings.server import Limits
-from ..wire.errors import Refusal, Rejection
+from ..wire.errors import Code, McpError, Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, clip, encode, id_length, is_id
 from ..wire.revisions import V2025_03_26
 from ..wire.v2026.meta import RequestMeta
-from .calls.request_context import RequestContext
-from .streams.sending import kept
+from .streams.stream import kept
+
+
+class ClientInfo(Struct, frozen=True):
+    """The name and the version in a client's messages; each is empty where it is missing."""
+
+    name: str = ""
+    version: str = ""
+
+
+_UNNAMED: Final = ClientInfo()
+# The legacy era answers a request with one of these errors with HTTP 200.
+_REFUSALS: Final = {
+    Code.METHOD_NOT_FOUND: Refusal.METHOD_NOT_FOUND,
+    Code.INVALID_PARAMS: Refusal.INVALID_PARAMS,
+    Code.INVALID_REQUEST: Refusal.INVALID_REQUEST,
+}
+
+
+class RequestContext(Struct):
+    """The context of one message: made by the endpoint, completed by the message's era.
+
+    `recorder` is bound to the exchange and to the session; its cause is the `message.received`. `transport` is `http`,
+    `websocket` or `stdio`. `origin` is the scheme and authority of this server's pages for the client, empty where it
+    cannot reach them. `holder` is the client address for shares of limits; None has no share. `seen` is the stream and
+    the position of the client's last event (`Last-Event-ID`). `call` is the id of the call that the request will begin,
+    if it is known before.
+    """
+
+    recorder: Recorder
+    transport: str = "http"
+    origin: str = ""
+    holder: str | None = None
+    seen: tuple[str, int] | None = None
+    client: ClientInfo = _UNNAMED
+    call: str | None = None
+
+    def concerns(self, call: Recorder) -> None:
+        """The message is about this call, and its answer is too."""
+        self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
+
+    def misuse(self, what: str, clause: str, detail: str = "") -> None:
+        """Record that the message violates `clause`, or cannot have an effect."""
+        self.recorder.append(ClientMisuse(what, clause, detail))
+
+    def refused(self, error: McpError) -> McpError:
+        """Record that the message is answered with this error before any method handles it; returns the error."""
+        self.recorder.append(MessageRefused(_REFUSALS[Code(error.code)].name, error.message))
+        return error
+
 
 _Key: TypeAlias = tuple[str | None, str | None, RequestId]
 # For all clients together; a repeat comes within seconds.
@@ -33,7 +85,7 @@ _REPEATED_WITHIN_S: Final = 10.0
 
 
 class Received(NamedTuple):
-    """One message with its context."""
+    """A message with its context."""
 
     message: Message
     context: RequestContext
@@ -51,10 +103,10 @@ def record_received(
     limits: Limits,
     question: Callable[[RequestId], Recorder | None] | None = None,
 ) -> list[Recorder]:
-    """Record received messages before they are judged. Returns the recorder of each, with its entry as cause.
+    """Record received messages before they are judged. Returns a recorder for each, with its entry as cause.
 
-    Each message of a batch is recorded alone, with its own id; a batch above `max_batch` is recorded whole. `question`
-    finds the recorder of the open request for the id of an answer: the answer is about the same call.
+    Each message of a batch is recorded alone; a batch above `max_batch` is recorded whole. `question` finds the
+    recorder of the open request for the id of an answer: the answer is about the same call.
     """
     if not isinstance(value, list) or not 0 < len(value) <= limits.max_batch:
         return [_record(recorder, value, body, None, question)]
@@ -119,10 +171,7 @@ def read_batch(batch: Sequence[Any], revision: str, limits: Limits, recorder: Re
 
 
 def read_initialize(value: Any, size: int, limits: Limits) -> Request | None:
-    """The `initialize` request in a value of `size` bytes; None for any other value, well formed or not.
-
-    Raises `Rejection`.
-    """
+    """The `initialize` request in a value of `size` bytes; None for any other value. Raises `Rejection`."""
     if not isinstance(value, dict) or value.get("method") != "initialize" or "id" not in value:
         return None
     message, most = read_message(value, limits), limits.max_initialize_bytes
@@ -147,16 +196,12 @@ def check_token(request: Request, meta: RequestMeta, limits: Limits) -> None:
 
 
 def read_id(value: Any, limits: Limits) -> RequestId | None:
-    """The id in a value, even a malformed message, if it can be echoed.
-
-    The id of an answer is this server's own.
-    """
+    """The id to echo for a value, even for a malformed message. An answer has none: its id is this server's own."""
     id = value.get("id") if isinstance(value, dict) and "method" in value else None
     return _short(id, limits.max_id_length) if is_id(id) else None
 
 
 def _short(id: RequestId | None, most: int) -> RequestId | None:
-    """An id that can be kept and echoed; None for a too long one."""
     return id if id is not None and id_length(id) <= most else None
 
 
@@ -170,8 +215,8 @@ class Repeats:
     def note(self, request: Request, context: RequestContext, *, in_flight: bool = False) -> bool:
         """Take one request. If it repeats an earlier one, record both exchanges and return True.
 
-        It is not recorded as misuse, since the client may not know of it. The same bytes on the connection of the first
-        request count as the client's own, unless the first is still `in_flight`.
+        This is no misuse, since the client may not know of it. The same bytes on the connection of the first request
+        are the client's own, unless the first is still `in_flight`.
         """
         again = context.recorder.cause
         if again is None or context.transport != "http":

@@ -23,13 +23,11 @@ class EntryFollower(Protocol):
 
     def missed(self, first: int, last: int) -> None:
         """These entries were lost, and may belong to any call that ran."""
+        ...
 
 
 class Observer:
-    """The views and the tables of one engine's log.
-
-    `views`, `records` and `tables` first take all entries of the log.
-    """
+    """The views and the tables of one engine's log: both first take all entries of the log."""
 
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
         self._followers: list[EntryFollower] = []
@@ -68,7 +66,7 @@ class Observer:
 
     @property
     def missed(self) -> int:
-        """The number of entries that were lost: the log dropped them before they were taken, or they failed."""
+        """The entries that were lost: the log dropped them before they were taken, or they failed."""
         return self._log_follower.missed_entries
 
     def follow(self, follower: EntryFollower) -> None:

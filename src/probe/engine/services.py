@@ -1,25 +1,251 @@
-"""The services that every part of one engine uses, among them the pages that a person opens and confirms.
+"""The services that every part of one engine uses: limits, shares of them, and pages that a person confirms.
 
-Such a page is that of a URL mode elicitation. 2025-11-25 and 2026-07-28 client/elicitation: `accept` "indicates that
-the user has consented to the interaction. It does not mean that the interaction is complete." So the server records
-which of its pages are confirmed.
+A client address has at most its share of a limit (`address_share`). A refusal is recorded. It has HTTP status 503 if
+nothing is left, and 429 if only the share is used up; both are JSON-RPC errors. The one thread is shared too: `Turns`
+cuts long work into pieces.
+
+A page to confirm is that of a URL mode elicitation. 2025-11-25 and 2026-07-28 client/elicitation: `accept` "does not
+mean that the interaction is complete", so the server records which of its pages are confirmed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import trio
 
+from ..core.budgets import SharedBytes, Shares, has_bytes
 from ..log.context import Recorder
 from ..log.event_log import EventLog
+from ..log.events import LimitReached
 from ..settings import Limits, Settings
-from .budgets import ALONE, AddressShares, ByteLimit, Limit, SharedLimits
+from ..wire.errors import Code, McpError, Rejection, busy, too_many
+from ..wire.jsonrpc import RequestId
 from .catalogue.tool import ToolFailureError
 from .clock import Clock
+
+_RETRY_S = 5
+
+# Some tenths of a millisecond of encoding, for this many bytes or this many small objects.
+_TURN_BYTES: Final = 64 * 1024
+_OVERHEAD: Final = 1024
+
+
+class LimitError(McpError):
+    """A limit has no room; the client may try again after `retry_s` seconds."""
+
+    def __init__(self, why: str, retry_s: int = _RETRY_S) -> None:
+        super().__init__(Code.BUSY, why)
+        self.retry_s = retry_s
+
+    def rejection(self, id: RequestId | None = None) -> Rejection:
+        """The refusal of an HTTP request for this limit: 503."""
+        return busy(self.message, self.retry_s, id)
+
+
+class AddressLimitError(LimitError):
+    """An address has its full share of a limit; others may still have room."""
+
+    def __init__(self, limit: str, most: int) -> None:
+        super().__init__(f"Too many from this address: its share of {limit} is {most} (address_share)")
+
+    def rejection(self, id: RequestId | None = None) -> Rejection:
+        """The refusal of an HTTP request for this share: 429."""
+        return too_many(self.message, self.retry_s, id)
+
+
+class AddressShares(Shares):
+    """The shares of one engine, by the names of their limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits.address_share)
+        self._limits = limits
+
+    def total(self, limit: str) -> int:
+        return int(getattr(self._limits, limit))
+
+    def share(self, limit: str) -> int:
+        return self.most(self.total(limit))
+
+    def check(self, limit: str, holder: str | None, recorder: Recorder, amount: int = 1) -> None:
+        """Raise `AddressLimitError`, and record it, if an address has its full share."""
+        if not self.has_room(limit, holder, self.total(limit), amount):
+            recorder.append(LimitReached(f"address_share:{limit}", self.share(limit)))
+            raise AddressLimitError(limit, self.share(limit))
+
+
+class Limit:
+    """A limit of `most`, of which `held` is in use.
+
+    `why` is the message of a refusal, with `{name}` and `{most}` as placeholders. A holder is a client address; None
+    has the whole limit as its share.
+    """
+
+    def __init__(self, name: str, why: str, shares: AddressShares, *, retry_s: int = _RETRY_S) -> None:
+        self.name = name
+        self.most = shares.total(name)
+        self.held = 0
+        self._why = why.format(name=name, most=self.most)
+        self._shares = shares
+        self._retry_s = retry_s
+
+    def full(self, recorder: Recorder) -> LimitError:
+        """Record that nothing is left; returns the error for it."""
+        recorder.append(LimitReached(self.name, self.most))
+        return LimitError(self._why, self._retry_s)
+
+    def check(self, holder: str | None, recorder: Recorder) -> None:
+        """Raise `LimitError`, and record it, if no place is free, or none for this holder."""
+        if self.held >= self.most:
+            raise self.full(recorder)
+        self._shares.check(self.name, holder, recorder)
+
+    def take(self, holder: str | None, amount: int = 1) -> None:
+        self.held += amount
+        self._shares.take(self.name, holder, amount)
+
+    def acquire(self, holder: str | None, recorder: Recorder) -> None:
+        """Check for a place, and take it."""
+        self.check(holder, recorder)
+        self.take(holder)
+
+    def release(self, holder: str | None, amount: int = 1) -> None:
+        self.held -= amount
+        self._shares.give_back(self.name, holder, amount)
+
+    @contextmanager
+    def holding(self, holder: str | None, recorder: Recorder) -> Iterator[None]:
+        """Hold a place while the block lasts. Raises `LimitError`, and records it, when there is none."""
+        self.acquire(holder, recorder)
+        try:
+            yield
+        finally:
+            self.release(holder)
+
+
+class ByteLimit(Limit):
+    """A limit in bytes, such as those of responses that wait for their sockets.
+
+    The last eighth is kept for small items (`core.budgets.has_bytes`). A single item may be larger than a share. What
+    is held counts in the limit `above`, too: that of all engines of a process.
+    """
+
+    def __init__(self, name: str, why: str, shares: AddressShares, above: ByteLimit | None = None) -> None:
+        super().__init__(name, why, shares)
+        self._above = above
+
+    def take(self, holder: str | None, amount: int = 1) -> None:
+        super().take(holder, amount)
+        if self._above is not None:
+            self._above.take(holder, amount)
+
+    def release(self, holder: str | None, amount: int = 1) -> None:
+        super().release(holder, amount)
+        if self._above is not None:
+            self._above.release(holder, amount)
+
+    def reserve(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
+        """Take `size` bytes more, for a body or response that has `held` and declared `declared` bytes.
+
+        Raises `Rejection`, and records it, if there is no room: 503 for all together, 429 for this `holder`.
+        """
+        self.check_bytes(holder, recorder, size, held, declared)
+        self.take(holder, size)
+
+    def check_bytes(self, holder: str | None, recorder: Recorder, size: int, held: int, declared: int) -> None:
+        """Raise what `reserve` raises, and take nothing."""
+        if not has_bytes(self.most, self.held, size, held, declared):
+            only = "" if self.held + size > self.most else ", and the last eighth of it is for small ones"
+            raise busy(f"{self.full(recorder).message}{only}", _RETRY_S)
+        if self._shares.held(self.name, holder) > held:
+            try:
+                self._shares.check(self.name, holder, recorder, size)
+            except AddressLimitError as full:
+                raise full.rejection() from None
+        if self._above is not None:
+            self._above.check_bytes(holder, recorder, size, held, declared)
+
+    def check_whole(self, holder: str | None, recorder: Recorder, size: int) -> None:
+        """Check that there was room for a body of this size, which came in one piece. Raises `Rejection`."""
+        self.check_bytes(holder, recorder, size, 0, 0)
+
+    @contextmanager
+    def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:
+        """Count one body while it is read: the block calls the value with the size of each part before it keeps it.
+
+        The value raises `Rejection` if there is no room.
+        """
+        held = 0
+
+        def count(size: int) -> None:
+            nonlocal held
+            if size:
+                self.reserve(holder, recorder, size, held, declared)
+                held += size
+
+        try:
+            yield count
+        finally:
+            self.release(holder, held)
+
+    def is_exceeded(self, holder: str | None, first: int) -> bool:
+        """True if all clients or one address hold too much. `first` is the size of a message that may always wait."""
+        over = self.held > self.most or self._shares.held(self.name, holder) - first > self._shares.share(self.name)
+        return over or (self._above is not None and self._above.is_exceeded(holder, first))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimits:
+    """The bounds in bytes of several engines together, such as those of rooms; None for an engine that is alone."""
+
+    arriving: ByteLimit | None = None
+    unsent: ByteLimit | None = None
+    piped: ByteLimit | None = None
+    log: SharedBytes | None = None
+    replay: SharedBytes | None = None
+    draft_streams: SharedBytes | None = None
+
+
+ALONE: Final = SharedLimits()
+
+
+def byte_limits(shares: AddressShares, shared: SharedLimits) -> tuple[ByteLimit, ByteLimit, ByteLimit]:
+    """The limits of one engine: of unsent bytes on pipes, of those of responses, and of incomplete bodies."""
+    unread = "Too many answers wait to be read: the limit {name} is {most}"
+    arriving = "Too many requests are on their way: the limit {name} is {most}"
+    return (
+        ByteLimit("max_unsent_bytes", unread, shares, shared.piped),
+        ByteLimit("max_unsent_bytes", unread, shares, shared.unsent),
+        ByteLimit("max_incoming_bytes", arriving, shares, shared.arriving),
+    )
+
+
+class Turns:
+    """Counts the work since other tasks ran.
+
+    Of all that share a `lock` one goes on at a time, so many of them take no more time from others than one.
+    """
+
+    def __init__(self, lock: AbstractAsyncContextManager[None] | None = None) -> None:
+        self._lock = lock
+        self._done = 0
+
+    async def done(self, size: int) -> None:
+        """Count work on `size` bytes. Other tasks run now if it was enough."""
+        self._done += size + _OVERHEAD
+        if self._done > _TURN_BYTES:
+            self._done = 0
+            if self._lock is None:
+                await trio.lowlevel.checkpoint()
+            else:
+                # A trio lock passes to its waiters in order, and to take it is a checkpoint even if it is free. So of
+                # all that share it, one does a piece in each pass of the scheduler.
+                async with self._lock:
+                    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +263,7 @@ class _Made(NamedTuple):
 
 
 class Interactions:
-    """The pages of one engine, at most as many as `limit` allows, until they are forgotten.
-
-    A page is forgotten `keep_s` seconds after its making.
-    """
+    """The pages of one engine. Each is forgotten `keep_s` seconds after its making."""
 
     def __init__(self, limit: Limit, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:
         self._limit = limit
@@ -58,8 +281,7 @@ class Interactions:
     def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
         """Make a page for the call of `recorder`; returns its id, which cannot be guessed.
 
-        Raises `ToolFailureError` without an origin, as no person could reach the page, and `LimitError` if the server
-        has its most pages, or this `holder` its share.
+        Raises `ToolFailureError` without an origin, as no person could reach the page, and `LimitError`.
         """
         if not origin:
             why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
@@ -75,7 +297,7 @@ class Interactions:
         return id in self._confirmed and not self._confirmed[id].is_set()
 
     def confirm(self, id: str) -> bool:
-        """Confirm the page for a person. Returns False if there is no such page; to repeat it changes nothing."""
+        """Confirm the page. Returns False if there is none; to repeat it changes nothing."""
         self._forget()
         if id not in self._confirmed:
             return False
@@ -83,7 +305,7 @@ class Interactions:
         return True
 
     async def wait_confirmed(self, id: str, timeout_s: float) -> bool:
-        """Wait for the confirmation. Returns False if it did not come within `timeout_s`, or the page was dropped."""
+        """Returns False if the confirmation did not come within `timeout_s`, or the page was dropped."""
         self._forget()
         confirmed = self._confirmed.get(id)
         if confirmed is None:

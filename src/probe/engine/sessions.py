@@ -1,20 +1,23 @@
-"""Legacy sessions and the service that owns their work.
+"""Legacy sessions, their requests to the client, and the service that owns their work.
 
     SessionService.serve            one nursery for all sessions, for the life of the engine
       Session.run                   one nursery per session; ends when the session has ended
         one call, one subscription  started from the session's inbox
 
-An HTTP handler never starts work in its own nursery. It puts a job into the session's inbox, and the session starts it.
-So work survives the connection of its request (2025-11-25 basic/transports: "Disconnection SHOULD NOT be interpreted as
-the client cancelling its request") and has an owner that joins it.
+An HTTP handler puts a job into the session's inbox, and the session starts it. So work survives the connection of its
+request (2025-11-25 basic/transports: "Disconnection SHOULD NOT be interpreted as the client cancelling its request")
+and has an owner that joins it.
+
+The ids of requests to the client count from 1 in each session, so one id may be in use in both directions.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import trio
 
@@ -24,28 +27,119 @@ from ..log.bounded import Newest
 from ..log.context import Recorder
 from ..log.events import ClientMisuse, SessionClosed, SessionOpened
 from ..log.redaction import MOST_CAPABILITIES, bounded, fingerprint
-from ..wire.jsonrpc import RequestId, clip
+from ..wire.jsonrpc import Json, RefusedResponse, RequestId, Response, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities
-from .budgets import Limit
-from .calls.client_requests import ClientRequests
 from .calls.outcome import contain
-from .calls.request_context import ClientInfo, RequestContext
 from .calls.scope import CallScope, FinishedCalls
 from .catalogue.offers import Offer
-from .catalogue.tool import LogLevel
-from .services import Services
+from .catalogue.tool import ClientRequestError, LogLevel
+from .messages import ClientInfo, RequestContext
+from .services import Limit, Services
 from .streams.stream import ReplayBudget, Stream
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    answered: trio.Event
+    question: Recorder | None = None
+    answer: Response | RefusedResponse | None = None
+    answered_by: Recorder | None = None
+
+
+class ClientAnswer(NamedTuple):
+    """A client's result, and the recorder of its message."""
+
+    result: Json
+    recorder: Recorder
+
+
+class ClientRequests:
+    """The requests of one session, or of one stream, that wait for the client.
+
+    The ids are numbers. With a `prefix` they are strings: such requests may outlive their session.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._next = 0
+        self._pending: dict[RequestId, _Pending] = {}
+
+    def resolve(self, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
+        """Take a client's answer, or a message that was refused in its place.
+
+        Returns False if no request waits for this id: it is unknown, answered before, or given up.
+        """
+        pending = None if answer.id is None else self._pending.pop(answer.id, None)
+        if pending is None:
+            return False
+        pending.answer, pending.answered_by = answer, recorder
+        pending.answered.set()
+        return True
+
+    def question(self, id: RequestId | None) -> Recorder | None:
+        """The recorder of the request that waits for an answer with this id; its cause is the `message.emitted`."""
+        pending = None if id is None else self._pending.get(id)
+        return None if pending is None else pending.question
+
+    async def ask(
+        self,
+        method: str,
+        send: Callable[[RequestId], Recorder | None],
+        withdraw: Callable[[RequestId, str], None],
+        timeout_s: float,
+    ) -> ClientAnswer:
+        """Send a request through `send(id)`, which returns its recorder, and wait for its result.
+
+        On time-out, and when the work that asks is cancelled, this calls `withdraw(id, reason)` (2025-11-25
+        basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). The caller decides whether to
+        send that: a client that has cancelled a call gets no further message for it.
+
+        Raises `ClientRequestError` on time-out, for an error answer, and for a malformed one.
+        """
+        self._next += 1
+        id: RequestId = f"{self._prefix}{self._next}" if self._prefix else self._next
+        pending = _Pending(trio.Event())
+        self._pending[id] = pending
+        try:
+            pending.question = send(id)
+            with trio.fail_after(timeout_s):
+                await pending.answered.wait()
+        except trio.TooSlowError:
+            # An answer may arrive after the time has passed and before this line runs. It counts.
+            if pending.answer is None:
+                withdraw(id, f"no answer within {timeout_s:g} s")
+                raise ClientRequestError(f"The client did not answer {method} within {timeout_s:g} s") from None
+        except trio.Cancelled:
+            if pending.answer is None:
+                withdraw(id, "the work that asked was cancelled")
+            raise
+        finally:
+            self._pending.pop(id, None)
+        assert pending.answered_by is not None, "the event is set only together with the answer"
+        return ClientAnswer(_result(method, pending.answer), pending.answered_by)
+
+
+def _result(method: str, answer: Response | RefusedResponse | None) -> Json:
+    assert answer is not None, "the event is set only together with the answer"
+    if isinstance(answer, RefusedResponse):
+        fault = "is malformed" if answer.malformed else "was not taken"
+        raise ClientRequestError(f"The client's answer to {method} {fault}: {answer.why}")
+    if answer.error is not None:
+        error = answer.error
+        raise ClientRequestError(f"The client answered {method} with error {error['code']}: {error['message']}")
+    return dict(answer.result or {})
+
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
-# A session goes on for long, so an earlier retry would find no free place either.
+# An earlier retry would find no free place either: a session goes on for long.
 _RETRY_S = 60
 
-# A session remembers this many strings, and this many runs of numbers: at most 100 kB of ids in ASCII. A client with
-# consecutive ids takes one run. Beyond the bound a second use is not noticed.
+# A session remembers this many strings and runs of numbers: at most 100 kB of ids. A client with consecutive ids takes
+# one run. Beyond the bound a second use is not noticed.
 _MOST_USED_IDS = 250
-# Two megabytes of digests and labels of ended sessions.
+# Two megabytes.
 _MOST_ENDED = 10_000
 
 OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
@@ -56,9 +150,8 @@ class Session:
     """One client's session: its machine, its streams, its calls in flight, and the client's declarations.
 
     `context` is that of its `initialize`; `recorder` is for facts without a message as cause. A `piped` session belongs
-    to one connection and ends with it, so that no stream can be resumed. With `streams` the client declared draft
-    streams; `secret` is what the client got as proof of ownership, and `proofs` are the digests of the secrets that it
-    has shown. `finished` are its latest finished calls.
+    to one connection and ends with it, so no stream can be resumed. With `streams` the client declared draft streams;
+    `secret` is its proof of ownership, and `proofs` are the digests of the secrets that it has shown.
     """
 
     def __init__(
@@ -146,9 +239,7 @@ class Session:
             self.machine.release(self._clock.now())
 
     def open_standalone(self, request: Recorder) -> Stream:
-        """A new stream for messages without a request, for one GET, or for a whole connection.
-
-        `request` is the recorder of the GET, or of the `initialize` on the connection.
+        """A new stream for messages without a request; `request` is the GET, or the `initialize` on the connection.
 
         2025-11-25 basic/transports, Multiple Connections: "The client MAY remain connected to multiple SSE streams
         simultaneously", so a further GET leaves the earlier ones as they are.
@@ -202,7 +293,6 @@ class Session:
             self._room.remove(stream)
 
     def find_stream(self, id: str) -> Stream | None:
-        """The stream with this id if it can be read or resumed, else None."""
         self.forget_streams()
         return self._streams.get(id)
 
@@ -212,7 +302,6 @@ class Session:
         return 0 < int(number) <= counts.get(id[:1], 0)
 
     def call_over(self, id: RequestId) -> None:
-        """A request in this session's nursery has ended."""
         self.finished.store(id, self.calls.pop(id).recorder)
         self.machine.finish(id)
         self.machine.touch(self._clock.now())
@@ -223,20 +312,19 @@ class Session:
             await self._quiet.park()
 
     def reader_attached(self) -> None:
-        """A connection began to read one of the streams: wake the tasks that wait for a reader."""
+        """A connection began to read a stream: wake the tasks that wait for a reader."""
         self._reader_came.unpark_all()
 
     async def wait_reader(self) -> None:
         await self._reader_came.park()
 
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
-        """Record a fault of the client that no single message caused."""
         self.recorder.append(ClientMisuse(what, clause, detail))
 
     def end(self, cause: Cause, why: str, by: Recorder | None = None) -> None:
-        """End the session: further requests do not find it, its calls and tasks are cancelled, its streams end.
+        """End the session: its calls and tasks are cancelled, its streams end. Harmless when repeated.
 
-        `by` is the recorder of the DELETE, if there is one. Harmless when repeated.
+        `by` is the recorder of the DELETE, if there is one.
         """
         if self.machine.closed:
             return
@@ -253,7 +341,7 @@ class Session:
     async def run(self) -> None:
         """Start jobs until the session has ended, then wait for them and end its streams. Owned by `SessionService`.
 
-        A job that never ends by itself, such as a ticker or the ping, runs in a scope that `end` cancels.
+        A ticker or the ping never ends by itself: it runs in a scope that `end` cancels.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -297,11 +385,7 @@ class SessionService:
     def open(
         self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any], context: RequestContext
     ) -> Session:
-        """A new session with an id that cannot be guessed.
-
-        The recorder of `context`, which is that of its `initialize`, is bound to the session. Raises `LimitError` if
-        the server has its most sessions, or this address its share.
-        """
+        """A new session; the recorder of `context`, that of its `initialize`, is bound to it. Raises `LimitError`."""
         limits = self._settings.limits
         self._limit.acquire(context.holder, context.recorder)
         machine = SessionMachine(
@@ -335,7 +419,7 @@ class SessionService:
         return None if session is None or session.machine.closed else session
 
     def label(self, id: str) -> str | None:
-        """The label of the session with this id, among the present and the 10,000 newest ended ones, or None."""
+        """The label of the session with this id, among the present and the 10,000 newest ended ones."""
         session = self._sessions.get(id)
         return self._ended.get(_digest(id)) if session is None else session.label
 

@@ -13,8 +13,7 @@ once; the work may clean up for some seconds after that.
                    ▼
             completed, failed ──► removed            cancelled: from each state before, by `cancel` or the removal
 
-Only `_move` changes the status, before any client gets it. The two eras send it in different forms, and have different
-rules for `failed`, so each task has the `announce` and the `ending` of its era (`TaskPlan`).
+Only `_move` changes the status, before any client gets it. Each task has the `announce` and the `ending` of its era.
 """
 
 from __future__ import annotations
@@ -29,13 +28,12 @@ from ..core.call import Cause
 from ..core.task import TaskInput, TaskInputs, TaskMachine
 from ..log.context import Recorder
 from ..log.events import LimitReached, TaskChanged, TaskRemoved
-from .budgets import Limit, LimitError
 from .calls.context import ToolContext
 from .calls.outcome import Outcome, contain
-from .calls.request_context import RequestContext
 from .calls.scope import CallScope, run
 from .catalogue.tool import ToolResult
-from .services import Services
+from .messages import RequestContext
+from .services import Limit, LimitError, Services
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ _TOO_MANY = "Too many tasks: the limit {name} is {most}; a task counts until its
 
 
 class TaskService:
-    """All tasks of one engine. `serve` owns them; the other methods are called from any task and never wait."""
+    """All tasks of one engine. `serve` owns them; the other methods never wait."""
 
     def __init__(self, services: Services) -> None:
         self._clock = services.clock
@@ -158,7 +156,6 @@ class TaskService:
 
     @property
     def any_works(self) -> bool:
-        """True if the status of a task is not final."""
         return any(not task.machine.terminal for task in self._tasks.values())
 
     def note(self, task: Task, message: str) -> None:
@@ -186,7 +183,7 @@ class TaskService:
             self._move(task, TaskInput.RESUME, "Working again after input.", by)
 
     def cancel(self, task: Task, cause: Cause, message: str, by: Recorder | None = None) -> None:
-        """Make the status `cancelled`, then stop the work, because of the message `by`, if there is one.
+        """Make the status `cancelled`, then stop the work. `by` is the message that caused it, if there is one.
 
         The caller has checked that the task is not terminal.
 
@@ -261,7 +258,7 @@ class TaskService:
 
 
 def failure_text(outcome: Outcome) -> str:
-    """The words of a failed outcome: the error's, or the first text of the result."""
+    """The error's words, or the first text of the result."""
     if outcome.error is not None:
         return outcome.error.message
     texts = [block["text"] for block in (outcome.result or {}).get("content", ()) if block.get("type") == "text"]

@@ -1,15 +1,21 @@
-"""A loop over the entries of the event log as they come: for the tables, the evidence and the telemetry."""
+"""Loops over the entries of the event log as they come, and the file of a log that grows with it.
+
+The file has the content of `GET /api/events.ndjson`. A thread writes it, at most a tenth of a second behind the log.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 import trio
 
-from . import events
-from .event_log import Entry, EventLog
+from . import events, ndjson
+from .event_log import Entry, EventLog, Gap
+from .ndjson import End, Header
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +36,10 @@ def _nothing() -> None:
 class LogFollower:
     """Passes each entry after the number `after` to `take` once, in order.
 
-    `missed` gets the range of entries evicted before they were read, both ends included. It also gets an entry for
-    which `take` raised one of `_DEFECTS`. That error is logged, since an observer must not end the server.
-    `missed_entries` counts both. `begin` is called before each piece of entries; `pause` is awaited behind it and must
-    be a checkpoint. With `kinds`, only facts of these classes are taken.
+    `missed` gets the range of entries evicted before they were read, both ends included, and an entry for which `take`
+    raised one of `_DEFECTS`. That error is logged, since an observer must not end the server. `missed_entries` counts
+    both. `begin` is called before each piece of entries; `pause` is awaited behind it and must be a checkpoint. With
+    `kinds`, only facts of these classes are taken.
     """
 
     def __init__(
@@ -102,3 +108,77 @@ class LogFollower:
         self._position = last
         self.missed_entries += last - first + 1
         self._missed(first, last)
+
+
+class LogFileError(Exception):
+    """The file of a log cannot be made; the message has the reason."""
+
+
+@asynccontextmanager
+async def log_kept(log: EventLog, header: Header, folder: Path | None) -> AsyncIterator[None]:
+    """Keep a log in `FOLDER/RUN.ndjson` for the time of the block; without a folder, do nothing.
+
+    The end of the block writes the rest and the last line. Owns the file. A full disk ends the file alone. Raises
+    `LogFileError`.
+    """
+    if folder is None:
+        yield
+        return
+    with _new(folder, f"{header.run}.ndjson") as file:
+        keeper = _Keeper(log, header, file)
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(keeper.follower.serve)
+                yield
+                nursery.cancel_scope.cancel()
+        finally:
+            keeper.finish()
+
+
+def _new(folder: Path, name: str) -> BinaryIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / name).open("xb")
+    except OSError as error:
+        raise LogFileError(f"the event log cannot be kept in {folder}: {error.strerror}") from None
+
+
+class _Keeper:
+    """The entries of the log that are not yet in the file."""
+
+    def __init__(self, log: EventLog, header: Header, file: BinaryIO) -> None:
+        self._log = log
+        self._file = file
+        self._lines = [ndjson.header(header)]
+        self._broken = False
+        self.follower = LogFollower(log, self._take, self._miss, pause=self._write)
+
+    def _take(self, entry: Entry) -> None:
+        self._lines.append(ndjson.line(entry))
+
+    def _miss(self, first: int, last: int) -> None:
+        self._lines.append(ndjson.line(Gap(first, last)))
+
+    async def _write(self) -> None:
+        # To the end: a thread that was left behind might write half of a line.
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(self._put)
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    def _put(self) -> None:
+        lines, self._lines = self._lines, []
+        if self._broken:
+            return
+        try:
+            self._file.writelines(lines)
+            self._file.flush()
+        except OSError as error:
+            # Lines are missing from now on. Without the last line, the file does not look like a whole log.
+            self._broken = True
+            logger.error("the event log cannot be written to %s any more: %s", self._file.name, error)  # noqa: TRY400
+
+    def finish(self) -> None:
+        """Write the rest and the last line; blocks until that is done."""
+        self.follower.catch_up()
+        self._lines.append(ndjson.line(End(self._log.last)))
+        self._put()

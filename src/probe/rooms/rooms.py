@@ -15,9 +15,9 @@ import trio
 
 from ..core.budgets import Admission, Rates
 from ..core.clients import client_key
-from ..engine.budgets import AddressLimitError, Limit, LimitError, SharedLimits
 from ..engine.engine import Engine
 from ..engine.modern.rounds import KEY_BYTES, keys_from
+from ..engine.services import AddressLimitError, Limit, LimitError, SharedLimits
 from ..log.events import LimitReached
 from ..server.endpoints.asgi import Scope
 from ..server.endpoints.rate_limit import RateLimiter, messages_of

@@ -22,7 +22,7 @@ import trio
 
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
-from ..log.opened import OpenedFile
+from ..log.ndjson import OpenedFile
 from ..server.endpoints.asgi import (
     App,
     Body,

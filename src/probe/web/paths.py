@@ -15,12 +15,12 @@ import trio
 from ..core.budgets import SMALL_BYTES
 from ..core.clients import client_key
 from ..core.inbound import HttpHead
-from ..engine.budgets import ByteLimit
 from ..engine.engine import Engine
 from ..engine.pipes.pipe import serve_pipe
+from ..engine.services import ByteLimit
 from ..log.context import Recorder
 from ..log.events import LimitReached
-from ..log.opened import OpenedFile
+from ..log.ndjson import OpenedFile
 from ..server.endpoints.asgi import (
     App,
     Receive,

@@ -14,7 +14,7 @@ import trio
 from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.log.events import HttpResponse, ServerState
-from probe.log.opened import OpenedFile
+from probe.log.ndjson import OpenedFile
 from probe.web.exports.archive import AUDIT, LOG, MANIFEST, REPORT, open_file
 from probe.web.exports.extract import OverviewTally
 

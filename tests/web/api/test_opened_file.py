@@ -11,8 +11,7 @@ import trio
 
 from probe.log.context import Context
 from probe.log.event_log import Entry, Gap
-from probe.log.ndjson import End, Header, SavedLog
-from probe.log.opened import OpenedFile, ReadLog
+from probe.log.ndjson import End, Header, OpenedFile, ReadLog, SavedLog
 from probe.web.exports.archive import open_file
 
 from ...support.api import LOCAL, get, page, refusal

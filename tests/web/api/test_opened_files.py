@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from probe.engine.engine import Engine, Randomness
-from probe.log.opened import OpenedFile
+from probe.log.ndjson import OpenedFile
 from probe.settings import build
 from probe.tools.catalogue import TOOLSETS
 from probe.web import opened_files

@@ -16,8 +16,7 @@ import pytest
 from probe.log import ndjson
 from probe.log.context import Context
 from probe.log.event_log import Entry, Gap
-from probe.log.ndjson import End, Header
-from probe.log.opened import OpenedFile
+from probe.log.ndjson import End, Header, OpenedFile
 from probe.web.exports import archive as session_file
 from probe.web.exports.archive import AUDIT, LOG, MANIFEST, REPORT, Archive, OpeningError, open_file
 from probe.web.exports.extract import Extract

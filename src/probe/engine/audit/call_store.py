@@ -26,8 +26,8 @@ from ...log.event_log import EventLog
 from ...log.query import whole_number
 from ...views.records import CallRecord, Records
 from ...views.search.call_filter import CallFilter
-from ..budgets import Turns
 from ..observer import Observer
+from ..services import Turns
 from . import reading as audit_reading
 from .file import UNUSABLE, AuditFile, in_thread, why
 from .reading import FoundRows, KeptRow

@@ -21,9 +21,9 @@ from ...log.events import AuditState
 from ...settings import Settings
 from ...views.records import CallRecord
 from ...views.work import Call
-from ..budgets import Turns
 from ..clock import Clock
 from ..observer import Observer
+from ..services import Turns
 from .call_store import CallStore, FileCalls, MemoryCalls, Unwritten
 from .file import FIELDS, UNUSABLE, AuditFile, AuditFileError, AuditStatus, Written, in_thread, why
 

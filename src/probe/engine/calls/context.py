@@ -23,15 +23,15 @@ LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "
 class Channel(ABC):
     """The way from one call, or one task, to its client.
 
-    `resumed`: the client sent back the state of an earlier round. The methods with a body have no effect where the
-    message has no place: a call has no status, and a task has no response.
+    `resumed`: the client sent back the state of an earlier round. A method with a body has no effect where the message
+    has no place: a call has no status, and a task has no response.
     """
 
     resumed = False
 
     @abstractmethod
     def notify(self, method: str, params: Json) -> bool:
-        """Send a notification, or drop it after a cancellation. Returns whether it was sent. Never waits."""
+        """Send a notification; returns False if it was dropped. Never waits."""
 
     @abstractmethod
     def declares(self, method: str) -> bool:
@@ -50,14 +50,13 @@ class Channel(ABC):
 
     @abstractmethod
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        """Wait until a person confirms a page, or the time for that has passed."""
+        """Returns False when the time for a person has passed."""
 
     @abstractmethod
     def announce(self, changed: ListKind) -> None: ...
 
     @abstractmethod
-    def wants_log(self, level: LogLevel) -> bool:
-        """True if the client wants log messages of this level."""
+    def wants_log(self, level: LogLevel) -> bool: ...
 
     def show_progress(self, report: Report) -> None:
         """Show a report for which the client gave no token, in a task's status."""
@@ -67,7 +66,6 @@ class Channel(ABC):
         return
 
     def stop_comments(self) -> None:
-        """Send no keep-alive comments with the response."""
         return
 
     def hang_up(self) -> None:
@@ -81,12 +79,11 @@ class ToolContext:
 
     In revisions with multi-round-trip requests, a call with a question ends there, and the client repeats it with the
     answer. The tool then runs again from its beginning, and each answered question returns at once. So the steps of a
-    tool before a question must be safe to repeat, except in a task. `key` names a question for the client, and is
-    unique within the run; without one, the question gets `question_1`, `question_2` and so on.
+    tool before a question must be safe to repeat, except in a task. `key` names a question and is unique within the
+    run; without one, it is `question_1`, `question_2` and so on.
 
-    `arguments` are the checked ones, with defaults filled in; `answers` are the client's results for the tool's
-    `inputs`, by key. The call's own trio task uses it, with one exception: the connection of a tool host reports
-    progress in its own task.
+    `arguments` are the checked ones, with defaults; `answers` are the client's results for the tool's `inputs`, by key.
+    The call's own trio task uses it, but the connection of a tool host reports progress in its own task.
     """
 
     def __init__(
@@ -123,7 +120,7 @@ class ToolContext:
 
     @property
     def notified(self) -> bool:
-        """True if the client sent a progress token and so gets progress notifications."""
+        """True if the client sent a progress token."""
         return self._token is not None
 
     @property
@@ -152,7 +149,7 @@ class ToolContext:
         """
         gate, report = self.gate, Report(progress, total, message)
         if self._call.is_over:
-            # The gate only counts this report. An earlier one that still waits there may be sent before the answer.
+            # The gate only counts it. An earlier report that still waits there may be sent before the answer.
             gate.late += 1
             self._send(report)
             return False
@@ -209,8 +206,7 @@ class ToolContext:
     async def elicit_url(self, message: str, key: str | None = None) -> Json:
         """Have the person open and confirm a page of this server; returns an `ElicitResult`.
 
-        After `accept` it returns once the page is confirmed. Raises `ClientRequestError`, also if the page was not
-        confirmed within the time for a person.
+        After `accept` it returns once the page is confirmed. Raises `ClientRequestError`, also if that takes too long.
         """
         name = self._key(key)
         page = self._channel.open_page(name)
@@ -229,11 +225,11 @@ class ToolContext:
         return (await self.ask({name: Ask("sampling/createMessage", params, progress)}))[name]
 
     async def list_roots(self, key: str | None = None) -> Json:
-        """Request the client's roots; returns a `ListRootsResult`. Raises `ClientRequestError`."""
+        """Returns a `ListRootsResult`. Raises `ClientRequestError`."""
         return await self._ask("roots/list", {}, key)
 
     async def ping(self) -> None:
-        """Send a ping and wait for its answer. Raises `ClientRequestError`."""
+        """Raises `ClientRequestError`."""
         await self._ask("ping", {}, None)
 
     def _key(self, given: str | None) -> str:
@@ -250,7 +246,7 @@ class ToolContext:
         try:
             return await self._channel.ask(asks)
         finally:
-            # The wait for a person is not sleep: the next sleep begins now.
+            # The wait for a person is not sleep.
             self._slept_until = self._clock.now()
 
     def announce(self, changed: ListKind) -> None:

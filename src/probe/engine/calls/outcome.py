@@ -2,9 +2,9 @@
 
 `trio.Cancelled` always passes through.
 
-A tool error has a sentence for the model, and facts as JSON for programs. The facts stand in a second text block, which
-models see, and under `_meta`, for clients. They are not in `structuredContent`: some clients check that against the
-tool's outputSchema even where isError is set.
+A tool error has a sentence for the model, and facts as JSON for programs: in a second text block, which models see, and
+under `_meta`, for clients. They are not in `structuredContent`: some clients check that against the tool's outputSchema
+even where isError is set.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Outcome(Struct, frozen=True):
     """The end of the work: a result or a JSON-RPC error, whether or not a client gets it.
 
     `input_required` and `task` answer the request, but do not end the work. `encoded` is the result's JSON where it is
-    known from a check.
+    known.
     """
 
     kind: OutcomeKind
@@ -80,7 +80,7 @@ def _failed(error: Exception) -> Outcome:
 
 
 def _sendable(outcome: Outcome) -> Outcome:
-    """The outcome itself, or a failure where JSON cannot hold it, such as a result with a `set`."""
+    """The outcome, or a failure where JSON cannot hold it, such as a result with a `set`."""
     try:
         body = encode(outcome.result if outcome.error is None else outcome.error.body())
     except ValueError as error:
@@ -89,7 +89,7 @@ def _sendable(outcome: Outcome) -> Outcome:
 
 
 class _Boundary:
-    """A context manager that turns the failure of a handler into an outcome: one error in a group counts as that error.
+    """Turns the failure of a handler into an outcome: one error in a group counts as that error.
 
     From a group with failures and `Cancelled`, only `Cancelled` goes on.
     """

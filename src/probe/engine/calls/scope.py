@@ -1,26 +1,21 @@
 """One call: a nursery for its work, a cancel scope around it, and a machine that decides how it ends.
 
 `run(call, work)` opens the nursery inside the scope and runs the work. Then `CallScope.settle` asks the machine
-(`core.call`) for the answer. To stop the work, call `CallScope.cancel`; only the machine decides whether that came in
-time.
+(`core.call`) for the answer. `CallScope.cancel` stops the work; only the machine decides if that came in time.
 
     cancel ──► RUNNING to CANCELLING (shutdown: EXPIRING) ──► scope.cancel ──► the work raises `trio.Cancelled`
     deadline ─► trio cancels the scope ──► `expire`: RUNNING to EXPIRING, at the time of the deadline
     the work returns ──► `expire` ──► settle: the result (ANSWERED), the deadline's error (ANSWERED), or no answer
 
-**A deadline is a deadline of the scope**, so trio ends the work by one mechanism for both. But trio reports it only
-when the scope exits, and work that cleans up under a shield delays that. So each method that depends on the state of
-the call calls `expire` first.
+**A deadline is a deadline of the scope.** trio reports it only when the scope exits, and work that cleans up under a
+shield delays that. So each method that depends on the state of the call calls `expire` first.
 
 **The idle deadline moves with each report.** To change the deadline of a scope costs trio an update of its table. So
 the scope gets the ceiling, and an alarm compares the idle deadline with the clock: about every 30 s for a deadline of
 30 s.
 
 **After the end** of a call, `emit` drops its messages and records each drop. A call that is still in cleanup when the
-server stops is given up: `give_up` settles it, with an answer unless the client cancelled it. A later result is
-dropped.
-
-A client's `notifications/cancelled` is read here too (`read_cancellation`), with the record of one without effect.
+server stops is given up: `give_up` settles it, with an answer unless the client cancelled it.
 """
 
 from __future__ import annotations
@@ -46,13 +41,12 @@ from ...wire.errors import SHUTTING_DOWN, Code, McpError
 from ...wire.jsonrpc import Json, Notification, RequestId, clip, is_id, shown_id
 from ..catalogue.tool import ToolResult
 from ..clock import Alarm, Clock
-from ..streams.sending import drop, send
-from ..streams.stream import Stream, nothing
+from ..messages import RequestContext
+from ..streams.stream import Stream, drop, nothing, send
 from .outcome import Outcome, attempt_async, deadline_failure
-from .request_context import RequestContext
 
 MAX_REASON = 500
-"""The characters of a cancellation's reason that are kept: a sentence or two, in each call record."""
+"""The characters of a cancellation's reason that are kept, in each call record."""
 
 _KINDS = {Cause.DISCONNECT: "disconnected", Cause.DEADLINE: "timed_out"}
 """The outcome of a call by its cause; `cancelled` for other causes."""
@@ -64,10 +58,9 @@ class CallScope:
     `request` is the recorder of its request, bound to the call and its task. `recorder` is the same with the
     `call.started` as cause. `working` is False once the work has ended: the engine sends the messages from then on, up
     to the answer. `answer` sends the client the outcome of a call that is given up. `take_back` drops messages of the
-    call that still wait for the writer; only connections that carry everything have this. `deadlines` are those of a
-    dispatch, None for a task and for a request other than a tool call. `reports_sent` counts the progress that was sent
-    to the client. `steps_done` and `steps_total` are None for a tool without steps. At most `max_result_bytes` of the
-    result are recorded; with 0 it is not recorded.
+    call that still wait for the writer of a pipe. `deadlines` are those of a dispatch, None for a task and for a
+    request other than a tool call. `steps_done` and `steps_total` are None for a tool without steps. At most
+    `max_result_bytes` of the result are recorded; with 0 it is not recorded.
     """
 
     def __init__(self, request: Recorder, started: CallStarted, clock: Clock, max_result_bytes: int = 0) -> None:
@@ -86,19 +79,18 @@ class CallScope:
         self.started = clock.now()
         self.steps_total = started.steps_total
         self.steps_done: float | None = None if started.steps_total is None else 0
-        # The messages of the work are counted, so that the number after the cancellation is measured, not assumed.
+        # The number of messages after the cancellation is measured, not assumed.
         self._emitted = self._emitted_at_cancel = 0
         self._coalesced = self.reports_sent = 0
         self._cancelled: int | None = None
         self._gate: ProgressGate | None = None
-        # Compares the idle deadline with the clock, once a report has moved it.
         self._idle_alarm: Alarm | None = None
         self._clock = clock
         self._max_result_bytes = max_result_bytes
 
     @property
     def scope(self) -> trio.CancelScope:
-        """The scope of the work. A call that is answered at once never makes one."""
+        """A call that is answered at once never makes one."""
         if self._scope is None:
             self._scope = trio.CancelScope()
         return self._scope
@@ -120,7 +112,6 @@ class CallScope:
         """Make the call a dispatch, with these deadlines from now on; its progress passes through `gate`."""
         self._gate = gate
         self.deadlines = deadlines
-        # trio ends the work at the deadline as it does at a cancellation.
         self.scope.deadline = deadlines.at
 
     def progressed(self, report: Report, coalesced: int, now: float) -> None:
@@ -163,7 +154,7 @@ class CallScope:
             self.recorder.append(CallProgressed(report.progress, report.total, report.message))
 
     def cancel(self, cause: Cause, reason: str | None = None, by: Recorder | None = None) -> bool:
-        """Stop the work; returns whether this cancellation is the first cause. Never waits: the scope exits later.
+        """Stop the work; returns True if this is the first cause. Never waits: the scope exits later.
 
         `by` is the recorder of the message or HTTP request that caused it, if there is one.
         """
@@ -206,13 +197,13 @@ class CallScope:
     ) -> Recorder | None:
         """Send a message of the call on a stream if that is allowed; otherwise drop and record it.
 
-        After the cancellation of the call, its deadline, or its end, no message is sent, with two exceptions. A call
-        past its deadline is answered: before the answer, the engine withdraws open questions and sends the last report
-        that came in time; the work itself sends no more. The questions of a task are withdrawn for any cause: its
-        client has cancelled the task, and still expects messages of the protocol.
+        After the cancellation of a call, its deadline, or its end, no message is sent, with two exceptions. A call past
+        its deadline is answered: before the answer, the engine withdraws open questions and sends the last report that
+        came in time. The questions of a task are withdrawn for any cause: its client has cancelled the task, and still
+        expects messages of the protocol.
 
         With `by_work=False` the engine sends the message, such as a withdrawal. `recorder` is the message's, where its
-        cause is another entry than the `call.started`. Returns what `sending.send` returns, None for a dropped message.
+        cause is another entry than the `call.started`. Returns what `send` returns, None for a dropped message.
         """
         recorder, by_work = recorder or self.recorder, by_work and self.working
         if self.is_over:

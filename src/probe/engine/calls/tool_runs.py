@@ -27,11 +27,11 @@ from ...log.redaction import bounded
 from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool, ToolResult
+from ..messages import RequestContext
 from ..services import Services
 from ..streams.stream import Stream, nothing
 from .context import Channel, ToolContext
 from .outcome import Outcome, attempt_tool, handled
-from .request_context import RequestContext
 from .scope import CallScope, run
 
 Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
@@ -40,14 +40,14 @@ Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The call of a request that has begun, and its work. `RunningRequest.run` awaits the work."""
+    """The call of a request that has begun, and its work, which `RunningRequest.run` awaits."""
 
     call: CallScope
     work: Work
 
 
 Start: TypeAlias = Callable[[Stream], Begun]
-"""The return value of a method that waits: called with the stream for its response, it begins the call."""
+"""A method that waits returns it: called with the stream for its response, it begins the call."""
 
 
 class RunningRequest:
@@ -72,7 +72,7 @@ class RunningRequest:
             self._close_once()
 
     def _end(self, outcome: Outcome | None) -> None:
-        # The request was given up: its answer is sent, and a later outcome is dropped.
+        # The request was given up and answered.
         if self._closed:
             return
         if outcome is None:
@@ -114,10 +114,7 @@ class ToolPlan(Struct, frozen=True):
 
 
 class ToolRuns:
-    """Refuses and runs the tool calls of one engine, in either era.
-
-    `new_task_id` returns an id that cannot be guessed.
-    """
+    """Refuses and runs the tool calls of one engine, in either era."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -143,7 +140,6 @@ class ToolRuns:
             return _settled(self._open(context, offer, asked), plan)
         tool = plan.tool
         steps_total = None if tool.steps is None else tool.steps(plan.arguments)
-        # Only a task that will exist has an id.
         task = None if plan.create_task is None else self.new_task_id()
         call = self._open(context, offer, asked, task, steps_total)
         if plan.create_task is not None:
@@ -195,7 +191,6 @@ class ToolRuns:
         return CallScope(context.recorder.bind(call=self.new_id(), task=None), started, self._clock)
 
     def new_id(self) -> str:
-        """The id of a new call, such as `c17`."""
         return f"c{next(self._numbers)}"
 
     def _start(self, call: CallScope, tool: Tool, context: ToolContext) -> Work:

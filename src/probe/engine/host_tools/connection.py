@@ -58,7 +58,7 @@ from ...wire.toolhost import (
 )
 from ..catalogue.tool import Tool
 from ..engine import Engine
-from ..streams.sending import stored
+from ..streams.stream import stored
 from .dispatcher import DispatchedCall, Dispatcher, MisuseError, Outgoing
 from .hosted import NameTakenError, ToolsError, build
 

@@ -43,7 +43,7 @@ from ..calls.context import ToolContext
 from ..calls.outcome import structured_failure
 from ..catalogue.tool import ToolResult, content, structured, text
 from ..clock import Clock
-from ..streams.sending import stored
+from ..streams.stream import stored
 from .hosted import HostedTool
 
 # The bound for answers to the host's own requests. Above it, no more of its messages are read.

@@ -1,8 +1,8 @@
 """The channels from a running call, a running task, and the pings of the server, to a legacy client.
 
-A call sends its messages on the stream of its own response. A task has no such response. Its messages go to the open
-`tasks/result` stream of the task, else to the session's GET stream. Each message goes on exactly one stream (2025-11-25
-basic/transports, Multiple Connections: the server "MUST NOT broadcast the same message across multiple streams").
+A call sends its messages on the stream of its own response. Those of a task go to the open `tasks/result` stream of the
+task, else to the session's GET stream. Each message goes on exactly one stream (2025-11-25 basic/transports, Multiple
+Connections: the server "MUST NOT broadcast the same message across multiple streams").
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from ...log.events import ClientMisuse
 from ...settings import Settings
 from ...wire.jsonrpc import Json, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
-from ..calls.client_requests import ClientAnswer
 from ..calls.context import LEVELS, Channel
 from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..services import ConfirmationPage
-from ..sessions import Session
-from ..streams.sending import drop, send
-from ..streams.stream import Stream
+from ..sessions import ClientAnswer, Session
+from ..streams.stream import Stream, drop, send
 from ..streams.tool_stream import ToolStream
 from ..tasks import Task, TaskService
 
@@ -55,7 +53,6 @@ class _LegacyChannel(Channel):
         return capable and row.since <= machine.revision
 
     def open_page(self, key: str) -> ConfirmationPage:
-        """A page with the id of an elicitation of 2025-11-25."""
         session = self._session
         id = session.interactions.open(session.origin, session.holder, self._call.recorder)
         return session.interactions.page(id, session.origin, elicitationId=id)
@@ -166,7 +163,7 @@ class TaskRoutes:
             del self._open[task]
 
     def live(self, task: str, session: Session) -> Stream | None:
-        """A stream with a connection at this moment; None if there is none."""
+        """A stream with a connection at this moment."""
         candidates: list[Any] = [*reversed(self._open.get(task, ())), session.standalone]
         return next((stream for stream in candidates if stream is not None and stream.reader is not None), None)
 
@@ -189,7 +186,6 @@ class LegacyTaskChannel(_LegacyChannel):
         self._meta = {RELATED_TASK: {"taskId": task.id}}
 
     def notify(self, method: str, params: Json) -> bool:
-        """Send a notification while the task runs, if there is a stream for it."""
         message = notification(method, {**params, "_meta": self._meta})
         stream = self._routes.best(self._task.id, self._session)
         if stream is not None and not self._task.machine.terminal:
@@ -231,7 +227,7 @@ def start_pinging(session: Session, settings: Settings) -> None:
 
 
 async def _keep_pinging(session: Session, settings: Settings, scope: trio.CancelScope) -> None:
-    """Send pings on the session's GET stream while a connection reads it. Owned by the session; ends with it."""
+    """Send pings on the session's GET stream while a connection reads it. Owned by the session."""
     with scope:
         while True:
             await trio.sleep(settings.ping_interval_s)

@@ -6,10 +6,10 @@
     a request with a handler that waits              a stream: such requests run in the session's nursery
     a call, of a client with draft streams           a stream of its own: it runs in the nursery of `DraftStreams`
 
-An exchange is taken in one step, without a checkpoint, in this order. First each request id is marked as in flight, or
-the whole exchange is refused before any of it has begun. Then each message is handled in its order. A handler returns a
-result, an error, or the way to begin its work. In the last case the response becomes a stream, and the answers of the
-other requests go on it too. Then the session gets the work and starts it in its own nursery.
+An exchange is taken in one step, without a checkpoint. First each request id is marked as in flight, or the whole
+exchange is refused before any of it has begun. Then each message is handled in its order. A handler returns a result,
+an error, or the way to begin its work. In the last case the response becomes a stream, and the answers of the other
+requests go on it too. The session gets the work and starts it in its own nursery.
 
 A request stops being in flight in the same step in which its answer is put on its stream, or in which it is settled
 without an answer. A cancellation finds a request that will be answered, or none (`RunningRequest`).
@@ -57,17 +57,15 @@ from ...wire.jsonrpc import (
 from ...wire.v2025 import draft_streams
 from ...wire.v2025.registry import request_params, shape_result
 from ..calls.outcome import Outcome, handled
-from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope, read_cancellation, run
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
-from ..messages import Received, Repeats
+from ..messages import Received, Repeats, RequestContext
 from ..services import Services
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams
 from ..streams.reading import Reading, Track
-from ..streams.sending import Emitted, drop, send
-from ..streams.sending import answer as answer_whole
-from ..streams.stream import Stream
+from ..streams.stream import Emitted, Stream, drop, send
+from ..streams.stream import answer as answer_whole
 from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
 from .channels import start_pinging
@@ -77,7 +75,7 @@ from .tasks import LegacyTaskMethods, LegacyToolCalls
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The exchange has only notifications and responses: it is accepted, without a message."""
+    """The exchange has only notifications and responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +101,9 @@ class _Answer(NamedTuple):
 
 
 class _ResponseStream:
-    """The response to one exchange while its requests run: the stream ends with the last of them.
+    """The response to one exchange while its requests run.
 
-    On a pipe each request has its own stream, so that the waiting messages of one request can be dropped. A `shared`
-    response answers several requests, and its stream belongs to none of their calls.
+    A `shared` one answers several requests, and belongs to none of their calls.
     """
 
     def __init__(self, session: Session, reading: Reading, *, shared: bool) -> None:
@@ -152,7 +149,7 @@ class LegacyRouter:
         self._stream_methods = StreamMethods(streams, services.clock, runs)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
-        """The recorder of the server's open request with this id; None if there is none."""
+        """The recorder of the server's open request with this id."""
         return session.client_requests.question(id) or self._streams.question(session, id)
 
     def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
@@ -210,7 +207,6 @@ class LegacyRouter:
         return Answered(self._emitted(session, answers)) if answers else Accepted()
 
     def _emitted(self, session: Session, answers: Sequence[_Answer]) -> list[Emitted]:
-        """The answers in one piece."""
         most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf
         emitted: list[Emitted] = []
         size = 0
@@ -240,9 +236,8 @@ class LegacyRouter:
     def _begin_all(self, session: Session, requests: _Requests) -> None:
         """Mark the requests as in flight, all or none, and record each id that the session has used before.
 
-        A request that the client repeats is recorded too: the clause has no exception, and this request runs a second
-        time. A request that was refused by HTTP status never began, so its id may come again: 429 and 503 invite the
-        client to retry.
+        A request that the client repeats is recorded too: the clause has no exception. A request that was refused by
+        HTTP status never began, so its id may come again: 429 and 503 invite the client to retry.
         """
         begun: list[RequestId] = []
         for message, context in requests:

@@ -1,7 +1,6 @@
 """The methods of the legacy era that are no tool calls and no tasks.
 
-Lists, reading, prompts, completion, logging, subscriptions and ping are answered at once. So are `stream/poll` and
-`stream/poll/all` of the draft "Streams"; `stream/resume` waits. Its connection reads the stream from the client's
+All but `stream/resume` of the draft "Streams" are answered at once. Its connection reads the stream from the client's
 position. When the reading ends, the result of the request has the state of the stream, so it is the last message.
 """
 
@@ -30,18 +29,17 @@ from ...wire.jsonrpc import Json, Request, RequestId, notification
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
 from ..calls.outcome import Outcome
-from ..calls.request_context import RequestContext
 from ..calls.scope import run
 from ..calls.tool_runs import Begun, Start, ToolRuns
 from ..catalogue.catalogue import Resource
 from ..catalogue.offers import SIMPLE, Offer
 from ..clock import Clock
+from ..messages import RequestContext
 from ..services import Services
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams
 from ..streams.reading import OVERFLOW, Reading, Track
-from ..streams.sending import drop, send
-from ..streams.stream import Stream
+from ..streams.stream import Stream, drop, send
 from ..streams.tool_stream import ToolStream, lost_error
 
 

@@ -29,16 +29,15 @@ from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_request
 from ..calls.context import ToolContext
 from ..calls.outcome import Outcome
-from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
 from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns, tool_work
 from ..catalogue.offers import cursor, position
 from ..catalogue.tool import ArgumentsError, Tool, ToolFailureError
 from ..clock import iso
+from ..messages import RequestContext
 from ..services import Services
 from ..sessions import Session
-from ..streams.sending import drop, send
-from ..streams.stream import Stream
+from ..streams.stream import Stream, drop, send
 from ..tasks import Task, TaskPlan, TaskService, failure_text
 from .channels import RELATED_TASK, LegacyCallChannel, LegacyTaskChannel, TaskRoutes
 
@@ -46,7 +45,7 @@ IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
 
 
 class LegacyTaskMethods:
-    """The methods of tasks in the legacy era: create, get, list, result and cancel."""
+    """The methods of tasks in the legacy era."""
 
     def __init__(self, services: Services, tasks: TaskService, runs: ToolRuns) -> None:
         self.tasks = tasks
@@ -85,14 +84,14 @@ class LegacyTaskMethods:
         return self._describe(task)
 
     def list(self, session: Session, params: PaginatedRequestParams) -> Json:
-        """`tasks/list`: the session's own tasks, oldest first. A cursor stays valid when earlier tasks expire."""
+        """The session's own tasks, oldest first. A cursor stays valid when earlier tasks expire."""
         after, size = position("tasks", params.cursor), self._settings.page_size
         rest = [task for task in self.tasks.of(session.label) if task.ordinal > after]
         page: Json = {"tasks": [self._describe(task) for task in rest[:size]]}
         return page if len(rest) <= size else {**page, "nextCursor": cursor("tasks", rest[size - 1].ordinal)}
 
     def cancel(self, session: Session, params: CancelTaskRequestParams, context: RequestContext) -> Json:
-        """`tasks/cancel`: the status is `cancelled` before this returns."""
+        """The status is `cancelled` before this returns."""
         task = self._find(session, params.task_id)
         context.concerns(task.call.recorder)
         if task.machine.terminal:
@@ -102,7 +101,7 @@ class LegacyTaskMethods:
         return self._describe(task)
 
     async def result(self, session: Session, task_id: str, stream: Stream) -> Json:
-        """`tasks/result`: wait for the terminal status, then return exactly what the call would have returned."""
+        """Wait for the terminal status, then return exactly what the call would have returned."""
         task = self._find(session, task_id)
         self._routes.open(task.id, stream)
         # The connection reads the stream already, but the task's questions may go there only from now on.
@@ -125,10 +124,7 @@ class LegacyTaskMethods:
         return {**result, "_meta": {**result.get("_meta", {}), **related}}
 
     def _announce(self, session: Session, task: Task, recorder: Recorder) -> None:
-        """Send a change of status, on one stream.
-
-        2025-11-25 basic/utilities/tasks: the notification "SHOULD NOT include the related-task metadata".
-        """
+        """2025-11-25 basic/utilities/tasks: the notification "SHOULD NOT include the related-task metadata"."""
         message = notification("notifications/tasks/status", self._describe(task))
         stream = self._routes.best(task.id, session)
         if stream is None or stream.replay.closed:

@@ -1,7 +1,4 @@
-"""Labels of modern clients. Without sessions, the address, name and version in each request make the label.
-
-A label is not an identity.
-"""
+"""Labels of modern clients: the address, name and version in each request make the label. It is not an identity."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSIO
 
 _Key: TypeAlias = tuple[str, str, str, str]
 
-# The default limit of sessions is the same. A client that was dropped gets a new label with its next request.
+# As many as sessions by default. A client that was dropped gets a new label with its next request.
 _MOST = 1000
 # Programs with the same label may alternate between this many sets of capabilities before one is recorded twice.
 _MOST_DECLARED = 8

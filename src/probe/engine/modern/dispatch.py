@@ -4,12 +4,11 @@
     a request that waits            a stream: its messages, and its answer as the last one
 
 The exchange of the request owns the work. It awaits `RunningRequest.run`, and cancels the call when its client has
-disconnected, since no other connection can get the answer (2026-07-28 basic/patterns/cancellation).
+disconnected, since no other connection can get the answer (2026-07-28 basic/patterns/cancellation). A place is taken
+when the work begins and released at the end of the exchange.
 
-So this router has no table of sessions. A place is taken when the work begins and released at the end of the exchange.
-
-The outcome decides the HTTP status. The status is used only if the answer is the only message: otherwise the head of
-the event stream was sent before.
+The outcome decides the HTTP status. It is used only if the answer is the only message: otherwise the head of the event
+stream was sent before.
 """
 
 from __future__ import annotations
@@ -31,16 +30,13 @@ from ...wire.revisions import MODERN, V2026_07_28
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import SKILLS_EXTENSION, TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
-from ..budgets import Limit, LimitError
 from ..calls.outcome import Outcome, handled
-from ..calls.request_context import ClientInfo, RequestContext
 from ..calls.scope import CallScope, FinishedCalls, read_cancellation
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
-from ..messages import Repeats
-from ..services import Services
-from ..streams.sending import Emitted, answer, send
-from ..streams.stream import Stream
+from ..messages import ClientInfo, Repeats, RequestContext
+from ..services import Limit, LimitError, Services
+from ..streams.stream import Emitted, Stream, answer, send
 from ..tasks import TaskService
 from .listeners import Listeners
 from .rounds import Incoming, RoundTrips
@@ -52,10 +48,7 @@ _STATUS: Mapping[int, int] = {
     Code.MISSING_CLIENT_CAPABILITY: 400,
     Code.BUSY: 503,
 }
-"""The HTTP status of an error after the checks; 200 for others.
-
-2026-07-28 demands the first two. A limit has the same status whether the checks or the handler find it.
-"""
+"""The HTTP status of an error after the checks; 200 for others. 2026-07-28 demands the first two."""
 
 
 class AnsweredAtOnce(Struct, frozen=True):
@@ -70,8 +63,8 @@ class Started:
     """A request that runs.
 
     Its owner awaits `running.run` once; this puts the answer on `stream` and ends the stream. After that, `status` is
-    the HTTP status of an answer that is the only message, and so needs no event stream. `release` is called once, at
-    the end of the exchange: the request holds its place until then, even if its reader is slow.
+    the HTTP status of an answer that is the only message. `release` is called once, at the end of the exchange: the
+    request holds its place until then, even if its reader is slow.
     """
 
     running: RunningRequest
@@ -85,7 +78,7 @@ ModernAnswer: TypeAlias = AnsweredAtOnce | Started
 
 @dataclass(slots=True)
 class InFlight:
-    """The requests of one connection by their ids: the running ones, and the latest finished ones."""
+    """The requests of one connection by their ids."""
 
     running: dict[RequestId, CallScope] = field(default_factory=dict)
     finished: FinishedCalls = field(default_factory=FinishedCalls)
@@ -100,7 +93,7 @@ def _status(error: McpError) -> int:
 def _torn_down(request: Request) -> Json:
     """basic/patterns/cancellation: "A server MUST send `notifications/cancelled`" when it ends a subscription.
 
-    It is sent only where one connection carries everything ("On stdio", in the schema), and after the result of
+    It is sent only where one connection carries everything ("On stdio", in the schema), after the result of
     subscriptions.md.
     """
     params = {"requestId": request.id, "reason": "the server has ended the subscription"}

@@ -1,7 +1,7 @@
 """`subscriptions/listen`: the open subscriptions, and the notifications for each.
 
-A subscription is a request that runs until one side ends it: the client by closing the stream, as a cancellation, or
-the server with a final result. The request's own trio task owns it, with one ticker for each ticking resource.
+A subscription runs until the client closes its stream, as a cancellation, or the server ends it with a final result.
+The request's own trio task owns it, with one ticker for each ticking resource.
 """
 
 from __future__ import annotations
@@ -154,7 +154,6 @@ class Listeners:
         listener.call.emit(listener.stream, message, recorder=recorder)
 
     async def _wait_ended(self, listener: Listener) -> Json:
-        """Wait until the server ends the subscription, and return its final result."""
         await listener.ended.wait()
         return {"_meta": {SUBSCRIPTION_ID: listener.id}}
 

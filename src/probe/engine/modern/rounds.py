@@ -5,12 +5,10 @@
     2        the request, answer to A, state {}      asks A, which returns; asks B: B's request and state {A}
     3        the request, answer to B, state {A}     asks A and B, which return; the result is final
 
-The server keeps no state between rounds. The sealed state has the answers of earlier rounds, so a retry may reach
-another process with the same keys.
-
-The client keeps the sealed state as `requestState`. 2026-07-28 basic/patterns/mrtr: servers "MUST treat requestState as
-an attacker-controlled input", "MUST protect its integrity (e.g. HMAC or AEAD)", and "SHOULD include … a short expiry"
-and "an identifier for the originating request".
+The sealed state has the answers of earlier rounds, so a retry may reach another process with the same keys. The client
+keeps it as `requestState`. 2026-07-28 basic/patterns/mrtr: servers "MUST treat requestState as an attacker-controlled
+input", "MUST protect its integrity (e.g. HMAC or AEAD)", and "SHOULD include … a short expiry" and "an identifier for
+the originating request".
 
 A token is URL-safe Base64 of
 
@@ -38,10 +36,10 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Request, clip
 from ...wire.v2026.meta import RequestMeta, required_capabilities
 from ...wire.v2026.registry import client_answer, offers
-from ..calls.request_context import RequestContext
 from ..catalogue.offers import Offer
 from ..catalogue.tool import Ask, InputRequiredError
 from ..clock import Clock
+from ..messages import RequestContext
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
@@ -78,8 +76,7 @@ class RequestStates:
     def open(self, token: str, *, binding: Json, now: float) -> Json:
         """The payload of a token.
 
-        Raises `McpError` -32602, always with the same words: from these a client must not learn how far a forged token
-        got.
+        Raises `McpError` -32602, always with the same words: a client must not learn how far a forged token got.
         """
         for content in self._opened(_decoded(token), _canonical(binding)):
             payload, expires_at = json.loads(content)
@@ -155,10 +152,7 @@ def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> 
 
 
 def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> None:
-    """Raise `McpError` -32602 for an answer of the wrong form for its question; `asked` has the methods by key.
-
-    "Protocol errors (malformed JSON, invalid schema, internal server errors) SHOULD return a JSON-RPC error".
-    """
+    """Raise `McpError` -32602 for an answer of the wrong form for its question; `asked` has the methods by key."""
     for key in responses:
         fault = client_answer(asked[key], responses[key]) if key in asked else None
         if fault is not None:

@@ -1,7 +1,7 @@
 """One connection that carries everything both ways, in both eras: a WebSocket, or standard input and output.
 
     run             ends when the peer has gone or the server has drained, and the connection's work is over
-      _write        the one writer (`pipe_writer`)
+      _write        the one writer (`wires`)
       _stop         waits for the drain of the server
       _read         takes one message after the other; messages that need an answer may be held back
       a call        of the modern era (`pipe_modern`); legacy calls belong to the session and to `DraftStreams`
@@ -12,17 +12,15 @@ from another connection (product contract, section 3).
 **Backpressure.** One task reads and one writes. They do not wait for each other, with one exception: a peer that sends
 requests and does not read the answers would fill the memory. So a message that needs an answer is held back while more
 bytes wait for the writer than a socket takes at once, and the reader stops when the held messages have the size of one
-largest message (`max_body_bytes`). A message without an answer is taken at once:
-a cancellation, or the answer to a question, may be what lets the peer read on. A cancellation also brings forward the
-request that it names.
+largest message (`max_body_bytes`). A message without an answer is taken at once: a cancellation, or the answer to a
+question, may be what lets the peer read on. A cancellation also brings forward the request that it names.
 
 **Both eras** may mix. `era_of_piped` decides for each message alone, with two additions. Without a session, only
 `initialize` and `notifications/initialized` are legacy. A cancellation belongs to the era of the request that it names.
 An id in flight is in flight for both eras, since the client matches answers on one connection by id only.
 
 **The end.** The first of five causes ends the connection: the peer closed it, it was idle, it reads too slowly, it
-broke the framing, or the server has drained. Messages from before a close by the peer are still answered, since the
-peer may still read.
+broke the framing, or the server has drained. Messages from before a close by the peer are still answered.
 """
 
 from __future__ import annotations
@@ -44,11 +42,11 @@ from ...wire.errors import McpError, Refusal, Rejection
 from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, is_id, parse, result_response
 from ...wire.v2026.codec import modern_error
 from ..calls.outcome import contain
-from ..calls.request_context import RequestContext
 from ..engine import Engine
 from ..legacy.dispatch import Answered
 from ..messages import (
     Received,
+    RequestContext,
     read_batch,
     read_id,
     read_initialize,
@@ -59,10 +57,9 @@ from ..messages import (
     unreadable_json,
 )
 from ..sessions import Session
-from ..streams.sending import answer
+from ..streams.stream import answer
 from .pipe_modern import Job, PipeModern
-from .pipe_writer import PipeWriter
-from .wires import Closed, ConnectionEnd, Peer, TooLargeError, Wire, WireBrokenError
+from .wires import Closed, ConnectionEnd, Peer, PipeWriter, TooLargeError, Wire, WireBrokenError
 
 NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
 # RFC 6455 section 7.4.1: these codes stand for a close without a code.
@@ -173,7 +170,7 @@ class _Pipe:
         self._end(POLICY, "the client reads too slowly")
 
     def _let_go(self, why: str) -> None:
-        """End the session and the modern calls, which live as long as the connection. Harmless when repeated."""
+        """End the session and the modern calls. Harmless when repeated."""
         if self._session is not None:
             self._engine.legacy.disconnected(self._session)
             self._session.end(Cause.DISCONNECT, why)
@@ -216,7 +213,6 @@ class _Pipe:
             self._end(broken.code, broken.why)
 
     async def _next(self) -> bytes | None:
-        """The next message."""
         settings = self._settings
         patience_s = settings.session_idle_s if self._received_any else settings.idle_connection_s
         while True:

@@ -16,13 +16,11 @@ from ...log.events import LimitReached, essentials, subject
 from ...wire.errors import Refusal, Rejection, busy
 from ...wire.jsonrpc import Notification, Request, RequestId, Response, shown_id
 from ...wire.revisions import V2026_07_28
-from ..calls.request_context import RequestContext
 from ..engine import Engine
-from ..messages import read_message
+from ..messages import RequestContext, read_message
 from ..modern.dispatch import AnsweredAtOnce, InFlight, Started
 from ..streams.reading import Track
-from .pipe_writer import PipeWriter
-from .wires import Peer
+from .wires import Peer, PipeWriter
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 

@@ -4,23 +4,22 @@
       one call             a `tools/call` on a stream: no connection and no session owns it
       `_watch`             drops streams after their resume timeout, and finished ones
 
-A stream has an owner. Over HTTP this is the session in the request. On a pipe it is the client with the secret that the
+Over HTTP the owner of a stream is the session in the request. On a pipe it is the client with the secret that the
 server sent with the stream, because a new connection has a new session.
 
 * `owner` never changes. It decides which client may resume, poll, or get the reason of a loss.
 * `holder` is the session of the client's present connection. The call's request id is in flight in this session only,
   so the client can cancel it there, and answer its questions there. `hand_over` moves it, and `release` removes it with
   the connection.
-* `call` is None once the call is over. It runs in the nursery of this service, so the end of the other two does not
-  end it.
+* `call` is None once the call is over.
 
 A stream leaves the table in one of two ways. It is *forgotten* when its client has all of it and the time for another
 resume has passed. It is *lost* when its client did not come back in time, when more messages wait than may be kept,
 when the server has no room, or when its session has ended. Then its call is cancelled. The table of lost streams keeps
-the reason for the owner, as long as there is one: without it a client could not tell a loss from a wrong id.
+the reason for the owner: without it a client could not tell a loss from a wrong id.
 
 The number and the bytes of all streams are bounded. At a bound, finished streams are dropped first. After them, the
-client with the most loses a stream, so a client never drops a stream of another that has less.
+client with the most loses a stream.
 """
 
 from __future__ import annotations
@@ -43,19 +42,18 @@ from ...log.events import LimitReached, StreamLost
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import RefusedResponse, RequestId, Response
 from ...wire.v2025 import draft_streams as wire
-from ..budgets import Limit, LimitError
 from ..calls.outcome import contain
-from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
-from ..services import Services
+from ..messages import RequestContext
+from ..services import Limit, LimitError, Services
 from ..sessions import Session
-from .sending import send
+from .stream import send
 from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
 _NOBODY = b"\0" * sha256().digest_size
-# Enough for all streams of several clients that lose theirs in the same hour.
+# Enough for several clients that lose theirs in the same hour.
 _MOST_LOST = 1000
 _TOO_MANY = "Too many streams that are not read to their end: the limit {name} is {most}"
 
@@ -122,7 +120,6 @@ class DraftStreams:
         return stream
 
     def submit(self, job: Job) -> None:
-        """Have the call of a stream started in this service's nursery."""
         self._inbox.send_nowait(job)
 
     def close(self, stream: ToolStream) -> None:
@@ -249,7 +246,6 @@ class DraftStreams:
             self._shared.make_room()
 
     def leave_shared(self) -> None:
-        """Count in the shared bound no more."""
         if self._shared is not None:
             self._shared.remove(self._free)
             self._shared = None

@@ -1,7 +1,7 @@
 """The streams that one connection, or one response, reads. Its one writer takes messages from them in turn.
 
 Replay and live messages are one loop: a track takes the messages after its cursor, old or new. So none is lost between
-replay and live, and no stream waits for another.
+them, and no stream waits for another.
 """
 
 from __future__ import annotations
@@ -54,12 +54,10 @@ class Piece(NamedTuple):
 class Reading:
     """The streams that an exchange reads. Owned by the exchange, which closes it; read by one writer.
 
-    `recorder` is the exchange's. On a connection that carries everything its exchange is None; a delivery then has the
-    exchange that opened the stream.
-
-    `latest` is the track that was added last, or ended last once none is left. `overflowed` is set when messages of a
-    stream that is not resumable were lost before they were read. `on_change` is called after each change of a stream,
-    `on_end` at the end of each track.
+    `recorder` is the exchange's. Where one connection carries everything its exchange is None; a delivery then has the
+    exchange that opened the stream. `latest` is the track that was added last, or ended last once none is left.
+    `overflowed` is set when messages of a stream that is not resumable were lost before they were read. `on_change` is
+    called after each change of a stream, `on_end` at the end of each track.
     """
 
     def __init__(
@@ -85,7 +83,7 @@ class Reading:
 
     @property
     def comments(self) -> bool:
-        """True if comments may be sent in quiet times: each stream allows them."""
+        """True if each stream allows comments in quiet times."""
         return all(track.stream.comments for track in self._tracks)
 
     @property
@@ -95,7 +93,7 @@ class Reading:
 
     @property
     def retry_ms(self) -> int:
-        """The shortest time before a client that loses these streams should come back, in milliseconds."""
+        """The time after which a client that loses these streams should come back, in milliseconds."""
         return max((track.stream.retry_ms for track in self._tracks), default=0)
 
     @property

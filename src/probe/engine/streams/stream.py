@@ -1,28 +1,44 @@
-"""A stream of messages to one client: the replay log, its reader, and the count of delivered messages.
+"""Streams of messages to clients, and the one way out: each message is encoded, recorded and appended here.
 
-Work appends messages and never waits for a socket. A reader, one at a time, follows the log with its own cursor. A
-newer reader displaces an older one, since the older connection may be dead without a sign.
+    send            message.emitted, and the message on its stream
+    answer          message.emitted, and the message as a whole response
+    note_delivered  message.delivered: a socket took the response
+    drop            message.dropped: the message may no longer be sent, such as after a cancellation
 
-`ReplayBudget` bounds the memory of all resumable streams of all sessions. At the bound, the holder with the most bytes
-loses messages: first those of ended streams, oldest first, then those of its largest stream. So a holder never takes
-memory from one with less.
+Work appends messages and never waits for a socket. One reader at a time follows the log with its own cursor. A newer
+reader displaces an older one, since the older connection may be dead without a sign.
+
+`ReplayBudget` bounds the memory of all resumable streams. At the bound, the holder with the most bytes loses messages:
+first those of ended streams, oldest first, then those of its largest stream.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 import trio
+from msgspec import Struct
 
 from ...core.budgets import SharedBytes
 from ...core.replay import ReplayLog
+from ...log import redaction
 from ...log.context import Recorder
-from ...log.events import LimitReached, MessagesDelivered, StreamEnded, StreamOpened
+from ...log.events import (
+    LimitReached,
+    MessageDropped,
+    MessageEmitted,
+    MessagesDelivered,
+    StreamEnded,
+    StreamOpened,
+    essentials,
+)
 from ...settings.server import Limits
-from ...wire.jsonrpc import Json, Rpc
+from ...wire.jsonrpc import Json, Rpc, encode
 
 
 class Waker:
@@ -50,7 +66,7 @@ class Waker:
 
 
 class StreamLostError(Exception):
-    """The stream takes no more messages, because its client can never have all of them. The message has the reason."""
+    """The stream takes no more messages: its client can never have all of them. The message has the reason."""
 
 
 def nothing(*_values: object) -> None:
@@ -72,9 +88,9 @@ class Stream:
     """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints.
 
     A stream that is not `resumable` is owned by its request, and forgets delivered messages. `request` is the recorder
-    of the message, or of the GET, that opened the stream; messages on a `standalone` stream belong to no request.
-    `unanswered` is set when a request of the stream ended without an answer, because it was cancelled. `weighed` is
-    called when the log has grown. `comments` is False if a response with this stream may have no keep-alive comments.
+    of the message, or of the GET, that opened the stream. `unanswered` is set when a request of the stream ended
+    without an answer, because it was cancelled. `weighed` is called when the log has grown. `comments` is False if a
+    response with this stream may have no keep-alive comments.
 
     The recorder of each message is kept as long as the message: its delivery has the same call and emission.
     """
@@ -119,12 +135,11 @@ class Stream:
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def recorder_of_reader(self, reader: Recorder) -> Recorder:
-        """The recorder of a response that carries this stream, with the context of the `reader` and of the stream."""
         about = self.recorder.context
         return reader.bind(stream=self.id, call=about.call, task=about.task)
 
     def recorder_of_message(self, recorder: Recorder) -> Recorder:
-        """The recorder of a message on this stream, about the same call and with the same cause as `recorder`."""
+        """A recorder with the call, the task and the cause of `recorder`."""
         return self._messages.about_call_of(recorder)
 
     def keep_recorder(self, position: int, recorder: Recorder) -> None:
@@ -157,7 +172,7 @@ class Stream:
         return position
 
     def evict(self) -> None:
-        """Drop all messages of the log. A reader that lacks some finds them evicted, as at the bound of the log."""
+        """Drop all messages of the log. A reader that lacks some finds them evicted."""
         self.replay.forget(self.replay.last)
         self._forget_evicted()
         self._wake()
@@ -187,7 +202,6 @@ class Stream:
         return self.reader
 
     def detach(self, reader: Reader) -> None:
-        """Remove a reader after its connection has closed."""
         if self.reader is reader:
             self.reader, self._wake_reader = None, nothing
 
@@ -258,7 +272,7 @@ class ReplayBudget:
         stream.weighed = partial(self._weigh, stream, holder)
 
     def remove(self, stream: Stream) -> None:
-        """The session keeps the stream no longer. Harmless when repeated."""
+        """Count the stream no longer. Harmless when repeated."""
         holder = self._holders.pop(stream, None)
         if holder is None:
             return
@@ -303,3 +317,73 @@ class ReplayBudget:
         self._count(holder, -streams[evicted])
         streams[evicted] = 0
         evicted.evict()
+
+
+class Emitted(Struct, frozen=True):
+    """An answer in one piece: its bytes, and its recorder with the `message.emitted` as cause."""
+
+    body: bytes
+    recorder: Recorder
+
+
+class Kept(NamedTuple):
+    """A message for the log, and the place of each secret that was hidden in it, with its JSON type."""
+
+    body: bytes
+    hidden: tuple[tuple[str, str], ...]
+
+
+def kept(value: object, body: bytes) -> Kept:
+    """A message for the log: the same bytes in one line, unless they contain a secret.
+
+    JSON has line breaks only between its tokens, and a space there has the same meaning.
+    """
+    if redaction.has_secret(value):
+        return Kept(encode(redaction.message(value)), redaction.hidden_members(value))
+    one_line = body.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in body or b"\r" in body else body
+    return Kept(one_line, ())
+
+
+def stored(value: object, body: bytes) -> bytes:
+    """The bytes of `kept`."""
+    return kept(value, body).body
+
+
+def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
+    """Append a message to a stream that has not ended.
+
+    Returns the recorder of the message, with the `message.emitted` as cause; None for a lost stream.
+    """
+    value = stream.marked(value)
+    body, essence = encode(value), essentials(value)
+    entry, own = kept(value, body), stream.recorder_of_message(recorder)
+    try:
+        position = stream.append(body, essence[0])
+    except StreamLostError as lost:
+        own.append(MessageDropped(str(lost), *essence, entry.body))
+        return None
+    emitted = own.having(MessageEmitted(position, *essence, *entry))
+    stream.keep_recorder(position, emitted)
+    return emitted
+
+
+def answer(recorder: Recorder, value: Json) -> Emitted:
+    """A message for the body of a whole response."""
+    body = encode(value)
+    return Emitted(body, recorder.having(MessageEmitted(None, *essentials(value), *kept(value, body))))
+
+
+def note_delivered(messages: Sequence[Emitted]) -> None:
+    """Record that a socket took a whole response: one entry for each run of messages of a call."""
+    if len(messages) == 1:
+        messages[0].recorder.append(MessagesDelivered(1, 1))
+        return
+    calls = [message.recorder.context.call for message in messages]
+    starts = [at for at in range(len(calls)) if at == 0 or calls[at] != calls[at - 1]]
+    for start, end in pairwise([*starts, len(calls)]):
+        messages[start].recorder.append(MessagesDelivered(start + 1, end))
+
+
+def drop(recorder: Recorder, value: Json, why: str) -> None:
+    """Record a message that is not sent."""
+    recorder.append(MessageDropped(why, *essentials(value), stored(value, encode(value))))

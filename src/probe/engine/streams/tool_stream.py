@@ -12,10 +12,9 @@ from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, RequestId, Rpc
 from ...wire.v2025 import draft_streams as wire
-from ..calls.client_requests import ClientRequests
 from ..calls.scope import CallScope
 from ..services import Services
-from ..sessions import Session
+from ..sessions import ClientRequests, Session
 from .stream import Reader, Stream, StreamLostError, nothing
 
 WHY = {
@@ -36,8 +35,8 @@ class ToolStream(Stream):
     """The stream of one `tools/call`. Its owner can resume it from any connection.
 
     `holder` is the session in which the client can cancel the call and answer its questions; None before the client has
-    come back, and once the stream is not `kept`. `address` is the client address for shares, None without a share.
-    `call` is None once it is over. `answer_taken` is set once the client has the answer.
+    come back, and once the stream is not `kept`. `address` is the client address for shares. `call` is None once it is
+    over. `answer_taken` is set once the client has the answer.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class ToolStream(Stream):
 
     @property
     def questions(self) -> ClientRequests:
-        """The questions of this stream. An answer may come in another session than its question."""
+        """An answer may come in another session than its question."""
         return self._questions
 
     @property
@@ -103,7 +102,6 @@ class ToolStream(Stream):
         return wire.marked(value, self.stream_id, self.replay.last + 1)
 
     def attach(self, recorder: Recorder, wake: Callable[[], None] = nothing) -> Reader:
-        """Attach a reader, and stop the resume timeout."""
         self.machine.connect(self._clock.now())
         return super().attach(recorder, wake)
 

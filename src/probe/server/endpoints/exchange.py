@@ -7,11 +7,10 @@ from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl
 
 from ...core.clients import LABEL_RULE, client_key, endpoint, is_client_label
-from ...engine.calls.request_context import RequestContext
 from ...engine.catalogue.catalogue import UnknownSelectionError
+from ...engine.messages import RequestContext
 from ...engine.services import Services
-from ...engine.streams.sending import Emitted, answer, note_delivered
-from ...engine.streams.stream import Stream
+from ...engine.streams.stream import Emitted, Stream, answer, note_delivered
 from ...log import redaction
 from ...log.context import Context, Recorder
 from ...log.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused

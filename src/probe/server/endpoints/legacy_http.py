@@ -22,8 +22,7 @@ from ...engine.messages import (
 )
 from ...engine.sessions import Session
 from ...engine.streams.reading import Reading
-from ...engine.streams.sending import answer
-from ...engine.streams.stream import Stream
+from ...engine.streams.stream import Stream, answer
 from ...wire.errors import McpError, Refusal, Rejection
 from ...wire.jsonrpc import Request, error_response, result_response
 from ...wire.revisions import V2025_11_25

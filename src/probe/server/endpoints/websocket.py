@@ -21,9 +21,9 @@ import trio
 
 from ...core.budgets import Rates
 from ...core.inbound import HostPolicy, HttpHead
-from ...engine.budgets import Limit, LimitError
 from ...engine.engine import Engine
 from ...engine.pipes.wires import Closed, ConnectionEnd, Peer, WireBrokenError
+from ...engine.services import Limit, LimitError
 from ...log.context import Recorder
 from ...log.events import Direction, Opcode, WebSocketFrame
 from ...wire.errors import Refusal, Rejection

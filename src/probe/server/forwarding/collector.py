@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 import trio
 
 from ...core.clients import LABEL_RULE, is_client_label
-from ...engine.budgets import Limit, Turns
 from ...engine.engine import Engine
 from ...engine.pipes.wires import ConnectionEnd, WireBrokenError
+from ...engine.services import Limit, Turns
 from ...log import events
 from ...log.bounded import Newest
 from ...log.context import Context, Recorder

@@ -12,8 +12,8 @@ from msgspec import to_builtins
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.budgets import Turns
 from ...engine.engine import Engine
+from ...engine.services import Turns
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, subject_row
 from ...log.event_log import Entry, Gap, cost_of
 from ...log.ndjson import End

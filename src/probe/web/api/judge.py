@@ -16,8 +16,8 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.budgets import Turns
 from ...engine.engine import Engine, LiveJudge
+from ...engine.services import Turns
 from ...judge.report import Judgement
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, rule_list, subject_row
 from ...judge.reports.card import card

@@ -10,8 +10,8 @@ from msgspec import to_builtins
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.budgets import Turns
 from ...engine.engine import Engine
+from ...engine.services import Turns
 from ...log.event_log import Entry
 from ...log.query import QueryError
 from ...views.entry_view import EntryViews, Touched

@@ -15,7 +15,7 @@ from ... import TITLE, __version__
 from ...engine.catalogue.catalogue import HOSTS
 from ...engine.catalogue.tool import Tool
 from ...engine.engine import Engine
-from ...log.opened import OpenedFile
+from ...log.ndjson import OpenedFile
 from ...server.endpoints.asgi import Scope, base_of
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode

@@ -17,8 +17,8 @@ from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.audit.call_store import AuditUnreadableError, CallRows, CallStore, CursorError
-from ...engine.budgets import Turns
 from ...engine.engine import Engine
+from ...engine.services import Turns
 from ...log.event_log import Entry
 from ...log.ndjson import read_entry
 from ...log.query import QueryError

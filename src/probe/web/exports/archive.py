@@ -27,8 +27,7 @@ from pydantic_core import from_json
 from ...judge.reports import as_json
 from ...log import ndjson
 from ...log.event_log import Entry, Gap
-from ...log.ndjson import End, Header, NdjsonError, SavedLog
-from ...log.opened import OpenedFile
+from ...log.ndjson import End, Header, NdjsonError, OpenedFile, SavedLog
 from ...wire.jsonrpc import encode
 from .extract import Extract, Overview, OverviewTally
 

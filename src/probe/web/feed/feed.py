@@ -16,8 +16,8 @@ import trio
 from ... import __version__
 from ...core.clients import client_key
 from ...core.inbound import HttpHead, accepts
-from ...engine.budgets import Limit, LimitError
 from ...engine.engine import Engine
+from ...engine.services import Limit, LimitError
 from ...log.query import QueryError
 from ...server.endpoints.asgi import (
     Headers,
