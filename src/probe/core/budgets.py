@@ -29,10 +29,7 @@ from typing import Final, NamedTuple
 from ..settings.description import for_large
 
 SHORT_S: Final = 0.002
-"""A turn that takes less counts as equal to others, so that noise does not change the order.
-
-Most take a quarter of it.
-"""
+"""A turn that takes less counts as equal to others, so that noise does not change the order."""
 
 MOST_ROUNDS: Final = 16
 
@@ -45,10 +42,10 @@ class DeficitRoundRobin:
 
     def __init__(self) -> None:
         self._round = 0
-        # The round of each waiting client, and a number for the order in which they came.
+        # The round of each waiting client, and its place in the order of arrival.
         self._waiting: list[tuple[int, int, Hashable]] = []
         self._numbers = count()
-        # The first round in which a client may have a turn. A round before the next one has no effect.
+        # The first round in which a client may have a turn; one before the next round has no effect.
         self._from: dict[Hashable, int] = {}
         self._swept = 0
 
@@ -56,11 +53,11 @@ class DeficitRoundRobin:
         return len(self._waiting)
 
     def join(self, client: Hashable) -> None:
-        """A client begins to wait. It does not wait already."""
+        """A client begins to wait; it must not wait already."""
         heappush(self._waiting, (max(self._round + 1, self._from.get(client, 0)), next(self._numbers), client))
 
     def take(self) -> Hashable:
-        """Return the client that has the next turn, and remove it. Raises `IndexError` where none waits."""
+        """The client with the next turn; it waits no longer. Raises `IndexError` where none waits."""
         while True:
             at, number, client = heappop(self._waiting)
             first = self._from.get(client, 0)
@@ -76,7 +73,6 @@ class DeficitRoundRobin:
         return client
 
     def charge(self, client: Hashable, seconds: float) -> None:
-        """The last turn of this client took `seconds`."""
         rounds = min(int(seconds / SHORT_S), MOST_ROUNDS - 1)
         if rounds:
             self._from[client] = self._round + 1 + rounds
@@ -125,10 +121,9 @@ class Rates:
         return self._verdict(bucket, wait_s)
 
     def charge(self, key: str, tokens: int, now: float) -> Admission:
-        """Take tokens also where there are too few: for a client that is connected and has to wait until there are.
+        """Take tokens also where there are too few: for a client that stays connected and waits until there are.
 
-        A debt gives each waiter a time of its own. The number of waiters bounds the debt, and no new client is admitted
-        meanwhile.
+        A debt gives each waiter a time of its own; the number of waiters bounds it.
         """
         bucket = self._bucket(key, now)
         bucket.tokens -= tokens
@@ -185,7 +180,6 @@ class Shares:
         return len(self._held)
 
     def most(self, total: float) -> int:
-        """The share of a limit of `total`: at least one."""
         return max(1, int(total * self._part))
 
     def held(self, kind: str, holder: str | None) -> int:
@@ -224,12 +218,10 @@ class SharedBytes:
         self._numbers: dict[Callable[[], int], int] = {}
         self._holders: dict[int, Callable[[], int]] = {}
         self._held: dict[int, int] = {}
-        # A heap with the largest size first, and the number of its holder. Sizes of before stay until they are taken or
-        # swept, but a holder that has gone is let go at once.
+        # Largest size first, with the number of its holder. Old sizes stay until they are taken or swept.
         self._sizes: list[tuple[int, int]] = []
 
     def weigh(self, holder: Callable[[], int], size: int) -> None:
-        """A holder has `size` bytes now."""
         number = self._numbers.get(holder)
         if number is None:
             number = self._numbers[holder] = next(self._number)
@@ -242,7 +234,7 @@ class SharedBytes:
             heapify(self._sizes)
 
     def make_room(self) -> None:
-        """Have the largest holders give up bytes until all are within the bound. Called after bytes were added."""
+        """The largest holders give up bytes until all are within the bound. Called after bytes were added."""
         while self.bytes > self.most:
             size, number = heappop(self._sizes)
             if self._held.get(number) == -size:
@@ -252,7 +244,7 @@ class SharedBytes:
                 self.weigh(largest, left)
 
     def remove(self, holder: Callable[[], int]) -> None:
-        """A holder has gone with all its bytes. Harmless when repeated."""
+        """Harmless when repeated."""
         number = self._numbers.pop(holder, None)
         if number is not None:
             del self._holders[number]

@@ -101,7 +101,7 @@ class CallMachine:
         self.settled_at: float | None = None
 
     def cancel(self, cause: Cause, now: float, reason: str | None = None) -> bool:
-        """Ask the work to stop. True for the first cause: the caller must cancel the scope now.
+        """True for the first cause: the caller must cancel the scope now.
 
         `now` is the time of the decision; for a deadline, the time at which it passed.
         """
@@ -113,7 +113,7 @@ class CallMachine:
         return first
 
     def settle(self, now: float) -> bool:
-        """The work is over. True: the caller must send the answer. False: no answer is sent.
+        """The work is over. True: the caller must send the answer.
 
         Raises `CallViolationError` for a call that has settled before.
         """
@@ -152,7 +152,7 @@ class Deadlines(NamedTuple):
 
     @property
     def at(self) -> float:
-        """The earlier of the two: the deadline of the call's cancel scope."""
+        """The deadline of the call's cancel scope."""
         return min(self.idle_at, self.latest)
 
     @property
@@ -176,7 +176,7 @@ class Deadlines(NamedTuple):
         return _ms(self.ceiling_s)
 
     def progress(self, now: float) -> tuple[Deadlines, bool]:
-        """A valid report arrived: return the next state, and True if the event log should note the extension.
+        """The state after a valid report, and True if the event log should note the extension.
 
         It notes the first report, and then one a second at most.
         """
@@ -234,7 +234,7 @@ class ProgressGate:
         self.reported = self.emitted = self.coalesced = self.invalid = self.late = 0
 
     def report(self, report: Report, now: float) -> Report | None:
-        """Take a report. Returns the report to send now, None to send none."""
+        """Take a report. Returns the report to send now, if any."""
         if self._stopped:
             self.late += 1
             return None
@@ -257,24 +257,24 @@ class ProgressGate:
             return None
         filled = min(self._burst, self._room + (now - self._filled_at) * self._rate)
         self._filled_at = now
-        # `due` decides, not the room: rounding may leave the token a hair short at the very moment that `due` names.
+        # `due` decides: rounding may leave the token a hair short at the very moment that `due` names.
         self._room = max(0.0, filled - 1)
         return self.flush()
 
     def flush(self) -> Report | None:
-        """The waiting report, also above the rate: for the end, where the last one must not be lost."""
+        """The waiting report, also above the rate: the last one must not be lost."""
         report, self._waiting = self._waiting, None
         self.emitted += report is not None
         return report
 
     def stop(self) -> None:
-        """Pass on no more reports: the call is answered, or the task is terminal."""
+        """The call is answered, or the task is terminal."""
         self._stopped = True
         self._waiting = None
 
     @property
     def due(self) -> float | None:
-        """When the waiting report may be sent; None when none waits."""
+        """When the waiting report may be sent."""
         if self._waiting is None:
             return None
         return self._filled_at + max(0.0, 1 - self._room) / self._rate

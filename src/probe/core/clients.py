@@ -67,7 +67,7 @@ def _unmapped(network: Network) -> Network:
 
 
 def client_of(peer: str, headers: Iterable[tuple[bytes, bytes]], trusted: Sequence[Network]) -> str:
-    """The address of the client of a request from `peer`; names of headers are in lower case."""
+    """The address of the client of a request from `peer`."""
     if not trusted:
         return peer
     values = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
@@ -75,10 +75,10 @@ def client_of(peer: str, headers: Iterable[tuple[bytes, bytes]], trusted: Sequen
 
 
 def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The address of the client, from the peer's and from `X-Forwarded-For` (empty where there is none).
+    """The address of the client, from the peer's and from `X-Forwarded-For`.
 
-    A loopback address is the machine of the proxy that appended it, and trusted like it: another proxy may run there,
-    or the client. The client is `UNKNOWN` where a trusted proxy appended no address.
+    A loopback address is trusted like the proxy that appended it: it is the same machine. The client is `UNKNOWN` where
+    a trusted proxy appended no address.
     """
     if not forwarded.strip() or not is_within(peer, trusted):
         return peer
@@ -93,7 +93,7 @@ def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> s
     return client
 
 
-# A server talks to few addresses at a time, and to each of them often.
+# A server has few clients at a time, and many requests of each.
 @lru_cache(maxsize=1024)
 def client_key(address: str) -> str | None:
     """The key of a client for limits: its address, of IPv6 its /64. None for loopback, which has no limits."""
@@ -108,7 +108,7 @@ def client_key(address: str) -> str | None:
 
 
 def endpoint(address: str, port: int | None) -> str:
-    """Address and port as `192.0.2.1:80` or `[2001:db8::1]:80` (RFC 3986, 3.2.2); without a port the address."""
+    """Address and port as `192.0.2.1:80` or `[2001:db8::1]:80` (RFC 3986, 3.2.2)."""
     if port is None:
         return address
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
@@ -152,7 +152,7 @@ def _parsed(text: str) -> _Address | None:
 
 
 def client_label(query: str) -> str | None:
-    """The value of `?client=` in a query, valid or not; None without one. Several values are joined by commas."""
+    """The value of `?client=` in a query, valid or not. Several values are joined by commas."""
     given = parse_qs(query, keep_blank_values=True).get("client")
     return None if given is None else ",".join(given)
 

@@ -143,12 +143,11 @@ class DraftStream:
 
     @property
     def untaken(self) -> int:
-        """The number of messages that no socket took."""
         return self.log.last - self._taken
 
     @property
     def deadline(self) -> float | None:
-        """When `expire` is due; None without a deadline."""
+        """When `expire` is due."""
         if self.lost is not None or self.forgotten:
             return None
         if self._done_at is not None:
@@ -193,8 +192,8 @@ class DraftStream:
         """Check a resume and return the cursor to read from. The caller calls `connect` when it reads.
 
         `received` is the position of the last message that the client has; None: the last one taken. Raises, in this
-        order, `LostError`, `IndexError` for a position that was never emitted, `core.replay.EvictedError` where
-        messages behind it are gone, and `TooEarlyError`: the only error that waiting helps comes last.
+        order, `LostError`, `IndexError` for a position that was never emitted, `core.replay.EvictedError`, and
+        `TooEarlyError`: the only error that waiting helps comes last.
         """
         cursor = self._cursor(received, now)
         earliest = self._changed_at + self._interval.min_s
@@ -210,7 +209,7 @@ class DraftStream:
             self._changed_at = now
 
     def disconnect(self, now: float) -> None:
-        """The last reader has gone. Has no effect where there was none."""
+        """The last reader has gone."""
         if self.connected:
             self.connected = False
             self._changed_at = self._seen_at = now
@@ -227,16 +226,13 @@ class DraftStream:
         return Poll(self.status, bool(waiting), MessageKind.REQUEST in waiting, MessageKind.ERROR in waiting)
 
     def lose(self, why: Lost) -> None:
-        """Forget all messages. The first reason stays, and a stream that was forgotten stays so."""
+        """Forget all messages. The first reason stays."""
         if self.lost is None and not self.forgotten:
             self.lost = why
             self._free()
 
     def expire(self, now: float) -> bool:
-        """Abandon or forget the stream if its deadline has passed.
-
-        True the one time that it does: its memory is free.
-        """
+        """Abandon or forget the stream if its deadline has passed. True if this frees its memory."""
         deadline = self.deadline
         if deadline is None or now < deadline:
             return False

@@ -34,7 +34,7 @@ def cut(text: str) -> str:
 
 
 def value(value: Any) -> str:
-    """A value in a line of text, quoted if it has spaces or other signs that could be taken for more than one value."""
+    """A value in a line of text, quoted where it could be taken for more than one value."""
     if not isinstance(value, str):
         return shown(cut(str(value)))
     text = cut(value)

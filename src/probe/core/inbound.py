@@ -79,7 +79,7 @@ class HostPolicy:
         return cls(named - {*ANY_ADDRESS, ""}, frozenset(origin.strip().lower() for origin in origins) - {""})
 
     def check(self, head: HttpHead) -> None:
-        """Rungs 1 and 2. Raises `Rejection`."""
+        """Raises `Rejection`."""
         host = head.get("host")
         if host is None or _hostname(host) not in self.hosts:
             raise Rejection(Refusal.FORBIDDEN_HOST, f"Forbidden: Host {host!r} is not served here (allowed_hosts)")
@@ -101,7 +101,7 @@ _AUTHORITY = re.compile(rf"({HOST})(?::([0-9]{{0,5}}))?")
 # Each client sends one Host header with every request.
 @lru_cache(maxsize=64)
 def _hostname(authority: str) -> str | None:
-    """The host of `host[:port]`, lower case, brackets kept; None for anything else."""
+    """The host of `host[:port]`, lower case, brackets kept."""
     found = _AUTHORITY.fullmatch(authority.lower())
     return found[1] if found is not None and int(found[2] or 0) <= 65535 else None
 
@@ -112,7 +112,7 @@ def is_local_name(authority: str) -> bool:
 
 
 def check_post(head: HttpHead) -> None:
-    """Rungs 4 and 5 for POST. Raises `Rejection`."""
+    """Check Content-Type, Content-Encoding and Accept of a POST. Raises `Rejection`."""
     if not is_json(head):
         why = f"Unsupported Media Type: Content-Type must be {_JSON} in UTF-8"
         raise Rejection(Refusal.UNSUPPORTED_MEDIA_TYPE, why)
@@ -134,11 +134,7 @@ def _is_json(content_type: str) -> bool:
 
 
 def _check_encoding(head: HttpHead) -> None:
-    """RFC 9110, 8.4: `identity` means no encoding, and several codings stand in one list.
-
-    RFC 9110, 15.5.16: "If the problem was caused by an unsupported content coding, the Accept-Encoding response header
-    field ought to be used to indicate which (if any) content codings would have been accepted".
-    """
+    """RFC 9110, 8.4: `identity` means no encoding; 15.5.16: Accept-Encoding names what would have been accepted."""
     codings = [coding.strip(" \t") for coding in head.all("content-encoding").split(",")]
     if any(coding.lower() not in ("", "identity") for coding in codings):
         why = "Unsupported Content-Encoding: this server reads bodies without one (identity)"
@@ -146,7 +142,7 @@ def _check_encoding(head: HttpHead) -> None:
 
 
 def check_get(head: HttpHead) -> None:
-    """Rung 5 for GET. Raises `Rejection`."""
+    """Check Accept of a GET. Raises `Rejection`."""
     if not accepts(head, _EVENTS):
         raise Rejection(Refusal.NOT_ACCEPTABLE, f"Not Acceptable: Accept must list {_EVENTS}")
 
@@ -187,7 +183,7 @@ def _weight(parameters: Iterable[str]) -> float:
 
 
 def check_version(head: HttpHead) -> None:
-    """Rung 6. A request without the header is judged by its session's revision. Raises `Rejection`."""
+    """Check MCP-Protocol-Version. Without it, the session's revision counts. Raises `Rejection`."""
     version = head.get("mcp-protocol-version")
     if version is not None and version not in LEGACY:
         supported = ", ".join(LEGACY)

@@ -85,10 +85,7 @@ def era_of(head: HttpHead, value: Any) -> Era:
 
 
 def era_of_unread(head: HttpHead) -> Era:
-    """The most likely era of a request with an unread body.
-
-    Mcp-Method names the method of a modern body ("Required For: All requests").
-    """
+    """The most likely era of a request with an unread body: Mcp-Method names the method of a modern one."""
     return era_of(head, {"method": head.all("mcp-method") or "initialize"})
 
 
@@ -118,7 +115,7 @@ def era_of_piped(value: Any, *, initialized: bool) -> Era:
 
 
 def climb(head: HttpHead | None, request: Request, *, header_params: Callable[[str], Iterable[HeaderParam]]) -> Inbound:
-    """Check one request. `header_params` gives the annotated parameters of a tool; none for an unknown tool.
+    """Check one request. `header_params` gives the annotated parameters of a tool.
 
     Raises `Rejection`, with the id of the request.
     """
@@ -158,7 +155,7 @@ def _check_version(request: Request, meta: RequestMeta) -> None:
 
 
 def repeats(head: HttpHead, name: str, value: str | float, *, encoded: bool = False) -> bool:
-    """True if a header stands once and says what the body says: as it is, or else as `header_values` encodes it.
+    """True if a header stands once and repeats the value of the body, as it is or `encoded` (`wire.v2026.headers`).
 
     Raises `HeaderValueError` where one of the two breaks the encoding.
     """
@@ -180,14 +177,14 @@ def _mismatch(request: Request, why: str) -> Rejection:
 
 
 def _check_mirrored(head: HttpHead, request: Request, name: str, expected: str, source: str) -> None:
-    """Method and version have no encoding: they are compared byte by byte, and case counts."""
+    """Method and version have no encoding: case counts."""
     if not repeats(head, name, expected):
         raise _mismatch(request, f"{_shown_header(head, request, name)}, {source} is {clip(expected)!r}")
 
 
 def _check_name(head: HttpHead, request: Request, row: ModernMethod) -> None:
     value = None if row.name_member is None else (request.params or {}).get(row.name_member)
-    # A name that is missing or no string is left to check 9, whose message is better.
+    # A name that is missing or no string is left to check 9, which has a better message.
     if isinstance(value, str):
         _check_value(head, request, "Mcp-Name", value, f"params.{row.name_member}")
 
@@ -217,9 +214,8 @@ def _check_argument(head: HttpHead, request: Request, param: HeaderParam, value:
     source = f"params.arguments.{'.'.join(param.path)}"
     if isinstance(value, str | int) or (isinstance(value, float) and value.is_integer()):
         _check_value(head, request, param.header, value, source)
-    # "Parameter value is null" and "not in arguments": "Server MUST NOT expect the header". Fractions, objects and
-    # arrays have no header value, and the tool reports them as wrong arguments. A header beside one of these
-    # contradicts the body.
+    # "Parameter value is null" and "not in arguments": "Server MUST NOT expect the header". The tool reports fractions,
+    # objects and arrays as wrong arguments; a header beside them contradicts the body.
     elif head.each(param.header.lower()):
         sent = _shown_header(head, request, param.header)
         raise _mismatch(request, f"{sent}, but {source} is nothing that a header can mirror")

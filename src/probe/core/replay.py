@@ -43,7 +43,7 @@ class ReplayLog:
         return len(self._messages)
 
     def append(self, message: bytes) -> int:
-        """Add a message and return its position. A single message beyond the byte bound is kept, alone.
+        """Add a message and return its position. A message beyond the byte bound is kept alone.
 
         Raises `LogClosedError` after `close`.
         """
@@ -66,7 +66,7 @@ class ReplayLog:
         self.closed = True
 
     def forget(self, cursor: int) -> None:
-        """Drop the messages up to a cursor: no reader needs them."""
+        """Drop the messages up to a cursor."""
         count = min(cursor + 1 - self.first, len(self._messages))
         if count > 0:
             self._drop(count)
@@ -82,7 +82,7 @@ class ReplayLog:
             raise EvictedError(cursor, self.first)
 
     def after(self, cursor: int, most: int | None = None) -> Sequence[bytes]:
-        """The messages behind a cursor, oldest first, at most `most`. Raises as `check` does."""
+        """The messages behind a cursor, oldest first. Raises as `check` does."""
         self.check(cursor)
         start = cursor + 1 - self.first
         return self._messages[start : None if most is None else start + most]

@@ -88,7 +88,6 @@ class SessionMachine:
 
     @property
     def closed(self) -> bool:
-        """True if the session has ended: every further request gets 404."""
         return self.state is SessionState.CLOSED
 
     def begin(self, id: RequestId) -> None:
@@ -108,7 +107,6 @@ class SessionMachine:
         self.in_flight.remove(id)
 
     def touch(self, now: float) -> None:
-        """The client sent a message, or read one."""
         self._seen_at = now
         self._patience_s = self._idle_s
 
@@ -122,7 +120,7 @@ class SessionMachine:
 
     @property
     def deadline(self) -> float | None:
-        """When the session becomes idle; None while a request or a stream keeps it alive."""
+        """None while a request or a stream keeps the session alive."""
         if self._held or self.in_flight:
             return None
         return self._seen_at + self._patience_s

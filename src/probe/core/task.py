@@ -134,6 +134,6 @@ class TaskInputs:
         return len(given_up)
 
     def answers(self, keys: Iterable[str]) -> Mapping[str, Json] | None:
-        """The answers under these keys; None while one is missing."""
+        """None while one of the answers is missing."""
         wanted = list(keys)
         return {key: self._answers[key] for key in wanted} if all(key in self._answers for key in wanted) else None

@@ -130,7 +130,6 @@ class Dispatch(Generic[CallT]):
 
     @property
     def in_flight(self) -> bool:
-        """True while the work may run."""
         return self.state in (DispatchState.RUNNING, DispatchState.CANCELLED)
 
     def receive(self, event: DispatchInput) -> bool:
@@ -161,11 +160,10 @@ class ToolHost(Generic[CallT]):
 
     @property
     def in_flight(self) -> tuple[Dispatch[CallT], ...]:
-        """The dispatches in flight, oldest first."""
         return tuple(self._in_flight.values())
 
     def register(self) -> None:
-        """The host gave its name and tools. Raises `HostViolationError` if it did so before."""
+        """Raises `HostViolationError` if the host has registered before."""
         self._move(HostInput.REGISTER)
 
     def update(self) -> None:
@@ -173,7 +171,7 @@ class ToolHost(Generic[CallT]):
         self._move(HostInput.UPDATE)
 
     def dispatch(self, call: CallT) -> Dispatch[CallT]:
-        """A new dispatch. Raises `HostViolationError` where there is no host, and `TooManyDispatchesError`."""
+        """Raises `HostViolationError` where there is no host, and `TooManyDispatchesError`."""
         self._move(HostInput.DISPATCH)
         if len(self._in_flight) >= self._most:
             cancelled = sum(item.state is DispatchState.CANCELLED for item in self._in_flight.values())
@@ -184,11 +182,10 @@ class ToolHost(Generic[CallT]):
         return dispatch
 
     def find(self, id: object) -> Dispatch[CallT] | None:
-        """The dispatch of this id, in flight or among the 200 that ended last; None for any other value."""
+        """The dispatch of this id, in flight or among the 200 that ended last."""
         return None if not isinstance(id, str) else self._in_flight.get(id) or self._over.get(id)
 
     def had(self, id: object) -> bool:
-        """True if a dispatch ever had this id."""
         number = id[1:] if isinstance(id, str) and id[:1] == "d" and len(id) <= 12 else ""
         return number.isascii() and number.isdecimal() and number[0] != "0" and int(number) <= self._count
 
@@ -217,7 +214,6 @@ class ToolHost(Generic[CallT]):
         return min(times) + self._linger_s if times else None
 
     def expire(self, now: float) -> list[Dispatch[CallT]]:
-        """The cancelled dispatches whose `linger_s` is over; their places are free again."""
         waiting = [item for item in self._in_flight.values() if item.cancelled_at is not None]
         # `deadline` has the same sum, so that no rounding makes the time of `deadline` too early.
         due = [item for item in waiting if (item.cancelled_at or 0.0) + self._linger_s <= now]

@@ -36,7 +36,7 @@ GOODBYE_S: Final = 2.0
 PING_EVERY_S: Final = 20.0
 # For a pong, and for a message to be taken: 4 MiB take half a minute at 1 Mbit/s.
 PATIENCE_S: Final = 60.0
-# A server with default settings sends at most a quarter of this.
+# Four times what a server with default settings sends.
 _MAX_FRAME: Final = 16 * 1024 * 1024
 _TRY_LATER: Final = frozenset({408, 425, 429})
 SHORTEST_S: Final = 0.5
@@ -71,7 +71,7 @@ class Address:
     async def connect(self, context: ssl.SSLContext | None) -> trio.abc.Stream:
         """Open a connection, which the caller then owns.
 
-        With TLS, by this context or else by the system's authorities. Raises `OSError` and `trio.BrokenResourceError`.
+        `context` replaces the system's authorities. Raises `OSError` and `trio.BrokenResourceError`.
         """
         if not self.tls:
             return await trio.open_tcp_stream(self.host, self.port)
@@ -79,7 +79,7 @@ class Address:
             self.host, self.port, https_compatible=True, ssl_context=context or ssl.create_default_context()
         )
         try:
-            # At once, to find an untrusted certificate before anything is sent.
+            # An untrusted certificate is found before anything is sent.
             await stream.do_handshake()
         except BaseException:
             await trio.aclose_forcefully(stream)
@@ -88,9 +88,9 @@ class Address:
 
 
 class EndReason:
-    """Why a connection is over, or never began. The first reason that is given counts.
+    """Why a connection is over, or never began. The first reason counts.
 
-    `refused`: trying again would not help. `name_taken`: another host has the name, now.
+    `refused`: trying again would not help. `name_taken`: another host has the name now.
     """
 
     def __init__(self) -> None:
@@ -122,20 +122,20 @@ class ServerConnection:
         self._notice = trio.Event()
 
     async def _close(self, websocket: WebSocketConnection) -> None:
-        """Close with a handshake, within `GOODBYE_S` seconds."""
+        """At most `GOODBYE_S` seconds, with a handshake."""
         try:
             with trio.move_on_after(GOODBYE_S):
                 await websocket.aclose(1000)
-                # If the server has begun to close, `aclose` returns at once, before the server's answer has come.
+                # `aclose` returns at once if the server has begun to close, before its answer has come.
                 await self._read_over.wait()
         finally:
             self._ended.because("the server closes the connection and reads nothing")
             self._talking.cancel()
 
     async def run(self, address: Address, secret: str, context: ssl.SSLContext | None) -> EndReason:
-        """Connect, register, and pass messages on until the connection is over; returns why it is.
+        """Connect, register, and pass messages on until the connection is over; returns the reason.
 
-        If this is cancelled the connection is closed in order, which takes `GOODBYE_S` at most.
+        A cancellation closes the connection in order, within `GOODBYE_S`.
         """
         stream = await self._connect(address, context)
         if stream is None:
@@ -187,7 +187,7 @@ class ServerConnection:
         self._ended.because(f"no answer to the handshake within {CONNECT_S:g} s")
 
     def _cut(self, handshake: trio.CancelScope) -> None:
-        """No more messages follow. After the handshake the reader gives the reason."""
+        """After the handshake the reader gives the reason."""
         if not self._open:
             self._ended.because("the connection was closed during the handshake")
             handshake.cancel()
@@ -295,7 +295,7 @@ class ServerConnection:
 
 
 class _Ending(trio.abc.Stream):
-    """A stream that calls `over` at its end; trio-websocket would wait on for the end of its handshake."""
+    """Calls `over` at the end of the stream: trio-websocket would wait for the end of its handshake."""
 
     def __init__(self, stream: trio.abc.Stream, over: Callable[[], None]) -> None:
         self._stream = stream
@@ -315,7 +315,6 @@ class _Ending(trio.abc.Stream):
         await self._stream.aclose()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        """Read from the stream, and note when it is broken or at its end."""
         try:
             data = await self._stream.receive_some(max_bytes)
         except trio.BrokenResourceError:
@@ -327,7 +326,7 @@ class _Ending(trio.abc.Stream):
 
 
 def read_registered(result: Mapping[str, Any]) -> RegisterResult | None:
-    """The result of `host.register` and `host.update`; None where it is none."""
+    """None for a malformed result."""
     try:
         return RegisterResult.model_validate(result)
     except ValidationError:
@@ -352,7 +351,7 @@ def _detail(body: bytes | None) -> str:
 class Backoff:
     """Waits that double from `SHORTEST_S` to `LONGEST_S`, each shortened by chance to as little as half.
 
-    Chance (`jitter`: 0 to 1) keeps many hosts from coming back in step when their server has been away.
+    Chance (`jitter`: 0 to 1) keeps hosts from coming back in step after an absence of their server.
     """
 
     def __init__(self, jitter: Callable[[], float]) -> None:
@@ -364,5 +363,5 @@ class Backoff:
         return longest * (1 + self._jitter()) / 2
 
     def reset(self) -> None:
-        """Begin with short waits again: the attempt was successful."""
+        """The attempt was successful: begin with short waits again."""
         self._next_s = 2 * SHORTEST_S

@@ -67,13 +67,12 @@ class ToolContext:
         self, on_report: Callable[[Report], None] | None = None, *, cancelled: Callable[[], bool] = _never
     ) -> None:
         self.latest: Report | None = None
-        """The newest valid report: how far the work got."""
+        """The newest valid report."""
         self.invalid = 0
-        """How many reports were refused: not larger than the one before, no finite number, or no text."""
+        """The number of refused reports: not larger than the one before, no finite number, or no text."""
         self._on_report = on_report
         self._cancelled = cancelled
-        # Reports come from the handler's thread and from its other threads. A report within `on_report` must not wait
-        # for itself.
+        # Several threads may report, and a report within `on_report` must not wait for itself.
         self._lock = RLock()
 
     def report_progress(
@@ -95,11 +94,11 @@ class ToolContext:
 
     @property
     def cancelled(self) -> bool:
-        """True if the dispatch was cancelled: the result of the work will not be used."""
+        """True if the result of the work will not be used."""
         return self._cancelled()
 
     def check_cancelled(self) -> None:
-        """Raise `DispatchCancelledError` if the dispatch was cancelled; for loops of handlers in threads."""
+        """For loops of handlers in threads. Raises `DispatchCancelledError` if the dispatch was cancelled."""
         if self.cancelled:
             raise DispatchCancelledError("the call was cancelled")
 
@@ -118,7 +117,7 @@ class ToolContext:
     def _refuse(self, *given: object) -> None:
         self.invalid += 1
         if self.invalid == 1:
-            # Types alone, since the repr of a value may fail.
+            # The repr of a value may fail.
             kinds = ", ".join(type(value).__name__ for value in given)
             logger.warning("a progress report was not valid (%s) and was dropped, as others like it will be", kinds)
 

@@ -49,7 +49,7 @@ class _Unanswered:
 class Conversation:
     """One connection's dispatches and requests. `close` ends all of them.
 
-    `find` returns the tool of a name. `start` runs a dispatch; it returns False when as many run as may.
+    `find` returns the tool of a name. `start` runs a dispatch; False if there is no room for it.
     """
 
     def __init__(self, find: Callable[[str], Tool[..., Any] | None], start: Callable[[HandlerRun], bool]) -> None:
@@ -65,7 +65,7 @@ class Conversation:
         self._closed = False
 
     def receive(self, text: str | bytes) -> None:
-        """Take one frame of the server. Never waits, and raises no error about its content."""
+        """Take one frame of the server. Never waits; raises no error about its content."""
         if isinstance(text, bytes):
             self._complain("a binary frame; messages are text")
             return
@@ -85,8 +85,8 @@ class Conversation:
     async def ask(self, method: str, params: Json, accept: Callable[[Mapping[str, Any]], None]) -> Response | None:
         """Send a request; returns its answer, or None when the connection ended first.
 
-        `accept` is called with a result when it is read, before the next message is: a dispatch that follows the answer
-        is for the tools that the answer accepted. It is called also when the caller was cancelled meanwhile.
+        `accept` is called with a result before the next message is read: a dispatch behind the answer is for the tools
+        that it accepted. It is called also when the caller was cancelled meanwhile.
         """
         if self._closed:
             return None
@@ -98,7 +98,7 @@ class Conversation:
         return asked.answer
 
     def close(self) -> None:
-        """End the connection: its dispatches are cancelled, and `ask` returns None."""
+        """Its dispatches are cancelled, and `ask` returns None."""
         self._closed = True
         self.outbox.close()
         for dispatch in self._dispatches.values():

@@ -22,18 +22,18 @@ from .context import ToolContext, ToolError
 from .tool import MismatchError, Tool
 
 MOST_DISPATCHES: Final = 100
-"""How many dispatches a host runs at a time: four times what a server lets it run by default."""
+"""Four times what a server lets a host run at a time by default."""
 
 # Each dispatch has at most three entries: its answer, the last report before it, and an entry of a cancelled sender.
 # The rest is for answers to pings and malformed messages.
 _MOST_ENTRIES = 4 * MOST_DISPATCHES
 
 Make: TypeAlias = Callable[[], bytes | None]
-"""Makes a message when it can be written, so that it has the latest values; returns None if there are none."""
+"""Makes a message when it can be written, with the latest values; None if there are none."""
 
 
 logger = logging.getLogger(__package__)
-# A server passes reports on no faster by default; without this a thread that floods would keep the socket busy.
+# A server passes reports on no faster by default; a thread that floods would keep the socket busy.
 _REPORT_INTERVAL_S: Final = 0.01
 
 
@@ -53,9 +53,9 @@ class SendQueue:
         self._closed = False
 
     async def send(self, *messages: Make) -> None:
-        """Put messages in line and wait until the last is written, or until there is no connection for it any more.
+        """Put messages in line and wait until the last is written, or there is no connection for it any more.
 
-        A sender that is cancelled while it waits leaves the messages in line.
+        A sender that is cancelled meanwhile leaves the messages in line.
         """
         if self._closed:
             return
@@ -112,21 +112,21 @@ class HandlerRun:
         self._context = ToolContext(self._unsent.put, cancelled=lambda: self._cancelled)
 
     def cancel(self) -> None:
-        """Stop the work. Its later reports and its result are dropped."""
+        """Later reports and the result are dropped."""
         self._cancelled = True
         self._scope.cancel()
 
     async def run(self) -> None:
         """Run the handler; answer once, when it has really stopped; return when the answer is written.
 
-        If this is cancelled itself there is no answer, and a handler in a thread is left behind.
+        A cancellation of this method means no answer, and leaves a handler in a thread behind.
         """
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._send_reports)
                 answer = await self._work()
                 nursery.cancel_scope.cancel()
-            # At any rate of reports the last one goes out before the answer.
+            # The last report goes out before the answer, at any rate of reports.
             await self._outbox.send(self._report, lambda: answer)
         finally:
             self._ended()
@@ -135,7 +135,7 @@ class HandlerRun:
         answer = b""
         try:
             with self._scope:
-                # A handler is not started after its cancellation.
+                # A handler does not start after its cancellation.
                 await trio.lowlevel.checkpoint_if_cancelled()
                 answer = await self._attempt()
             if self._thread_ended is not None:
@@ -148,7 +148,7 @@ class HandlerRun:
         return answer
 
     async def _attempt(self) -> bytes:
-        """The handler's answer, whatever the handler does: here and nowhere else are its exceptions caught."""
+        """Nowhere else are the exceptions of handlers caught."""
         try:
             try:
                 call = self._tool.bind(self._params.arguments, self._context)
@@ -179,8 +179,7 @@ class HandlerRun:
                 with suppress(trio.RunFinishedError):
                     token.run_sync_soon(ended.set)
 
-        # Without a limit, since dispatches are limited. So the thread starts without a wait, and
-        # `ended` is always set.
+        # Dispatches are limited. So the thread starts without a wait, and `ended` is always set.
         limiter = trio.CapacityLimiter(math.inf)
         try:
             return await trio.to_thread.run_sync(observed, abandon_on_cancel=True, limiter=limiter)
@@ -227,7 +226,7 @@ class HandlerRun:
         if report is None or self._cancelled:
             return None
         message = _progress(self.id, report, report.message)
-        # A server may take very short messages only. It still needs the report, since a report extends the deadline.
+        # A server may take very short messages only. It needs the report, which extends the deadline.
         return message if len(message) <= self._message_bytes else _progress(self.id, report, None)
 
 
@@ -277,7 +276,7 @@ def _progress(id: str, report: Report, message: str | None) -> bytes:
 
 
 def _single(error: BaseException) -> BaseException:
-    """The error in a group of one: a nursery wraps the error of its only task."""
+    """A nursery wraps the error of its only task."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

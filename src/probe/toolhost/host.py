@@ -31,8 +31,8 @@ class Host:
     """A process that offers tools under a name: 1 to 32 letters, digits and hyphens, the first no hyphen.
 
     `serve` runs all its tasks. `version` is shown on the pages of the server. `jitter` gives numbers from 0 to 1, for
-    the waits between attempts to connect. Raises `ValueError` for a name that cannot be one and for two tools of the
-    same name, `TypeError` for what is no tool.
+    the waits between attempts to connect. Raises `ValueError` for a wrong name and for two tools of the same name,
+    `TypeError` for what is no tool.
     """
 
     def __init__(
@@ -49,12 +49,10 @@ class Host:
 
     @property
     def name(self) -> str:
-        """Its name for the registration."""
         return self._offer.name
 
     @property
     def tools(self) -> tuple[Tool[..., Any], ...]:
-        """Its tools at present."""
         return tuple(self._offer.tools.values())
 
     async def serve(
@@ -67,12 +65,12 @@ class Host:
     ) -> None:
         """Offer the tools at `url` (`ws://127.0.0.1:8000/toolhost`, or `wss://…`) until cancelled.
 
-        Starts with the names by which MCP clients know the tools, after the first registration. A connection that is
-        lost cancels the handlers that it brought, and is made again for ever, with waits from half a second to 30.
-        When this is cancelled the handlers are, and the connection is closed; handlers in threads are left behind.
+        Starts, after the first registration, with the names by which MCP clients know the tools. The loss of a
+        connection cancels its handlers; the next one is made after 0.5 to 30 s. A cancellation cancels the handlers and
+        closes the connection; handlers in threads are left behind.
 
-        Raises `HostRefusedError` where trying again would not help, before the first registration: the secret is wrong,
-        the tools cannot be used, another host has the name; `RuntimeError` if this host is being served already.
+        Raises `HostRefusedError` where trying again would not help, before the first registration: a wrong secret,
+        tools that cannot be used, another host with the name; `RuntimeError` if this host is being served already.
         """
         if self._served is not None:
             raise RuntimeError(f"the host {self.name} is being served already")
@@ -94,9 +92,9 @@ class Host:
     async def replace_tools(self, tools: Iterable[Tool[..., Any]]) -> list[str]:
         """Offer these tools in place of those before; returns the names by which MCP clients know them.
 
-        Without a registration it returns an empty list, and they are what is registered next. Dispatches that run go
-        on. Raises `HostRefusedError` if the server will not have them, and then all is as it was; `TypeError` and
-        `ValueError` as `Host` does. If this is cancelled, the server may have them or not.
+        Without a registration it returns an empty list, and the next one offers them. Running dispatches go on. Raises
+        `HostRefusedError` if the server refuses them, and then all is as it was; `TypeError` and `ValueError` as `Host`
+        does. After a cancellation the server may have them or not.
         """
         offered = by_name(tools)
         async with self._offer.changing:
@@ -118,8 +116,7 @@ class Host:
         with trio.move_on_after(REGISTER_S):
             answer = await conversation.ask("host.update", update(offered.values()), accept)
         if answer is None:
-            # The connection ended first, or the server sent no answer. It may have the tools; the next registration has
-            # them in any case.
+            # The server may have the tools; the next registration has them in any case.
             self._offer.tools = offered
         elif answer.error is not None:
             raise HostRefusedError(f"the server refused the tools: {clip(answer.error['message'], 500)}")
@@ -137,7 +134,7 @@ class ServedHost:
         task_status: trio.TaskStatus[list[str]],
     ) -> None:
         self.registered_in: Conversation | None = None
-        """The conversation with the registration, while there is one."""
+        """The conversation with the registration."""
         self._offer = offer
         self._url = url
         self._jobs = jobs
@@ -210,9 +207,8 @@ def _check_secret(secret: str) -> None:
 def run(host: Host, url: str, secret: str) -> None:
     """Serve a host until SIGINT or SIGTERM, and return.
 
-    Handlers that run are cancelled and the connection is closed; a second signal ends the process at once. Where the
-    program has set up no logging, what the library logs goes to standard error. Raises `HostRefusedError` where trying
-    again would not help.
+    The signal cancels handlers and closes the connection; a second one ends the process at once. Without logging of the
+    program, the library logs to standard error. Raises `HostRefusedError` where trying again would not help.
     """
     if not logging.getLogger().handlers:
         logging.basicConfig(format="%(message)s", level=logging.WARNING)

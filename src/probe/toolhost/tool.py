@@ -1,4 +1,4 @@
-"""A tool: a handler with the schemas of its arguments and result, made from its annotations. A host offers tools."""
+"""A tool: a handler with the schemas of its arguments and result, made from its annotations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Arguments:
 
     def __init__(self, handler: Callable[..., Any], hints: Mapping[str, Any]) -> None:
         self.context: str | None = None
-        """The name of the parameter for the context, if there is one."""
+        """The name of the parameter for the context."""
         self._names: list[str] = []
         fields: dict[str, Any] = {}
         for parameter in inspect.signature(handler).parameters.values():
@@ -59,7 +59,7 @@ class Arguments:
             if _is_context(annotation):
                 self._take_context(parameter.name)
                 continue
-            # Not by its own name: pydantic refuses some names, such as `schema` or `_x`.
+            # pydantic refuses some names, such as `schema` or `_x`.
             fields[f"p{len(self._names)}"] = (annotation, _field(parameter))
             self._names.append(parameter.name)
         self._model = _understood(lambda: _model(fields))
@@ -91,12 +91,12 @@ class Output:
         self._text = kind is str
         self._adapter: TypeAdapter[Any] = _understood(lambda: TypeAdapter(annotation))
         self.schema: Json | None = None
-        """The schema, where the type has members; None for text and for a `dict`."""
+        """None for text and for a `dict`."""
         if not self._text and kind not in _MAPPINGS:
             self.schema = _understood(lambda: _output_schema(self._adapter))
 
     def dump(self, value: Any) -> Json:
-        """A returned value as the result of a dispatch. Raises `MismatchError`."""
+        """Raises `MismatchError`."""
         try:
             # Lenient, a number would become text.
             valid = self._adapter.validate_python(value, strict=True if self._text else None)
@@ -112,7 +112,7 @@ class Output:
 
 
 def _has_no_number(value: Any) -> bool:
-    """True if NaN or an infinity is in a JSON value. Raises `ValueError` for text with half of a surrogate pair."""
+    """Raises `ValueError` for text with half of a surrogate pair."""
     written = to_json(value, inf_nan_mode="constants")
     if b"NaN" not in written and b"Infinity" not in written:
         return False
@@ -184,7 +184,7 @@ def _kind(annotation: Any) -> Any:
     kind = get_origin(annotation) or annotation
     if kind in _MAPPINGS and get_args(annotation)[:1] in {(), (str,)}:
         return kind
-    # A TypedDict is known by its mark: before Python 3.12 pydantic wants the one of typing_extensions.
+    # Before Python 3.12 pydantic wants the TypedDict of typing_extensions.
     named = isinstance(kind, type) and (issubclass(kind, BaseModel) or hasattr(kind, "__total__"))
     if kind is str or named or dataclasses.is_dataclass(kind):
         return kind
@@ -235,7 +235,6 @@ class Tool(Generic[_P, _R]):
 
     @property
     def name(self) -> str:
-        """The host's own name for it."""
         return self.definition.name
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -245,7 +244,7 @@ class Tool(Generic[_P, _R]):
         return f"<Tool {self.name}>"
 
     def bind(self, sent: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
-        """A call of the handler with these JSON arguments. Raises `MismatchError`."""
+        """Raises `MismatchError`."""
         arguments = self._arguments.read(sent)
         if self._arguments.context is not None:
             arguments[self._arguments.context] = context
@@ -253,7 +252,7 @@ class Tool(Generic[_P, _R]):
         return lambda: handler(**arguments)
 
     def dump(self, value: Any) -> Json:
-        """Make the value that the handler returned the result of a dispatch. Raises `MismatchError`."""
+        """Raises `MismatchError`."""
         return self._output.dump(value)
 
 
@@ -352,7 +351,7 @@ class HostOffer:
         self.registration()
 
     def begin(self) -> None:
-        """Take a new instance id: forked processes must not replace each other."""
+        """Forked processes must not replace each other."""
         # A process with this id may take over the name, so it is as hard to guess as a key.
         self._instance = secrets.token_urlsafe(32)
 

@@ -1,4 +1,4 @@
-"""Toolset `dispatch`: how long a call may be silent, how long it may last, and what its progress has to do with it."""
+"""Toolset `dispatch`: how long a call may be silent, how long it may last, and the effect of progress on both."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SILENT_CALL = Tool(
     output_schema=output(silentMs={"type": "integer"}),
     annotations=READ_ONLY,
     idle_s=lambda arguments: arguments["idleMs"] / 1000,
-    # A caller that asks for a silence beyond the usual ceiling means it; the rest is slack for a busy machine.
+    # A silence beyond the usual ceiling is asked for; the rest is slack for a busy machine.
     ceiling_s=lambda arguments: 630.0 if arguments["idleMs"] > 60_000 else None,
 )
 
@@ -113,7 +113,7 @@ _AUTHORS: Final = ("Ada", "Grace", "Edsger", "Barbara")
 
 
 def _check_page(arguments: Mapping[str, Any]) -> None:
-    """Refuse a failure on a page that there is not. Raises `ArgumentsError`."""
+    """Refuse a failure beyond the last page. Raises `ArgumentsError`."""
     fail_at, pages = arguments["failAtPage"], arguments["pages"]
     if fail_at > pages:
         raise ArgumentsError(f"failAtPage must not be greater than pages, got failAtPage {fail_at} and pages {pages}")

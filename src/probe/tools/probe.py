@@ -91,7 +91,7 @@ async def _sampling_demo(context: ToolContext) -> ToolResult:
     prompt = f"Write {form} about {theme}. Answer with nothing else."
     request = sampling_request(prompt, context.arguments["maxTokens"])
     answer = sampled_text(await context.sample(request, progress=context.arguments["progress"]))
-    # The text itself, not its JSON beside the structure: this is prose for a person to read.
+    # Prose for a person, so not the JSON of the structure.
     return {**content([text(answer)]), "structuredContent": {"text": answer}}
 
 
@@ -284,7 +284,7 @@ FAILING_TASK = Tool(
 )
 
 ITEM_S = 0.2
-"""Seconds of work per item: 50 items stay below the time a person likes to watch."""
+"""Seconds of work per item: 50 items take no longer than a person likes to watch."""
 
 _FORM: Json = {
     "type": "object",
@@ -330,8 +330,8 @@ async def _process(context: ToolContext, items: range) -> None:
 def judge(answer: Json, where: str) -> None:
     """Return when the person wants to go on.
 
-    Raises `WorkCancelledError` when not, saying how that was expressed, and `ToolFailureError` for an answer that does
-    not fit the form. A form sent back without its field means the default.
+    Raises `WorkCancelledError` if not, with the way in which that was expressed, and `ToolFailureError` for an answer
+    that does not fit the form. A form without its field means the default.
     """
     match answer.get("action"):
         case "accept":

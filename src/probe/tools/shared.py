@@ -1,7 +1,7 @@
-"""Common parts of the tools: schemas, forms and what fits them, and an image and a sound for people to recognise.
+"""Common parts of the tools: schemas, forms and the check of their answers, an image and a sound.
 
-2025-11-25 client/elicitation: the schema of a form is a flat object of strings, numbers, booleans and choices. So the
-check of an answer knows that subset of JSON Schema and nothing beyond it.
+2025-11-25 client/elicitation: the schema of a form is a flat object of strings, numbers, booleans and choices. The
+check of an answer knows that subset of JSON Schema.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ MARK: Final = Integer(
     0,
     "Any number; it changes nothing, and stands in the log, so that a caller finds its own call there again",
 )
-"""Arguments are all that every gateway passes on, so a comparison of its two sides needs a mark among them."""
+"""Every gateway passes on arguments, so a comparison of its two sides finds this mark in them."""
 
 
 def output(**properties: Json) -> Json:
-    """The schema of an object with exactly these members, all of them required."""
+    """The schema of an object with exactly these members, all required."""
     return {
         "type": "object",
         "properties": properties,
@@ -69,8 +69,8 @@ def sampling_request(prompt: str, max_tokens: int) -> Json:
 def sampled_text(answer: Json) -> str:
     """The text of a `CreateMessageResult`, several text blocks joined by newlines.
 
-    Since 2025-11-25 `content` is one block or a list of them; blocks of other types are passed over. Raises
-    `ToolFailureError` when there is no text, naming what came instead.
+    Since 2025-11-25 `content` is one block or a list of them; blocks of other types are left out. Raises
+    `ToolFailureError` without a text.
     """
     sent: Any = answer.get("content")
     blocks = [block for block in (sent if isinstance(sent, list) else [sent]) if isinstance(block, dict)]
@@ -85,7 +85,7 @@ def sampled_text(answer: Json) -> str:
 
 
 def _tone() -> str:
-    # Whole numbers only, so that the bytes are the same on every machine.
+    # Integers only, so that the bytes are the same on every machine.
     period = bytes(128 + 12 * min(step, _PERIOD - step) - 54 for step in range(_PERIOD))
     written = io.BytesIO()
     with wave.open(written, "wb") as sound:
@@ -122,7 +122,7 @@ def problems(schema: Json, answer: Json) -> list[str]:
 
 
 def filled_in(schema: Json, answer: Json) -> Json | None:
-    """The content of an accepted form, defaults filled in; None when it was declined or dismissed.
+    """The content of an accepted form, defaults filled in; None if it was declined or dismissed.
 
     Raises `McpError` -32602 for an answer that does not fit the form.
     """
@@ -190,7 +190,7 @@ def _is_number(value: Any, *, whole: bool) -> bool:
 
 
 def _is_email(value: str) -> bool:
-    # Not the grammar of RFC 5321: a form that refuses an address its owner uses is worse than one that takes too much.
+    # Not the grammar of RFC 5321: to refuse a used address is worse than to take too much.
     return re.fullmatch(r"[^@\s]+@[^@\s]+", value) is not None
 
 
@@ -204,10 +204,10 @@ def _is_date(value: str) -> bool:
 
 
 def _is_date_time(value: str) -> bool:
-    """RFC 3339 date-time. The value of a browser's datetime-local field has no offset and is none."""
+    """RFC 3339 date-time. A browser's datetime-local field has no offset, and does not fit."""
     time = r"([0-9]{2}:[0-9]{2}):(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
     found = re.fullmatch(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})[Tt]{time}(?:[Zz]|([+-][0-9]{{2}}:[0-9]{{2}}))", value)
-    # Seconds are judged above, leap seconds among them, which Python does not read.
+    # The form is checked above, with leap seconds, which Python does not read.
     return found is not None and _reads(datetime.fromisoformat, f"{found[1]}T{found[2]}{found[3] or 'Z'}")
 
 

@@ -18,10 +18,10 @@ _TYPES: Final[Mapping[str, str]] = {"md": "text/markdown", "py": "text/x-python"
 
 @dataclass(frozen=True, slots=True)
 class SkillParts:
-    """The parts of a skill. `path` is its skill path, whose last segment is its name.
+    """`path` is the skill path; its last segment is the name.
 
-    `more` are the members of its frontmatter beside name and description. `body` may depend on the moment; such a skill
-    is dynamic and has no digests. `files` are by their paths below the skill.
+    `more` are further members of the frontmatter. A skill with a `body` that depends on the moment is dynamic and has
+    no digests. `files` are by their paths below the skill.
     """
 
     path: str
@@ -54,7 +54,7 @@ def listing(file: SkillFile) -> Json:
 
 
 def digest(content: bytes) -> str:
-    """The SHA-256 digest of bytes, as entries write it."""
+    """The form of digests in entries."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
@@ -70,7 +70,7 @@ def _file(uri: str, content: str | bytes) -> SkillFile:
 
 
 def _skill_md(parts: SkillParts) -> Callable[[float], bytes]:
-    """Every JSON value is YAML, so the frontmatter is the same in both without a writer of YAML."""
+    """JSON is YAML, so the frontmatter needs no writer of YAML."""
     head = "".join(f"{name}: {encode(value).decode()}\n" for name, value in parts.frontmatter.items())
 
     def read(now: float) -> bytes:
@@ -81,7 +81,7 @@ def _skill_md(parts: SkillParts) -> Callable[[float], bytes]:
 
 
 UNLISTED: Final = "skill://unlisted/release-notes/SKILL.md"
-"""The skill that no list has; the body of the first skill names it."""
+"""No list has this skill; the body of the first skill names it."""
 
 _TEMPLATES: Final = ("Progress", "Cancellation", "Tasks", "Resources", "Prompts", "Elicitation", "Sampling")
 _TICK_S: Final = 60.0
@@ -197,7 +197,7 @@ SKILLS = (
 )
 
 CONFORMANCE_SKILLS = tuple(
-    # The official suite wants names that are unique, and warns of others.
+    # The official suite wants unique names, and warns of others.
     skill
     for skill in SKILLS
     if skill.conforms and skill.uri != "skill://support/refunds/SKILL.md"

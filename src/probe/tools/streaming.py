@@ -1,4 +1,4 @@
-"""Toolset `streaming`: what gateways must forward faithfully, in time, in order and byte for byte."""
+"""Toolset `streaming`: what gateways must forward in time, in order and byte for byte."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ PROGRESS = Tool(
 )
 
 _MOST = 65536
-# Every ten characters end with how many there are so far: the end of a truncated block tells where it was cut.
+# Every ten characters end with their count, so the end of a truncated block shows where it was cut.
 _RULER = "".join(f"{end:.>10}" for end in range(10, _MOST + 10, 10))
 
 
 def block(number: int, ruler: str) -> str:
-    """Block `number`, as long as the ruler it is written over."""
+    """Block `number`, as long as the ruler."""
     label = f"[block {number}] "
     return (label + ruler[len(label) :])[: len(ruler)]
 
 
 def _long_output(arguments: Mapping[str, Any]) -> ToolResult:
-    """The blocks. ASCII only, so that a limit in bytes and one in characters cut at the same place."""
+    """ASCII only, so that a limit in bytes and one in characters cut at the same place."""
     ruler = _RULER[: arguments["chars"]]
     return content([text(block(number, ruler)) for number in range(1, arguments["blocks"] + 1)])
 

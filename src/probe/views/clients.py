@@ -64,7 +64,6 @@ class Process(Struct, eq=False):
 
     @property
     def ended(self) -> Entry | None:
-        """Its exit."""
         return next((each for each in self.changes if getattr(each.fact, "what", "") in ("exited", "exit")), None)
 
 
@@ -98,7 +97,7 @@ class Connection(Struct, eq=False):
 
     @property
     def ended_by(self) -> str | None:
-        """`client`, or the server's reason to close it; None while it is open."""
+        """`client`, or the server's reason to close it."""
         return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
 
     def closed_by(self, at: float) -> bool:
@@ -107,7 +106,6 @@ class Connection(Struct, eq=False):
 
     @property
     def transport(self) -> Literal["http", "websocket", "stdio"]:
-        """The transport of its messages."""
         if self.scope is None:
             return "http"
         return "websocket" if self.label.startswith("w") else "stdio"
@@ -119,12 +117,11 @@ class Connection(Struct, eq=False):
 
     @property
     def seq(self) -> int:
-        """The number of its opening entry; 0 where the log does not have it."""
+        """0 where the log does not have its opening."""
         return 0 if self.opened is None else self.opened.seq
 
     @property
     def input_ended(self) -> Entry | None:
-        """The end of the input of standard streams."""
         return next((each for each in self.changes if getattr(each.fact, "what", "") == "end_of_input"), None)
 
 
@@ -148,7 +145,6 @@ class Acts(Struct, eq=False):
     refused: int = 0
 
     def received(self, entry: Entry, fact: events.MessageReceived) -> None:
-        """A message of the client."""
         self.newest, self.last_at = entry.seq, entry.at
         if fact.rpc == "request":
             self.requests += 1
@@ -165,7 +161,6 @@ class Acts(Struct, eq=False):
             _count(self.skills, clip(uri))
 
     def called(self, entry: Entry, tool: str) -> None:
-        """A call of a tool."""
         self.newest = entry.seq
         _count(self.tools, tool)
 
@@ -195,17 +190,14 @@ class Session(Struct, eq=False):
 
     @property
     def fact(self) -> events.SessionOpened | events.ClientSeen:
-        """Its opening fact: revision, name, version, capabilities and transport."""
         return self.opened.fact  # type: ignore[return-value]
 
     @property
     def seq(self) -> int:
-        """The number of its opening entry."""
         return self.opened.seq
 
     @property
     def revision(self) -> str:
-        """Its revision of the protocol."""
         return self.opened.fact.revision  # type: ignore[union-attr]
 
     @property
@@ -229,8 +221,8 @@ def _count(counts: dict[str, int], name: str) -> None:
 class Peers:
     """The clients of a log: `connections` and `sessions` by the labels of the context, `clients` by kind and label.
 
-    `unattributed` counts the mistakes of clients without a known or kept session; None before the first. `opened` is
-    called with each new legacy session and the number of the entry that caused it, once the session is there.
+    `unattributed` counts the mistakes of clients without a known session. `opened` is called with each new legacy
+    session and the number of the entry that caused it.
     """
 
     def __init__(self, retention: Retention, opened: Callable[[Session, int | None], None]) -> None:
@@ -275,7 +267,7 @@ class Peers:
         return self.named("session" if events.is_session(label) else "client", label, entry)
 
     def named(self, kind: Any, label: str, entry: Entry) -> Client:
-        """The client of a kind and a label, made if new."""
+        """Made if new."""
         client = self.clients.get((kind, label))
         if client is None:
             client = Client(kind, label, entry)
@@ -345,7 +337,6 @@ class Peers:
     # -- sessions
 
     def session(self, context: Context) -> Session | None:
-        """The session of an entry."""
         return None if context.session is None else self.sessions.get(context.session)
 
     def _session_opened(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:

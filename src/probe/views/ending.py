@@ -80,7 +80,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class EndingParts:
-    """The views behind the ending of an exchange. `head` is the entry shown first in a line."""
+    """`head` is the entry shown first in a line."""
 
     exchange: Exchange
     head: Entry
@@ -299,7 +299,6 @@ def _undelivered(parts: EndingParts, record: CallRecord) -> str:
 
 
 def _messages(record: CallRecord, reports: int) -> str:
-    """The fate of the messages beside the answer."""
     if record.emitted == 0:
         unheard = record.steps_done is not None and record.progress_token is None
         return "its progress was not sent, as the client gave no token" if unheard else ""

@@ -1,7 +1,6 @@
-"""The view of an entry, and the row of its exchange: the request, its duration and its ending.
+"""The view of an entry, and the row of its exchange, so that a reader of single entries need not infer them.
 
-A reader of single entries gets both, and need not infer them from other entries. A row is made when a reader asks, from
-the views and the kept entries of the log. It costs about as much as an entry.
+A row is made when a reader asks, from the views and the kept entries of the log. It costs about as much as an entry.
 """
 
 from __future__ import annotations
@@ -93,7 +92,6 @@ class ExchangeRow:
     passes: bool | None = None
 
     def encoded(self) -> bytes:
-        """The row in JSON."""
         return encode(self)
 
 
@@ -213,7 +211,7 @@ def _head(exchange: Exchange) -> Entry:
 
 
 def _session(exchange: Exchange, entry_of: EntryOf) -> tuple[str | None, str | None]:
-    """The session and the label of an exchange; its first entries may not have them."""
+    """The first entries of an exchange may not have its session and label."""
     session = exchange.session.label if exchange.session is not None else None
     label = exchange.client.label if exchange.client is not None and exchange.client.kind == "label" else None
     if session is None:
@@ -315,7 +313,6 @@ class EntryViews:
         self._views = views
 
     def of(self, entry: Entry, passing: Passing | None = None) -> EntryView:
-        """The view of an entry."""
         fact, views = entry.fact, self._views()
         message = views.messages.get(entry.seq)
         return EntryView(
@@ -348,7 +345,7 @@ class EntryViews:
                 touched[message.exchange.number] = entry.seq
 
     def rows(self, touched: Touched, passing: Passing | None = None) -> Iterator[bytes]:
-        """The present rows in JSON of exchanges; without those no longer kept."""
+        """The present rows in JSON; without exchanges that are no longer kept."""
         for key, newest in touched.items():
             row = self._row(key) if key >= 0 else self._lone_row(key, newest)
             if row is not None:

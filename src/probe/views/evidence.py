@@ -40,7 +40,6 @@ def _in_one_piece(context: Context, fact: Any) -> bool:
 
 
 def _refuses_all(context: Context, fact: events.MessageEmitted) -> bool:
-    """Whether this message refuses a whole request."""
     return context.call is None and context.stream is None and fact.rpc == "error" and fact.id is None
 
 
@@ -84,8 +83,7 @@ ROLES: Final[Mapping[type, Role]] = {
 class Evidence:
     """Adds entries to calls, within the bounds of a retention. The call that settled first gives up its own.
 
-    `asked_in` finds the exchange of a request, by the number of its head or of its message. `in_all` counts the entries
-    of all calls together.
+    `asked_in` finds the exchange of a request, by the number of its head or of its message.
     """
 
     def __init__(self, retention: Retention, asked_in: Callable[[int], Exchange | None]) -> None:
@@ -100,13 +98,13 @@ class Evidence:
         self._known: OrderedDict[str, Call] = OrderedDict()
 
     def begin(self, call: Call) -> None:
-        """A tool call starts: it gets the entries held for it."""
+        """It gets the entries held for it."""
         self._known[call.name] = call
         for seq in self._early.pop(call.name, ()):
             self.add(call, seq, None)
 
     def settle(self, call: Call) -> None:
-        """The call has settled: it may make room from now on."""
+        """It may make room from now on."""
         if call.name in self._known:
             self._settled[call.name] = call
 
@@ -119,7 +117,7 @@ class Evidence:
             early.append(seq)
 
     def missed(self) -> None:
-        """Entries are missing here: any call that runs may have lost some of its own, its end among them."""
+        """Any call that runs may have lost some entries, its end among them."""
         for name, call in self._known.items():
             if name not in self._settled:
                 call.cut = True
@@ -171,7 +169,7 @@ class Evidence:
                 self.add(call, seq, exchange)
 
     def add(self, call: Call, seq: int, exchange: Exchange | None, *, ends: bool = False) -> None:
-        """Add an entry to a call if there is room; `exchange` is that of the entry."""
+        """Add an entry, if there is room, to a call; `exchange` is that of the entry."""
         entries = call.entries
         if seq in entries:
             return
@@ -197,7 +195,6 @@ class Evidence:
             self.forget(self._known[name])
 
     def forget(self, call: Call) -> None:
-        """Give up the entries of a call."""
         if self._known.pop(call.name, None) is not None:
             self._settled.pop(call.name, None)
             self.in_all -= len(call.entries)

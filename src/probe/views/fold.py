@@ -125,7 +125,6 @@ class Views:
         return (*(ended or ()), *self._evidence.of_exchange(entry, exchange, role))
 
     def _owner(self, call: Call | None, id: str) -> Call | None:
-        """The tool call that an entry names: itself, or by its task."""
         if call is not None and call.row is not None:
             return call
         task = self.tasks.get(id)
@@ -139,7 +138,7 @@ class Views:
         return self._heads.get(cause)
 
     def missed(self) -> None:
-        """Entries are missing here: any running call may have lost some of its own."""
+        """Any running call may have lost some of its entries."""
         self.gaps += 1
         self._evidence.missed()
 
@@ -190,7 +189,6 @@ class Views:
                 self._messages.enter(message)
 
     def client_of(self, entry: Entry) -> Client | None:
-        """The client in an entry's context, made if new. `Exchange.client` may know one where this does not."""
         return self.peers.client_of(entry)
 
     def _requested(self, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None, call: Any) -> None:
@@ -229,7 +227,6 @@ class Views:
         return [call for call in dict.fromkeys(ended) if not call.is_forgotten]
 
     def _initialized(self, session: Session, cause: int | None) -> None:
-        """Count the `initialize` in the session that it opened."""
         asked = None if cause is None else self.messages.get(cause)
         if asked is None:
             return
@@ -294,7 +291,6 @@ class Views:
             self._evidence.begin(call)
 
     def _let_go(self, call: Call) -> None:
-        """Remove the references to a call that makes room, and its own."""
         self._evidence.forget(call)
         call.is_forgotten = True
         self._unread(call)
@@ -355,7 +351,7 @@ class Views:
                 self._reads(call, stream)
 
     def _reads(self, call: Call, stream: Stream) -> None:
-        """Note the pipe that reads the own stream of a call, None where that is an HTTP response."""
+        """An HTTP response that reads the own stream of a call is no pipe."""
         call.has_stream = True
         self._unread(call)
         place = None if stream.reading is None else stream.reading.place

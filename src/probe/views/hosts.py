@@ -192,6 +192,5 @@ def _show_life(host: Host, entry: Entry) -> None:
 
 
 def _give_back(dispatch: Dispatch) -> None:
-    """Free the place of a dispatch."""
     if dispatch.host.closed is None:
         dispatch.host.in_flight -= 1

@@ -245,7 +245,7 @@ EntryOf: TypeAlias = Callable[[int], Entry | None]
 
 
 def exchange_key(entry: Entry, entry_of: EntryOf) -> int:
-    """The key of an entry's exchange: its number; without one, minus the number of the request or of the entry."""
+    """The number of an entry's exchange; without one, minus the number of the request or of the entry."""
     if entry.context.exchange is not None:
         return entry.context.exchange
     asked = question(entry, entry_of)

@@ -92,7 +92,7 @@ class Messages:
         self._let_go(self._kept.popleft())
 
     def forget_before(self, first: int) -> None:
-        """The log keeps no entry before `first`: let go of older messages that are over."""
+        """Let go of older messages that are over: the log keeps no entry before `first`."""
         kept = self._kept
         for _ in range(min(len(kept), _MOST_SWEPT)):
             # Most requests have their answer before `first`, too; the others go to the end.
@@ -105,7 +105,7 @@ class Messages:
                 kept.append(kept.popleft())
 
     def _let_go(self, message: Message) -> None:
-        """Remove the references to a message and its own: cycles would wait for the garbage collector."""
+        """Cycles would wait for the garbage collector."""
         exchange, stream, scope, call = message.exchange, message.stream, message.scope, message.call
         if self.messages.get(message.entry.seq) is message:
             del self.messages[message.entry.seq]
@@ -230,7 +230,7 @@ class Messages:
             call.row.took(older)
 
     def _had(self, entry: Entry, message: Message | None) -> None:
-        """A socket took a message; it may take it again for another reader."""
+        """Another reader may take a message again."""
         if message is None or message.delivered is not None:
             return
         message.delivered = entry
@@ -321,7 +321,7 @@ class Refusals:
         self.rows: Newest[str, tuple[RefusalRow, int]] = Newest(retention.rows)
 
     def made(self, message: Message) -> None:
-        """An error was made: count it now, or with the head of its response."""
+        """An error counts now, or with the head of its response."""
         row, exchange = self._row(message), message.exchange
         if row is None:
             return

@@ -77,7 +77,7 @@ class CallRecord(Struct):
 
     @property
     def id(self) -> str:
-        """Unique over restarts of the server; `call` alone is unique within a run."""
+        """`call` alone is unique within a run only."""
         return f"{self.run}.{self.call}"
 
     def encoded(self) -> bytes:
@@ -97,7 +97,7 @@ class Records(Protocol):
         """The row of a call; None where there is none, or it made room."""
 
     def newest_first(self) -> Iterator[CallRecord]:
-        """All rows; to be read without an `await` in between."""
+        """To be read without an `await` in between."""
 
 
 ANSWERS: Final = frozenset({"response", "error"})
@@ -141,7 +141,7 @@ class CallRow(Struct, eq=False):
         self._step(fact.progress, fact.total)
 
     def emitted(self, cause: int | None, fact: events.MessageEmitted, *, lost: bool) -> None:
-        """A message was made in it, for a stream that is `lost` or not."""
+        """`lost` is the state of the stream for the message."""
         record = self.record
         if fact.rpc in ANSWERS:
             if cause is not None and cause == self.asked:
@@ -153,7 +153,7 @@ class CallRow(Struct, eq=False):
                 self._read_progress(fact.message)
 
     def delivered(self, cause: int | None, fact: events.MessageEmitted) -> None:
-        """A socket took a message of it for the first time."""
+        """Called once for each message."""
         record = self.record
         if fact.rpc in ANSWERS:
             if cause is not None and cause == self.asked:
@@ -162,12 +162,11 @@ class CallRow(Struct, eq=False):
             record.delivered += 1
 
     def took(self, messages: int) -> None:
-        """A socket took this many messages too old to be known one by one."""
+        """A socket took messages that are too old to be known one by one."""
         record = self.record
         record.delivered = min(record.emitted, record.delivered + messages)
 
     def dropped(self, cause: int | None, fact: events.MessageDropped) -> None:
-        """A message of it was not sent."""
         record = self.record
         if fact.rpc in ANSWERS:
             if cause is not None and cause == self.asked:
@@ -177,11 +176,9 @@ class CallRow(Struct, eq=False):
             self._read_progress(fact.message)
 
     def cancelled(self, fact: events.CallCancelled) -> None:
-        """It was asked to stop, with an effect."""
         self.record.cancelled_by, self.record.cancel_reason = fact.by, fact.reason
 
     def settled(self, fact: events.CallSettled) -> None:
-        """Its scope has exited."""
         record = self.record
         record.outcome, record.done = fact.outcome, fact.outcome == "completed"
         record.answered = fact.answered and not self._unanswered
@@ -210,8 +207,6 @@ class _Params(Struct):
 
 
 class _Report(Struct):
-    """The members of a progress notification in a row."""
-
     params: _Params
 
 

@@ -102,7 +102,7 @@ class Contents:
         self._bytes = 0
 
     def keep(self, holder: Holder, content: Content) -> None:
-        """Keep a parsed message; the oldest make room."""
+        """The oldest make room."""
         holder.parsed = content
         self._holders.append((holder, content.size))
         self._bytes += content.size

@@ -50,7 +50,6 @@ class Streams:
         }
 
     def find(self, context: Context) -> Stream | None:
-        """The stream of an entry."""
         return None if context.stream is None else self.live.get((context.session, context.stream))
 
     def forget_before(self, first: int) -> None:
@@ -115,7 +114,7 @@ class Streams:
             stream.readings.append(reading)
 
     def responded(self, entry: Entry, exchange: Exchange) -> None:
-        """A response has the head of an event stream: it reads the stream in the entry's context."""
+        """A response with the head of an event stream reads the stream in the entry's context."""
         stream = self.find(entry.context)
         if stream is not None:
             reading = stream.reading
@@ -124,7 +123,7 @@ class Streams:
             self.read(stream, entry, exchange)
 
     def closed(self, entry: Entry, fact: events.HttpClosed) -> None:
-        """An exchange is over. An answer in one piece has no reader; its `http.closed` has the reason."""
+        """An answer in one piece has no reader; its `http.closed` has the reason."""
         stream = self.find(entry.context)
         if stream is not None:
             stream.newest = entry.seq
@@ -134,7 +133,6 @@ class Streams:
     def delivered(
         self, stream: Stream, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None
     ) -> None:
-        """A socket took messages of a stream."""
         stream.newest = entry.seq
         stream.taken = max(stream.taken, fact.last)
         reading = stream.reading
@@ -183,7 +181,7 @@ class Streams:
 
     @staticmethod
     def settled(request: Message, entry: Entry, fact: events.CallSettled) -> None:
-        """The call of a request has ended: the request of a stopped call reads no stream any more."""
+        """The request of a stopped call reads no stream any more."""
         waits, resumed = _reading(request.stream), _reading(request.resumed)
         # The answer will not come, and the pipe goes on: the reading ends here.
         if request.stream is not None and waits is not None and waits.place is not None and not fact.answered:

@@ -38,8 +38,7 @@ _STOPPED: Final = ("cancelled", "disconnected")
 _EXPIRED: Final = "timed_out"
 
 
-def task_row(task: Task) -> TaskRow:
-    """The row of a changed task."""
+def _task_row(task: Task) -> TaskRow:
     first, newest, removed = task.changes[0], task.changes[-1], task.removed
     created, changed = cast("events.TaskChanged", first.fact), cast("events.TaskChanged", newest.fact)
     last = newest if removed is None or removed.seq < newest.seq else removed
@@ -61,13 +60,13 @@ def task_row(task: Task) -> TaskRow:
     )
 
 
-def task_changed(task: Task) -> int:
-    """The newest entry of a task or of its call: the row shows the call's progress."""
+def _task_changed(task: Task) -> int:
+    """The row of a task shows the progress of its call."""
     removed = 0 if task.removed is None else task.removed.seq
     return max(task.changes[-1].seq, removed, 0 if task.call is None else task.call.newest)
 
 
-def session_row(id: str, acts: Acts, session: Session | None) -> SessionRow:
+def _session_row(id: str, acts: Acts, session: Session | None) -> SessionRow:
     """The row of a session; without one, the row `unattributed`."""
     first: Any = None if session is None else session.fact
     newest: Any = None if session is None else session.declared[-1].fact
@@ -95,20 +94,18 @@ def session_row(id: str, acts: Acts, session: Session | None) -> SessionRow:
     )
 
 
-def stream_id(stream: Stream) -> str:
-    """The id of its row."""
+def _stream_id(stream: Stream) -> str:
     return f"{stream.opened.context.session}/{stream.id}"
 
 
-def stream_row(stream: Stream) -> StreamRow:
-    """The row of a stream."""
+def _stream_row(stream: Stream) -> StreamRow:
     opened, lost, reading = stream.opened, stream.lost, _reading(stream)
     over = min((entry for entry in (stream.ended, lost) if entry is not None), key=lambda it: it.seq, default=None)
     status: StreamStatus = "lost" if lost is not None else "live" if over is None else "completed"
     end = stream.left if reading is None else reading.end
     reads = None if end is not None else reading
     return StreamRow(
-        id=stream_id(stream),
+        id=_stream_id(stream),
         session=opened.context.session,
         stream=stream.id,
         purpose=cast("Purpose", stream.purpose),
@@ -129,8 +126,7 @@ def stream_row(stream: Stream) -> StreamRow:
     )
 
 
-def stream_changed(stream: Stream) -> int:
-    """The newest entry of a stream, or the end of its reader."""
+def _stream_changed(stream: Stream) -> int:
     closed = None if stream.reading is None else stream.reading.closed
     return stream.newest if closed is None else max(stream.newest, closed.seq)
 
@@ -141,7 +137,7 @@ def _reading(stream: Stream) -> Reading | None:
     return None if reading is None or reading.number is None else reading
 
 
-def host_row(host: Host) -> HostRow:
+def _host_row(host: Host) -> HostRow:
     """The row of a tool host's connection; the log must have its beginning."""
     connected = cast("Any", host.connected)
     named: Any = None if host.registered is None else host.registered.fact
@@ -206,7 +202,7 @@ class LogCounts:
             self._forget_problem(*self._problems.popleft()[1:])
 
     def row(self, last: int) -> CountsRow | None:
-        """The counts of the kept entries up to `last`; None without any."""
+        """The counts of the kept entries up to `last`."""
         while self._position < last:
             page = self._log.since(self._position, min(_PIECE, last - self._position))
             for entry in page.entries:
@@ -301,7 +297,6 @@ class Tables:
 
     @property
     def last(self) -> int:
-        """The number of the newest entry in the views."""
         return self._views.last
 
     def rows(self, table: TableName, ids: Iterable[str]) -> Iterator[bytes]:
@@ -313,26 +308,24 @@ class Tables:
         return [id for id, _ in self._all[table]()]
 
     def changed(self, table: TableName, after: int) -> list[tuple[str, int]]:
-        """The ids of the rows that changed after an entry, each with its newest entry; the earliest change first."""
+        """The ids of the rows changed after an entry, each with its newest entry; the earliest change first."""
         if after >= self.last:
             return []
         return sorted((row for row in self._all[table]() if row[1] > after), key=lambda row: row[1])
 
     @property
     def sessions(self) -> Iterator[SessionRow]:
-        """The rows of the sessions and modern clients, the newest last."""
         return (row for row in map(self._session, self.all("sessions")) if row is not None)
 
     @property
     def hosts_connected(self) -> int:
-        """The number of connected tool hosts."""
         return sum(host.connected is not None and host.closed is None for host in self._views.hosts.values())
 
     def _counted(self, id: str) -> CountsRow | None:
         return self._counts.row(self.last)
 
     def _newest(self, views: Iterable[_View]) -> list[_View]:
-        """The newest views, as many as a table shows; they come newest first."""
+        """As many as a table shows, from views that come newest first."""
         return list(islice(views, self._views.retention.rows))
 
     def _calls(self) -> _Changed:
@@ -343,11 +336,11 @@ class Tables:
 
     def _tasks(self) -> _Changed:
         tasks = self._newest(task for task in reversed(self._views.tasks.values()) if task.changes)
-        return ((task.id, task_changed(task)) for task in sorted(tasks, key=lambda task: task.changes[0].seq))
+        return ((task.id, _task_changed(task)) for task in sorted(tasks, key=lambda task: task.changes[0].seq))
 
     def _task(self, id: str) -> TaskRow | None:
         task = self._views.tasks.get(id)
-        return task_row(task) if task is not None and task.changes else None
+        return _task_row(task) if task is not None and task.changes else None
 
     def _sessions(self) -> _Changed:
         others = self._views.peers.unattributed
@@ -359,19 +352,19 @@ class Tables:
     def _session(self, id: str) -> SessionRow | None:
         session, others = self._views.sessions.get(id), self._views.peers.unattributed
         if session is not None:
-            return session_row(id, session.acts, session)
-        return session_row(id, others, None) if id == UNATTRIBUTED and others is not None else None
+            return _session_row(id, session.acts, session)
+        return _session_row(id, others, None) if id == UNATTRIBUTED and others is not None else None
 
     def _streams(self) -> _Changed:
         both = [*self._views.past_streams.values(), *self._views.streams.values()]
         streams = self._newest(sorted(both, key=lambda stream: -stream.opened.seq))
-        return ((stream_id(stream), stream_changed(stream)) for stream in reversed(streams))
+        return ((_stream_id(stream), _stream_changed(stream)) for stream in reversed(streams))
 
     def _stream(self, id: str) -> StreamRow | None:
         session, _, name = id.partition("/")
         key = (None if session == "None" else session, name)
         stream = self._views.streams.get(key) or self._views.past_streams.get(key)
-        return None if stream is None else stream_row(stream)
+        return None if stream is None else _stream_row(stream)
 
     def _hosts(self) -> _Changed:
         hosts = [host for host in self._views.hosts.values() if host.connected is not None]
@@ -383,7 +376,7 @@ class Tables:
 
     def _host(self, id: str) -> HostRow | None:
         host = self._views.hosts.get(id)
-        return None if host is None or host.connected is None else host_row(host)
+        return None if host is None or host.connected is None else _host_row(host)
 
     def _refused(self) -> _Changed:
         return ((id, newest) for id, (_, newest) in self._views.refusals.rows.items())

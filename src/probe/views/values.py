@@ -87,7 +87,6 @@ class Exchange(Struct, eq=False):
 
     @property
     def seq(self) -> int:
-        """The number of its first entry."""
         return self.began.seq
 
     @property
@@ -101,16 +100,15 @@ class Exchange(Struct, eq=False):
 
     @property
     def headers(self) -> Mapping[str, Sequence[str]]:
-        """The values of each header of the request, as `HttpHead.values`."""
         return (self._fields or self._read()).values
 
     def header(self, name: str) -> str | None:
-        """The first value of a header; None without one."""
+        """The first value of a header."""
         values = (self._fields or self._read()).values.get(name)
         return values[0] if values else None
 
     def is_hidden(self, name: str) -> bool:
-        """True if the value of a header, or of a query parameter with `?` before its name, is hidden in the log."""
+        """A query parameter has `?` before its name."""
         return self.head is not None and name in self.request.hidden
 
     @property
@@ -124,24 +122,21 @@ class Exchange(Struct, eq=False):
 
     @property
     def request(self) -> events.HttpRequest:
-        """The head of the HTTP request. Raises `ForgottenError` where the log does not show it."""
+        """Raises `ForgottenError` where the log does not show it."""
         if self.head is None:
             raise ForgottenError
         return self.head.fact  # type: ignore[return-value]
 
     @property
     def status(self) -> int | None:
-        """The status of the response."""
         return None if self.response is None else self.response.fact.status  # type: ignore[union-attr,return-value]
 
     @property
     def refusal(self) -> str | None:
-        """The name of the refusal of the whole request."""
         return None if self.response is None else self.response.fact.refusal  # type: ignore[union-attr]
 
     @property
     def is_event_stream(self) -> bool:
-        """True if its response is an event stream."""
         response = self.response
         return response is not None and response.fact.content_type == EVENT_STREAM  # type: ignore[union-attr]
 
@@ -211,12 +206,12 @@ class Message(Struct, eq=False):
 
     @property
     def fact(self) -> MessageFact:
-        """Its fact in the log; without the content once that is forgotten."""
+        """Without the content once that is forgotten."""
         return self.entry.fact  # type: ignore[return-value]
 
     @property
     def id(self) -> RequestId | None:
-        """Its id with its type; None without an id, or with one forbidden by JSON-RPC."""
+        """None without an id, or with one forbidden by JSON-RPC."""
         return self.entry.fact.id  # type: ignore[union-attr]
 
     @property
@@ -239,32 +234,28 @@ class Message(Struct, eq=False):
 
     @property
     def value(self) -> Any:
-        """The JSON value. Raises `ForgottenError`."""
+        """Raises `ForgottenError`."""
         return (self.parsed or self._parse()).value
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The params; empty if they are no object."""
         return (self.parsed or self._parse()).params
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """The `_meta` of the params; empty if it is no object."""
         return (self.parsed or self._parse()).meta
 
     @property
     def result(self) -> Any:
-        """The result of an answer, None where it has none."""
         return members(self.value).get("result")
 
     @property
     def error(self) -> Any:
-        """The error of an answer, None where it has none."""
         return members(self.value).get("error")
 
     @property
     def batch(self) -> int | None:
-        """The place of a client's message in its batch; None without a batch."""
+        """The place of a client's message in its batch."""
         return getattr(self.fact, "batch", None)
 
     @property
@@ -290,7 +281,6 @@ class Message(Struct, eq=False):
 
     @property
     def transport(self) -> Literal["http", "websocket", "stdio"]:
-        """The transport of the message."""
         return "http" if self.place is None else self.place.transport
 
     @property
@@ -320,7 +310,6 @@ class Message(Struct, eq=False):
 
     @property
     def position(self) -> int | None:
-        """The position of a message of the server on its stream."""
         return getattr(self.fact, "position", None)
 
     @property
@@ -335,7 +324,7 @@ class Message(Struct, eq=False):
 
     @property
     def refusal(self) -> str | None:
-        """The name of its refusal; None if a method handled it."""
+        """The name of its refusal."""
         return None if self.refused is None else getattr(self.refused.fact, "refusal", None)
 
     @property
@@ -346,7 +335,7 @@ class Message(Struct, eq=False):
 
     @property
     def scope(self) -> Scope | None:
-        """The scope of its id; None until its client is known."""
+        """None until its client is known."""
         session, place, exchange = self.opened or self.session, self.place, self.exchange
         if session is not None and session.is_legacy:
             return session.scope
@@ -393,12 +382,12 @@ class Message(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """Its size in bytes. It outlives the content."""
+        """Outlives the content."""
         return self.kept_size if self.is_forgotten else len(self.fact.message)
 
     @property
     def target(self) -> str:
-        """The name, URI or task id in a request; empty without one. It outlives the content."""
+        """The name, URI or task id in a request; empty without one. Outlives the content."""
         if self.is_forgotten:
             return self.kept_target
         params = self.params

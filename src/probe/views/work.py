@@ -53,16 +53,13 @@ class Call(Struct, eq=False):
 
     @property
     def record(self) -> CallRecord | None:
-        """Its record of the audit; None unless it is a tool call."""
         return None if self.row is None else self.row.record
 
     @property
     def tool(self) -> str | None:
-        """The name of its tool; None unless it is a tool call."""
         return None if self.row is None else self.row.record.tool
 
     def in_order(self) -> list[int]:
-        """The numbers of its entries."""
         return sorted(self.entries)
 
     def found(self, skip: int) -> list[int]:
@@ -150,12 +147,11 @@ class Reading(Struct, eq=False):
 
     @property
     def label(self) -> str | None:
-        """The label of the pipe."""
         return None if self.place is None else self.place.label
 
     @property
     def number(self) -> int | None:
-        """The exchange of the response, or the one that opened the pipe; None where the log does not have it."""
+        """The exchange of the response, or the one that opened the pipe."""
         if self.exchange is not None:
             return self.exchange.number
         opened = None if self.place is None else self.place.opened
@@ -163,20 +159,17 @@ class Reading(Struct, eq=False):
 
     @property
     def closed(self) -> Entry | None:
-        """The end of the response, or of the pipe."""
         if self.exchange is not None:
             return self.exchange.closed
         return None if self.place is None else self.place.closed
 
     @property
     def end(self) -> End | None:
-        """The reason and the time of its end; None while it reads."""
         closed = None if self.over is not None else self.closed
         return self.over if closed is None else (getattr(closed.fact, "by", ""), closed.at)
 
     @property
     def is_over(self) -> bool:
-        """True if it reads no more."""
         return self.over is not None or self.closed is not None
 
 
@@ -230,11 +223,9 @@ class Stream(Struct, eq=False):
 
     @property
     def was_read(self) -> bool:
-        """True if it has, or had, a reader."""
         return self.reading is not None or self.left is not None
 
     def leave(self, why: str, entry: Entry) -> None:
-        """Note the end of its reader."""
         if self.reading is not None and not self.reading.is_over:
             self.reading.over, self.newest = (why, entry.at), entry.seq
 
@@ -299,20 +290,18 @@ class Calls:
         self._others: Newest[str, Call] = Newest(retention.other_calls)
 
     def __len__(self) -> int:
-        """The number of listed tool calls."""
         return len(self.listed)
 
     def get(self, call: str) -> CallRecord | None:
-        """The row of a listed call; None without one."""
         known = self.listed.get(call)
         return None if known is None else known.record
 
     def newest_first(self) -> Iterator[CallRecord]:
-        """The rows of all listed calls; to be read without an `await` in between."""
+        """To be read without an `await` in between."""
         return (call.record for call in reversed(self.listed.values()) if call.record is not None)
 
     def start(self, call: Call) -> Call | None:
-        """Add a call. Returns the call let go for it, if any."""
+        """Returns the call let go for it, if any."""
         self.named[call.name] = call
         if call.record is None:
             return self._gone(self._others.store(call.name, call))
@@ -323,7 +312,7 @@ class Calls:
         return self._gone(oldest if oldest.ended is not None else self._older.store(name, oldest))
 
     def settle(self, call: Call) -> Call | None:
-        """Note the end of a tool call. Returns the call let go for it, if any."""
+        """Returns the call let go for it, if any."""
         if not self._older or self._older.pop(call.name, None) is None:
             return None
         return self._gone(self._over.store(call.name, call))

@@ -1,8 +1,8 @@
 """The messages of clients as models: the parameters of their requests, and their results of the server's requests.
 
-The legacy revisions have one set of models. `v2025/registry.py` leaves out what the revision of a session does not
-define; what 2026-07-28 adds stands in `v2026/registry.py`. The tests compare each model with the one of the official
-`mcp-types`.
+Their names are those of the official schema, which describes them; a test compares each with `mcp-types`.
+`v2025/registry.py` leaves out what the revision of a session does not define; what 2026-07-28 adds stands in
+`v2026/registry.py`.
 """
 
 from __future__ import annotations
@@ -28,26 +28,20 @@ class Shape(BaseModel):
 
 
 class RequestParamsMeta(Shape):
-    """`_meta`. A user of the token looks for it in the message: it may be absent, and not null."""
+    """An application looks for the token in the message: it may be absent, and not null."""
 
     progress_token: str | int = ""
 
 
 class RequestParams(Shape):
-    """The parameters of every request."""
-
     meta: RequestParamsMeta | None = Field(alias="_meta", default=None)
 
 
 class PaginatedRequestParams(RequestParams):
-    """The methods for lists, such as `tools/list`."""
-
     cursor: str | None = None
 
 
 class ClientIcon(Shape):
-    """A picture of the client, for people."""
-
     src: str
     mime_type: str | None = None
     sizes: list[str] | None = None
@@ -55,8 +49,6 @@ class ClientIcon(Shape):
 
 
 class Implementation(Shape):
-    """The program of the client."""
-
     name: str
     title: str | None = None
     version: str
@@ -70,54 +62,40 @@ class EmptyCapability(Shape):
 
 
 class RootsCapability(Shape):
-    """`capabilities.roots`."""
-
     list_changed: bool | None = None
 
 
 class SamplingCapability(Shape):
-    """`capabilities.sampling`."""
-
     context: EmptyCapability | None = None
     tools: EmptyCapability | None = None
 
 
 class ElicitationCapability(Shape):
-    """`capabilities.elicitation`."""
-
     form: EmptyCapability | None = None
     url: EmptyCapability | None = None
 
 
 class TasksSamplingCapability(Shape):
-    """`capabilities.tasks.requests.sampling`."""
-
     create_message: EmptyCapability | None = None
 
 
 class TasksElicitationCapability(Shape):
-    """`capabilities.tasks.requests.elicitation`."""
-
     create: EmptyCapability | None = None
 
 
 class TasksRequestsCapability(Shape):
-    """`capabilities.tasks.requests`."""
-
     sampling: TasksSamplingCapability | None = None
     elicitation: TasksElicitationCapability | None = None
 
 
 class TasksCapability(Shape):
-    """`capabilities.tasks`."""
-
     list: EmptyCapability | None = None
     cancel: EmptyCapability | None = None
     requests: TasksRequestsCapability | None = None
 
 
 class ClientCapabilities(Shape):
-    """The capabilities of a client; others than those of the revisions are ignored."""
+    """Other members than those of the revisions are ignored."""
 
     experimental: dict[str, dict[str, Any]] | None = None
     sampling: SamplingCapability | None = None
@@ -128,77 +106,57 @@ class ClientCapabilities(Shape):
 
 
 class InitializeRequestParams(RequestParams):
-    """`initialize`."""
-
     protocol_version: str
     capabilities: ClientCapabilities
     client_info: Implementation
 
 
 class TaskMetadata(Shape):
-    """The `task` member of a call that asks for a task; `ttl` in milliseconds."""
+    """`ttl` is in milliseconds."""
 
     ttl: int | None = None
 
 
 class CallToolRequestParams(RequestParams):
-    """`tools/call`."""
-
     name: str
     arguments: dict[str, Any] | None = None
     task: TaskMetadata | None = None
 
 
 class ReadResourceRequestParams(RequestParams):
-    """`resources/read`."""
-
     uri: str
 
 
 class SubscribeRequestParams(RequestParams):
-    """`resources/subscribe`."""
-
     uri: str
 
 
 class UnsubscribeRequestParams(RequestParams):
-    """`resources/unsubscribe`."""
-
     uri: str
 
 
 class GetPromptRequestParams(RequestParams):
-    """`prompts/get`."""
-
     name: str
     arguments: dict[str, str] | None = None
 
 
 class ResourceTemplateReference(Shape):
-    """The resource template with the variable to complete."""
-
     type: Literal["ref/resource"] = "ref/resource"
     uri: str
 
 
 class PromptReference(Shape):
-    """The prompt with the argument to complete."""
-
     type: Literal["ref/prompt"] = "ref/prompt"
     name: str
     title: str | None = None
 
 
 class CompletionArgument(Shape):
-    """The argument to complete, with the first part of its value."""
-
     name: str
     value: str
 
 
 class CompletionContext(Shape):
-    """The values of the other variables."""
-
     arguments: dict[str, str] | None = None
 
 
@@ -206,34 +164,24 @@ CompletionReference: TypeAlias = ResourceTemplateReference | PromptReference
 
 
 class CompleteRequestParams(RequestParams):
-    """`completion/complete`."""
-
     ref: CompletionReference
     argument: CompletionArgument
     context: CompletionContext | None = None
 
 
 class SetLevelRequestParams(RequestParams):
-    """`logging/setLevel`."""
-
     level: LoggingLevel
 
 
 class GetTaskRequestParams(RequestParams):
-    """`tasks/get`."""
-
     task_id: str
 
 
 class GetTaskPayloadRequestParams(RequestParams):
-    """`tasks/result`."""
-
     task_id: str
 
 
 class CancelTaskRequestParams(RequestParams):
-    """`tasks/cancel`."""
-
     task_id: str
 
 
@@ -248,44 +196,32 @@ class EmptyResult(WithMeta):
 
 
 class Root(WithMeta):
-    """A directory or file that the client offers to the server."""
-
     uri: FileUrl
     name: str | None = None
 
 
 class ListRootsResult(WithMeta):
-    """`roots/list`."""
-
     roots: list[Root]
 
 
 class ElicitResult(WithMeta):
-    """`elicitation/create`."""
-
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, str | int | float | bool | list[str] | None] | None = None
 
 
 class ContentAnnotations(Shape):
-    """The audience and the priority of a block of content."""
-
     audience: list[_Role] | None = None
     priority: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     last_modified: str | None = None
 
 
 class TextContent(WithMeta):
-    """Text."""
-
     type: Literal["text"] = "text"
     text: str
     annotations: ContentAnnotations | None = None
 
 
 class ImageContent(WithMeta):
-    """A picture, in base64."""
-
     type: Literal["image"] = "image"
     data: str
     mime_type: str
@@ -293,8 +229,6 @@ class ImageContent(WithMeta):
 
 
 class AudioContent(WithMeta):
-    """Sound, in base64."""
-
     type: Literal["audio"] = "audio"
     data: str
     mime_type: str
@@ -302,8 +236,6 @@ class AudioContent(WithMeta):
 
 
 class ResourceLink(WithMeta):
-    """A resource by its address."""
-
     type: Literal["resource_link"] = "resource_link"
     name: str
     title: str | None = None
@@ -316,16 +248,12 @@ class ResourceLink(WithMeta):
 
 
 class TextResourceContents(WithMeta):
-    """The text of a resource."""
-
     uri: str
     mime_type: str | None = None
     text: str
 
 
 class BlobResourceContents(WithMeta):
-    """The bytes of a resource, in base64."""
-
     uri: str
     mime_type: str | None = None
     blob: str
@@ -335,8 +263,6 @@ _Contents: TypeAlias = TextResourceContents | BlobResourceContents
 
 
 class EmbeddedResource(WithMeta):
-    """A resource with its contents."""
-
     type: Literal["resource"] = "resource"
     resource: _Contents
     annotations: ContentAnnotations | None = None
@@ -346,8 +272,6 @@ _Content: TypeAlias = TextContent | ImageContent | AudioContent | ResourceLink |
 
 
 class ToolUseContent(WithMeta):
-    """The model's wish to call a tool."""
-
     type: Literal["tool_use"] = "tool_use"
     name: str
     id: str
@@ -355,8 +279,6 @@ class ToolUseContent(WithMeta):
 
 
 class ToolResultContent(WithMeta):
-    """The result of a tool, as a block of content for the model."""
-
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
     content: list[_Content] = Field(default=[])

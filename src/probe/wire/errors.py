@@ -137,7 +137,6 @@ class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
 
     @property
     def reason(self) -> str:
-        """The message without the name of the error."""
         return self.message.removeprefix("Invalid Request: ")
 
     def body(self) -> dict[str, Any]:
@@ -161,5 +160,5 @@ def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
 
 
 def too_many(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
-    """429, likewise: there is room, but not for this client."""
+    """429: there is room, but not for this client."""
     return Rejection(Refusal.TOO_MANY_REQUESTS, why, id, ((b"retry-after", b"%d" % retry_s),))

@@ -1,9 +1,9 @@
 """Messages between a process that forwards its log and the server that collects it, over one WebSocket at `/forward`.
 
 process -> server   {"kind":"forward","version":1,"run":…,"program":…,"pid":…,"label":…,"at":…}
-server -> process   {"kind":"taken","last":…,"message_bytes":…}     up to which number this run is here already
+server -> process   {"kind":"taken","last":…,"message_bytes":…}     the last number of this run that is here
 process -> server   lines of the log (`log/ndjson.py`), several in each message: entries in order
-process -> server   {"kind":"end",…}     the log is told; the server closes then, with 1000
+process -> server   {"kind":"end",…}     the log is complete; the server closes then, with 1000
 """
 
 from __future__ import annotations

@@ -132,10 +132,10 @@ _LONG_EXPONENT, _MANY_DIGITS = b"0e000", b"0" * 200
 
 
 def _may_be_huge(body: bytes) -> bool:
-    """True if the body may have a number that no IEEE 754 can hold, such as 1e400, which could never be written again.
+    """True if the body may have a number beyond IEEE 754, such as 1e400, which could never be written again.
 
-    Below 200 digits in a row and an exponent of three digits every number stays under 1e300. A regular expression for
-    the same took ten times as long as to read the JSON.
+    Below 200 digits in a row and an exponent of three digits every number stays under 1e300. A regular expression took
+    ten times as long as to read the JSON.
     """
     alike = body.translate(_DIGITS_ALIKE, b"+")
     return _LONG_EXPONENT in alike or _MANY_DIGITS in alike
@@ -163,12 +163,12 @@ def _check_depth(value: Any, body: bytes, max_depth: int) -> None:
 
 
 def clip(text: str, most: int = 80) -> str:
-    """A client's own words inside an error message or an event, cut where they are long."""
+    """A client's text inside an error message or an event, cut where it is long."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def is_id(value: Any) -> TypeGuard[RequestId]:
-    """True if a JSON value may be a request id or progress token (bool is no integer; 1.0 is no integer either)."""
+    """True if a JSON value may be a request id or progress token: a string or an integer, not 1.0 or a bool."""
     # A tuple: the union of two types would be made anew each time.
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 

@@ -38,7 +38,7 @@ _MOST_ICONS: Final = 8
 _LONGEST_ICON: Final = 16_384
 _MOST_SIZES: Final = 16
 
-# RFC 3986, without user information: every client that lists the tools would read the password.
+# RFC 3986, without user information: clients that list the tools would read the password.
 _HTTPS: Final = (
     r"https://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
     r"(?:[/?](?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
@@ -78,7 +78,7 @@ _IconSource: TypeAlias = Annotated[
 ]
 _IconSize: TypeAlias = Annotated[str, StringConstraints(pattern=r"^(?:any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$")]
 _ImageType: TypeAlias = Annotated[str, StringConstraints(pattern=r"^image/[A-Za-z0-9.+-]{1,100}$")]
-# JSON of a message that was read as JSON: `JsonValue` would call a function of Python for each value in it.
+# `JsonValue` would call a function of Python for each value in it.
 _OfMessage: TypeAlias = dict[str, Any]
 _Version: TypeAlias = Annotated[str, StringConstraints(pattern=r"^1\.(?:0|[1-9][0-9]{0,3})$")]
 
@@ -101,7 +101,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     def dump(self) -> Json:
-        """The message as a JSON value, without what was not set."""
+        """Leaves out what was not set."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

@@ -12,7 +12,7 @@ from ...wire.revisions import V2025_11_25
 from ..shared import READ_ONLY
 
 PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAE0lEQVR42mOQizrx4cMHBiAGsgA3mgghyebLYgAAAABJRU5ErkJggg=="
-"""A checkerboard of 2 by 2 pixels. A literal, since compressors differ and the bytes must not."""
+"""2 by 2 pixels. A literal, since compressors differ and the bytes must not."""
 
 _WAV: Final = "UklGRjQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YRAAAACA2v/agCYBJoDa/9qAJgEm"
 """Two periods of a 1 kHz tone: 16 samples, 8 bits, mono, 8000 per second."""
@@ -108,7 +108,7 @@ TOOLS = (
 )
 
 _AWAY_S: Final = 0.2
-"""Seconds between the end of the connection and the result: long enough that it cannot slip into the first one."""
+"""Seconds between the end of the connection and the result, so that the result is not in the first one."""
 
 
 async def reconnect(context: ToolContext) -> ToolResult:
@@ -130,8 +130,8 @@ POLLING = (
         ),
         run=reconnect,
         annotations=READ_ONLY,
-        # Earlier revisions have no priming event, so a client may have no id to come back with. 2026-07-28 has no event
-        # ids at all: there the end of the connection is a cancellation.
+        # Earlier revisions have no priming event, so a client may have no id to come back with; in 2026-07-28 the end
+        # of the connection is a cancellation.
         since=V2025_11_25,
         until=V2025_11_25,
     ),

@@ -155,17 +155,17 @@ _CAPITAL: Final = sampling_request("What is the capital of France?", 100)
 
 
 def form(**fields: Json) -> Json:
-    """The schema of a form with exactly these fields, all of them required."""
+    """The schema of a form with exactly these fields, all required."""
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 def question(message: str, **fields: Json) -> Ask:
-    """A form to ask before the work begins."""
+    """A form to show before the work begins."""
     return Ask("elicitation/create", {"message": message, "requestedSchema": form(**fields)})
 
 
 def entered(answer: Json, field: str, kind: type[T]) -> T | None:
-    """The value that a person entered; None when the form was not accepted, or has no value of this kind."""
+    """The value that a person entered; None if the form was not accepted, or has no value of this kind."""
     filled = answer.get("content")
     if answer.get("action") != "accept" or not isinstance(filled, dict):
         return None
@@ -199,7 +199,7 @@ async def list_roots(context: ToolContext) -> ToolResult:
 
 
 async def confirm(context: ToolContext) -> ToolResult:
-    """Ask for a confirmation, and tell whether the state of the first round came back with it."""
+    """Ask for a confirmation, and report if the state of the first round came back."""
     answer = await context.elicit("Please confirm", form(ok={"type": "boolean", "title": "OK"}), key="confirm")
     state = "state-ok" if context.resumed else "no state came back"
     return content([text(f"{state}; answer: {shown(answer)}")])

@@ -30,12 +30,12 @@ def static_binary(now: float, answers: Answers) -> Json:
 
 
 def watched(now: float, answers: Answers) -> Json:
-    """The number of ticks since 1970: one more with each tick, without anything to keep between two reads."""
+    """The number of ticks since 1970, so that nothing is kept between two reads."""
     return {"text": f"Tick {int(now // _TICK_S)}"}
 
 
 def templated(uri: str) -> Json | None:
-    """The data of one id, or None for a uri that is not of the family."""
+    """The data of one id; None for a URI of another form."""
     found = _TEMPLATE.fullmatch(uri)
     if found is None:
         return None
@@ -124,7 +124,7 @@ def with_image(_: Mapping[str, str], answers: Answers) -> list[Json]:
 
 
 def with_input(_: Mapping[str, str], answers: Answers) -> list[Json]:
-    """The words of the person, or a sentence about the answer that came instead."""
+    """What the person entered, or a sentence about the answer that came instead."""
     answer = answers["user_context"]
     context = entered(answer, "context", str)
     said = f"there is none in the answer: {shown(answer)}" if context is None else context

@@ -48,7 +48,7 @@ def check(arguments: Mapping[str, Any]) -> None:
 
 
 def _fault(arguments: Mapping[str, Any]) -> str | None:
-    # By hand: a validator is a dependency for one fixture, and its messages are not made for people.
+    # A validator would be a dependency for one fixture, with messages that are not made for people.
     known = _SCHEMA["properties"]
     for name, value in arguments.items():
         if name not in known:
@@ -97,7 +97,7 @@ TOOLS = (
 )
 
 _MAX_LENGTH: Final = 100
-"""Characters. Base64 in a header makes of them at most 547 bytes, which any gateway lets through."""
+"""Characters. Base64 in a header makes at most 547 bytes of them, which any gateway lets through."""
 
 _REGION: Final[Json] = {
     "type": "object",
@@ -114,7 +114,7 @@ _REGION: Final[Json] = {
 
 
 def name_region(arguments: Mapping[str, Any]) -> ToolResult:
-    """Name the region. The engine has compared the header with it before."""
+    """The engine has compared the region with its header."""
     region = arguments.get("region")
     return content([text("No region was given." if region is None else f"Region: {region}")])
 

@@ -15,12 +15,12 @@ _PAUSE_S: Final = 0.05
 
 
 def sampling_is_declared(_: Mapping[str, Any]) -> ToolResult:
-    """The call came through, so the capability is there."""
+    """The call came through, so the client has the capability."""
     return content([text("The request declares sampling.")])
 
 
 async def ask_on_a_stream(context: ToolContext) -> ToolResult:
-    """Begin the stream by progress, so that a question sent on it would be seen there."""
+    """Begin the stream with progress, so that a question on it would be seen."""
     context.report_progress(1, 2, "Before the question")
     await context.sleep(_PAUSE_S)
     answer = await context.elicit("How many?", form(count={"type": "integer", "title": "Count"}), key="count")

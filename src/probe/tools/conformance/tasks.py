@@ -28,7 +28,7 @@ _MAX_S: Final = 120
 
 _MAX_LABEL: Final = 100
 _JOB_S: Final = 1.0
-"""Seconds from the handle to the end: long enough that a client polls at least once while the task works."""
+"""Seconds from the handle to the end: a client polls at least once meanwhile."""
 
 _CONFIRM: Final[Json] = {"type": "boolean", "title": "Confirm", "default": False}
 
@@ -69,7 +69,7 @@ def _is_duration(value: Any) -> bool:
 
 
 async def slow_compute(context: ToolContext) -> ToolResult:
-    """Work for `seconds`, reporting each second and the part of one that may be left at the end."""
+    """Work for `seconds`, reporting each second."""
     seconds, label = context.arguments.get("seconds", 1), context.arguments.get("label")
     done: float = 0
     while done < seconds:
@@ -113,7 +113,7 @@ async def multi_input(context: ToolContext) -> ToolResult:
 
 
 async def greet_later(context: ToolContext) -> ToolResult:
-    """Greet the person who was named before there was a task."""
+    """Greet the person named before there was a task."""
     await context.sleep(_JOB_S)
     return greeting(context.answers["user_name"])
 

@@ -1,4 +1,4 @@
-"""Tools that show a member of their definition: annotations, and a parameter that is repeated in a header."""
+"""Tools that show a member of their definition: annotations, and a parameter repeated in a header."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _REGIONS = ("eu-north", "us-east", "ap-south")
 
 
 def _routed_tool(arguments: Mapping[str, Any]) -> ToolResult:
-    """The arguments: the headers have been compared with them before."""
+    """The engine has compared the arguments with the headers."""
     return structured(dict(arguments))
 
 

@@ -12,7 +12,7 @@ _LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 
 
 async def _log_levels(context: ToolContext) -> ToolResult:
-    """Log at every level, mildest first. Which of them are sent is decided by the level that the client asked for."""
+    """Log at every level, mildest first. The client's level decides which are sent."""
     for number, level in enumerate(_LEVELS, 1):
         context.log(level, f"Message {number} of {len(_LEVELS)} has the level {level}", "log_levels")
     return structured({"logged": list(_LEVELS)})
@@ -37,7 +37,7 @@ _LISTS: tuple[ListKind, ...] = get_args(ListKind)
 
 
 async def _announce_list_change(context: ToolContext) -> ToolResult:
-    """Announce; the list stays what it was, since many clients use the server at once."""
+    """The list stays as it is, since many clients use the server at once."""
     changed = cast("ListKind", context.arguments["list"])
     context.announce(changed)
     return structured({"announced": changed})

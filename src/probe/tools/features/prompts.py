@@ -11,7 +11,7 @@ from ...wire.jsonrpc import Json
 from ..shared import IMAGE, filled_in, form, form_ask
 from .resources import TEXT, TEXT_URI
 
-# 150 years: more than the 100 values that one answer may have, and exactly 100 that begin with 19.
+# 150 years: more than the 100 values of one answer, and exactly 100 that begin with 19.
 _YEARS = tuple(str(year) for year in range(1900, 2050))
 _STYLES = ("broadsheet", "tabloid", "telegram")
 
@@ -25,7 +25,7 @@ _ORDER = form(
 
 
 def headlines(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
-    """One sentence from both arguments. Raises `McpError` -32602 for a value that completion does not offer."""
+    """Raises `McpError` -32602 for a value that completion does not offer."""
     try:
         year = Choice("year", _YEARS, _YEARS[0], "").read(arguments["year"])
         style = Choice("style", _STYLES, _STYLES[0], "").read(arguments.get("style", _STYLES[0]))
@@ -35,7 +35,7 @@ def headlines(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
 
 
 def attachments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
-    """Three messages of the user and the answer they are to begin with."""
+    """Three messages of the user, and the beginning of the answer."""
     return [
         _message("user", {"type": "resource", "resource": {"uri": TEXT_URI, "mimeType": "text/plain", "text": TEXT}}),
         _message("user", {"type": "image", "data": IMAGE, "mimeType": "image/png"}),
@@ -45,7 +45,7 @@ def attachments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
 
 
 def recipe(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
-    """One sentence from what the person chose."""
+    """One sentence from the choice of the person."""
     order = filled_in(_ORDER, answers["order"])
     wish = "anything you like" if order is None else f"{order['dish']} for {order['guests']}"
     return [_message("user", text(f"Write a short recipe: {wish}."))]

@@ -26,7 +26,7 @@ async def list_roots(context: ToolContext) -> ToolResult:
 
 
 async def ask_several(context: ToolContext) -> ToolResult:
-    """Ask everything the client declares, at once. Raises `ToolFailureError` when that is nothing."""
+    """Ask everything that the client declares, at once. Raises `ToolFailureError` if it declares nothing."""
     asks = {key: ask for key, ask in _ASKS.items() if context.declares(ask.method)}
     if not asks:
         raise ToolFailureError("Your client declares none of elicitation, sampling and roots, so it cannot be asked")
@@ -187,7 +187,7 @@ _FORMS: Final = {
     "choices": form(_CHOICES, ("colour",)),
 }
 
-# 2025-06-18: of the defaults it has only that of booleans, of the choices only one of several, named by `enumNames`.
+# 2025-06-18 has defaults of booleans only, and only single choices, with `enumNames`.
 _SIMPLE: Final = form(
     {
         "name": {key: value for key, value in _BASIC["name"].items() if key != "default"},
@@ -234,7 +234,7 @@ async def elicit_url(context: ToolContext) -> ToolResult:
 
 
 def _judged(schema: Json, answer: Json) -> ToolResult:
-    # A misfit is a finding about the client, which is what the caller wants to know: no failure of this tool.
+    # A misfit is a finding about the client: no failure of this tool.
     return structured(
         {
             "action": answer["action"],

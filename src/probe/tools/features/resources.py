@@ -1,8 +1,7 @@
-"""Resources of every kind: text, bytes, one that changes, one that asks, a family, and enough for a second page.
+"""Resources of every kind: text, bytes, one that changes, one that asks, a template, and enough for a second page.
 
 Their scheme is `probe`, not registered and not `https`, as the contents come through MCP alone (2025-11-25
-server/resources, Common URI Schemes). The rest is lower case: URL parsers of clients may change the case of
-what they take for a host.
+server/resources, Common URI Schemes). The rest is lower case: URL parsers of clients may change the case of a host.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _blob(now: float, answers: Answers) -> Json:
 
 
 def _clock(now: float, answers: Answers) -> Json:
-    # The time of the last tick: two reads between two ticks agree, so a change is never seen without its notification.
+    # Two reads between two ticks agree, so each change has its notification.
     ticked = datetime.fromtimestamp(now // _TICK_S * _TICK_S, UTC)
     return {"text": ticked.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
@@ -65,7 +64,7 @@ def _item(number: int) -> Resource:
 
 
 def square(uri: str) -> Json | None:
-    """The square of a number from 0 to 9999, or None for a uri that is not of the family."""
+    """The square of a number from 0 to 9999; None for a URI of another form."""
     found = _SQUARE.fullmatch(uri)
     if found is None:
         return None

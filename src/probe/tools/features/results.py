@@ -24,7 +24,7 @@ _VALUE: Final[Json] = {
         {"hour": 12, "celsius": 4.25, "valid": True},
         {"hour": 23, "celsius": None, "valid": False},
     ],
-    # The largest integer that JavaScript keeps exact, and a number so small that it is written with an exponent.
+    # The largest integer exact in JavaScript, and a number that is written with an exponent.
     "limits": {"largest": 2**53 - 1, "smallest": 1e-9},
     "grid": [[1, 2, 3], [], [4]],
     "notes": [],

@@ -79,7 +79,6 @@ class Condition:
     values: tuple[str | float | None, ...]
 
     def holds(self, value: Any) -> bool:
-        """Whether this value of the field meets it."""
         if self.operator == "in":
             return value in self.values
         bound = self.values[0]
@@ -95,7 +94,7 @@ class PathValue:
     value: Any
 
     def found_in(self, value: Any) -> bool:
-        """Whether `value` has it. False for JSON with only its beginning kept."""
+        """False for JSON with only its beginning kept."""
         if _is_cut(value):
             return False
         for step in self.steps:
@@ -118,11 +117,10 @@ class CallFilter:
 
     @property
     def looks_inside(self) -> bool:
-        """Whether it has paths or a text beside the conditions."""
         return bool(self.paths) or self.text is not None
 
     def matches(self, record: CallRecord) -> bool:
-        """Whether a record passes. Its JSON is read last, and only for a path or a text."""
+        """JSON is read last, and only for a path or a text."""
         return (
             all(condition.holds(getattr(record, condition.field)) for condition in self.conditions)
             and self._has_values(lambda name: from_json(getattr(record, name) or b"null"))
@@ -130,7 +128,6 @@ class CallFilter:
         )
 
     def matches_row(self, row: bytes) -> bool:
-        """Whether a row in JSON passes."""
         fields: Mapping[str, Any] = from_json(row) if self.conditions or self.paths else {}
         return (
             all(condition.holds(fields[condition.field]) for condition in self.conditions)
@@ -231,7 +228,7 @@ def _json_or_text(value: str) -> Any:
 
 
 def _is_cut(value: Any) -> bool:
-    """Whether this stands for JSON beyond the limit (`records.bounded`)."""
+    """True for what `records.bounded` makes of JSON beyond the limit."""
     if not isinstance(value, dict) or value.keys() != {"cut", "bytes"}:
         return False
     kept, size = value["cut"], value["bytes"]
@@ -239,7 +236,7 @@ def _is_cut(value: Any) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 1 equals 1.0, as JSON has one kind of number; 1 does not equal true."""
+    """True if two JSON values are equal: 1 equals 1.0, as JSON has one kind of number; 1 does not equal true."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
     if isinstance(one, list) and isinstance(other, list):

@@ -41,11 +41,9 @@ class LoggedExchanges:
         self._entry_of = entry_of
 
     def key(self, entry: Entry) -> int:
-        """The key of an entry's exchange: `naming.exchange_key`."""
         return exchange_key(entry, self._entry_of)
 
     def method(self, entry: Entry) -> str | None:
-        """The method of an entry: `naming.method`."""
         return method(entry, self._entry_of)
 
     def named(self, key: int, word: Key) -> Iterator[str]:
@@ -113,11 +111,11 @@ class WordTest:
     of_kind: bool
 
     def met(self, found: bool) -> bool:
-        """Whether an exchange passes, with the result of `finds` for its entries."""
+        """True if an exchange passes, with the result of `finds` for its entries."""
         return found != (self.negated and not self.of_kind)
 
     def finds(self, entries: Iterable[Entry]) -> bool:
-        """Whether one of the entries fits; for a negated `kind`, whether one on the wire is of another."""
+        """True if an entry fits; for a negated `kind`, if one on the wire is of another."""
         if self.negated and self.of_kind:
             return any(is_on_wire(entry.fact) and not self.has(entry) for entry in entries)
         return any(map(self.has, entries))
@@ -138,16 +136,15 @@ class Conditions:
         self.texts = [word for word in words if word.key == "text"]
 
     def around(self, key: int) -> bool:
-        """Whether an exchange fits the words for client, tool, outcome and status."""
+        """True if an exchange fits the words for client, tool, outcome and status."""
         named = self._exchanges.named
         return all(any(map(matches, named(key, word.key))) != word.negated for word, matches in self._of_exchange)
 
     def names(self, entry: Entry) -> bool:
-        """Whether an entry fits all other words except texts."""
+        """True if an entry fits all other words except texts."""
         return all(ask.has(entry) != ask.negated for ask in self.asks)
 
     def passes_entry(self, entry: Entry) -> bool:
-        """Whether an entry passes."""
         if not (self.around(self._exchanges.key(entry)) and self.names(entry)):
             return False
         row = RowText(entry.encoded()) if self.texts else None
@@ -162,7 +159,7 @@ class Conditions:
             found.update(place for place, word in texts if _has_text(row, word))
 
     def passes_exchange(self, key: int, found: Collection[int]) -> bool:
-        """Whether an exchange passes, with the words `found` by `look` in its entries."""
+        """`found` has the words found by `look` in the entries of the exchange."""
         asked = all(ask.met(place in found) for place, ask in enumerate(self.asks))
         texts = enumerate(self.texts, len(self.asks))
         return asked and all((place in found) != word.negated for place, word in texts) and self.around(key)
@@ -177,7 +174,6 @@ def _having(values: _Values, matches: Callable[[str], bool]) -> Callable[[Entry]
 
 
 def _values_in(exchanges: LoggedExchanges) -> Mapping[Key, _Values]:
-    """For each key, the function that gives an entry's values."""
     return {
         "kind": lambda entry: (entry.fact.kind,),
         "group": lambda entry: tuple(groups_of(entry.fact)),
@@ -212,8 +208,6 @@ _MOST: Final = 1_000
 
 @dataclass(slots=True)
 class _Looked:
-    """The words found in the entries of an exchange so far."""
-
     found: set[int] = field(default_factory=set)
     until: int = 0
 
@@ -227,7 +221,6 @@ class PassingRows:
         self._looked: Newest[int, _Looked] = Newest(_MOST)
 
     def passes(self, key: int, seqs: Sequence[int]) -> bool:
-        """Whether an exchange with these entries passes."""
         looked = self._looked.get(key)
         if looked is None:
             looked = _Looked()

@@ -76,7 +76,6 @@ class Search:
         self._conditions = Conditions(wanted.words, self._exchanges)
 
     async def run(self) -> SearchResult:
-        """Search the present log; others run in between."""
         at, last = 0, self._log.last
         found: dict[int, _Found] = {}
         while at < last:
@@ -111,13 +110,13 @@ class Search:
         return SearchResult(len(passing), len(exchanges), taken, next)
 
     async def _passes(self, exchange: _Found) -> bool:
-        """Whether an exchange passes; a large one is looked at in pieces."""
+        """A large exchange is looked at in pieces."""
         if not self._conditions.around(exchange.key):
             return False
         for ask in self._conditions.asks:
             if not ask.met(await self._finds(ask, exchange.entries)):
                 return False
-        # The texts come last: an entry must be encoded for them.
+        # Texts come last: an entry must be encoded for them.
         return not self._conditions.texts or await self._has_texts(exchange.entries)
 
     async def _finds(self, ask: WordTest, entries: Sequence[Entry]) -> bool:
@@ -130,7 +129,7 @@ class Search:
         return False
 
     async def _has_texts(self, entries: Sequence[Entry]) -> bool:
-        """Whether the entries of an exchange have each wanted text, and no negated one."""
+        """True if the entries have each wanted text, and no negated one."""
         missing = list(self._conditions.texts)
         for entry in entries:
             for word in await self._found(entry, missing):
@@ -167,7 +166,7 @@ class Search:
         return SearchResult(len(passing), total, [[entry] for entry in taken], next)
 
     async def _of(self, entries: Sequence[Entry]) -> list[Entry]:
-        """The passing entries of an exchange; none where the exchange itself does not fit."""
+        """The passing entries of an exchange."""
         passing: list[Entry] = []
         for start in range(0, len(entries), _PIECE):
             piece = entries[start : start + _PIECE]

@@ -109,7 +109,7 @@ def read(line: str) -> tuple[Word, ...]:
 
 
 def _tokens(line: str) -> Iterator[tuple[bool, str, list[str]]]:
-    """Each word: whether it is negated, its key, and its values as written."""
+    """Each word: True if negated, its key, and its values as written."""
     at = 0
     while at < len(line):
         if line[at].isspace():
@@ -196,7 +196,7 @@ def matcher(word: Word) -> Callable[[str], bool]:
 
 
 def _fits(name: str, parts: Sequence[str]) -> bool:
-    """Whether a name has these parts in their order, the first at its beginning and the last at its end."""
+    """True if a name has these parts in their order, the first at its beginning and the last at its end."""
     first, *middle, last = parts
     if not name.startswith(first):
         return False

@@ -86,5 +86,5 @@ def _invalid(member: str, kind: str) -> McpError:
 
 
 def _number(seconds: float) -> float:
-    """Whole seconds are written as the draft writes them."""
+    """The draft writes whole seconds without a point."""
     return int(seconds) if seconds == int(seconds) else seconds

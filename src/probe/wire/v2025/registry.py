@@ -67,8 +67,7 @@ SERVER_REQUESTS: Mapping[str, ServerRow] = {
 """Server to client."""
 
 
-# A member that a revision does not define is ignored there, whatever it holds. 2025-11-25 basic/utilities/tasks says so
-# of `task`.
+# A member that a revision does not define is ignored there. 2025-11-25 basic/utilities/tasks: so is `task`.
 _MEMBERS_SINCE: Mapping[str, str] = {
     "task": V2025_11_25,
     "context": V2025_06_18,
@@ -86,7 +85,7 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
         raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: revision {revision} has no {clip(method)}")
     given = {name: value for name, value in (params or {}).items() if _MEMBERS_SINCE.get(name, "") <= revision}
     try:
-        # The function behind `model_validate`, without the work that this does on its arguments for each message.
+        # What `model_validate` calls, without its work on the arguments of each message.
         read: BaseModel = row.params.__pydantic_validator__.validate_python(
             given, strict=True, by_alias=True, by_name=False
         )
@@ -155,8 +154,8 @@ _KINDS: Mapping[str, str] = {
     "bool_type": "a boolean",
 }
 
-# A client can send a million faults at once, and listing them would take seconds. One mistake makes at most a dozen
-# of them, one for each branch of a union.
+# A client can send a million faults at once, which take seconds to list. One mistake makes at most a dozen, one for
+# each branch of a union.
 _MOST_FAULTS = 50
 
 

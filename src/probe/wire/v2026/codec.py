@@ -11,13 +11,12 @@ from ..jsonrpc import Json
 from .meta import SERVER_INFO
 
 LIST_TTL_MS: Final = 60_000
-"""Lists and discovery stay the same until a restart; nobody looks at old ones for longer than a minute after it."""
+"""Lists and discovery stay the same until a restart; an old one is used for a minute at most."""
 
 CHANGING_TTL_MS: Final = 0
 """Some resources change at any moment, and so do the tools of tool hosts: none may be taken from a cache."""
 
-# Lists are the same for every caller of one URL. The contents of a resource are for the client that asked: they are
-# stale at once, so sharing them would gain nothing.
+# Lists are the same for every client of one URL. A resource is stale at once, so sharing it would gain nothing.
 _LISTED: Json = {"ttlMs": LIST_TTL_MS, "cacheScope": "public"}
 _CACHE: Mapping[str, Json] = {
     "server/discover": _LISTED,
@@ -53,7 +52,7 @@ def _discover(result: Mapping[str, Any]) -> Json:
 
 
 _SHAPES: Mapping[str, Callable[[Mapping[str, Any]], Json]] = {"tools/list": _tools, "server/discover": _discover}
-"""Members that 2026-07-28 no longer has: tasks have left the core, and the server decides about them."""
+"""Members that 2026-07-28 has no longer: tasks have left the core, and the server decides about them."""
 
 
 def _signed(result: Mapping[str, Any], kind: str, server_info: Json) -> Json:
@@ -65,7 +64,7 @@ def _signed(result: Mapping[str, Any], kind: str, server_info: Json) -> Json:
 def complete(method: str, result: Mapping[str, Any], *, server_info: Json, lasting: bool = True) -> Json:
     """The final result of `method`; `result` has the shape of 2025-11-25, or of `detailed_task`, and is not changed.
 
-    A list that is not `lasting` may be another one at any moment. A hint that stands in `result` stays.
+    A list that is not `lasting` may change at any moment. A hint in `result` stays.
     """
     shaped = _SHAPES[method](result) if method in _SHAPES else result
     cached = _CACHE.get(method, {})

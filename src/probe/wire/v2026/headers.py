@@ -37,7 +37,7 @@ class HeaderValueError(ValueError):
 
 
 def encode(value: str | float) -> str:
-    """The header value for a string, a boolean or an integer, which JSON may also spell 42.0.
+    """The header value for a string, a boolean or an integer, such as 42 or 42.0.
 
     Raises `HeaderValueError` for other numbers, and beyond the safe integers.
     """
@@ -58,12 +58,12 @@ def decode(raw: str) -> str:
     """
     if not _LEGAL.fullmatch(raw):
         raise HeaderValueError("contains characters that a header must not contain")
-    # The markers may not share a character: "=?base64?=" has no room for a payload, so it stands for itself.
+    # `=?base64?=` has no room for a payload, so it stands for itself: the markers share no character.
     if not _looks_encoded(raw) or len(raw) < len(_PREFIX) + len(_SUFFIX):
         return raw
     payload = raw[len(_PREFIX) : -len(_SUFFIX)]
     try:
-        # Encoding again brings to light anything that this overlooks.
+        # Encoding again shows what this overlooks.
         decoded = b64decode(payload)
         text = decoded.decode()
     except (binascii.Error, UnicodeDecodeError):
@@ -74,7 +74,7 @@ def decode(raw: str) -> str:
 
 
 def same(raw_header: str, body_value: str | float) -> bool:
-    """True if a header says what the body says: strings exactly, booleans by name, integers by their value.
+    """True if a header has the value of the body: strings exactly, booleans by name, integers by their value.
 
     Raises `HeaderValueError` as `decode` and `encode` do.
     """

@@ -43,11 +43,11 @@ class RequestMeta(Struct, frozen=True):
 
     @property
     def tasks(self) -> bool:
-        """True if this very request declares the tasks extension; what earlier ones declared does not count."""
+        """Declarations of earlier requests do not count."""
         return self.declares(TASKS_EXTENSION)
 
     def declares(self, extension: str) -> bool:
-        """True if this very request declares the extension, with an object of settings."""
+        """True with an object of settings for the extension."""
         extensions = self.capabilities.get("extensions")
         return isinstance(extensions, dict) and isinstance(extensions.get(extension), dict)
 
@@ -58,7 +58,7 @@ def read_meta(params: Mapping[str, Any] | None) -> RequestMeta:
     Raises `McpError` -32602 for what is missing or has the wrong type.
     """
     meta = (params or {}).get("_meta")
-    # JSON has no other mappings, and to ask for any costs ten times as much.
+    # `Mapping` costs ten times as much, and JSON has no other mappings.
     if not isinstance(meta, dict):
         problem = "is required" if meta is None else "must be an object"
         raise _invalid(f"params._meta {problem}: it carries {PROTOCOL_VERSION} and {CLIENT_CAPABILITIES}")
@@ -90,7 +90,10 @@ def _client_info(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _capabilities(meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Objects, each of those this revision names. An extension's settings are its own: only the known one is judged."""
+    """An object, with an object for each capability of this revision.
+
+    Only the settings of a known extension are checked.
+    """
     declared: Mapping[str, Any] = _member(meta, CLIENT_CAPABILITIES, dict, "an object")
     for name in _CAPABILITIES:
         if name in declared and not isinstance(declared[name], dict):

@@ -1,8 +1,7 @@
 """The methods of 2026-07-28, with the extensions for tasks and skills, and the models of their parameters.
 
-A method that is absent here does not exist: initialize, ping, logging/setLevel, resources/subscribe and unsubscribe,
-tasks/result and tasks/list are -32601, and that is the whole story. Parameters are read strictly, except answers that
-nobody asked for.
+A method that is absent here does not exist (-32601), such as initialize, ping and tasks/result. Parameters are read
+strictly, but for the answers of a retry.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from ..jsonrpc import clip
 from ..revisions import V2026_07_28
 from ..v2025.registry import first_fault
 
-# 2026-07-28 basic/patterns/mrtr: "the server SHOULD ignore any information it does not recognize or need". So the
-# answers are objects here, and each is judged by `client_answer` once it is known what it answers.
+# 2026-07-28 basic/patterns/mrtr: "the server SHOULD ignore any information it does not recognize or need".
+# `client_answer` checks each answer once its question is known.
 _Answers: TypeAlias = dict[str, Any]
 
 
@@ -69,7 +68,7 @@ class TaskParams(messages.RequestParams):
 
 
 class UpdateTaskParams(TaskParams):
-    """`tasks/update`; answers to what is not asked are ignored, so they are not judged here."""
+    """`tasks/update`. `client_answer` checks the answers."""
 
     input_responses: _Answers
 
@@ -90,9 +89,9 @@ class ReadDirectoryParams(messages.PaginatedRequestParams):
 class ModernMethod:
     """One method.
 
-    `name_member` is the member of params that the Mcp-Name header repeats. `extension` methods are the tasks
-    extension's: who does not declare it may not call them. `input_responses`: whether a retry can carry answers, and so
-    whether the result may ask for input ("Servers MUST NOT send InputRequiredResult responses on any other").
+    `name_member` is the member of params that Mcp-Name repeats. `extension`: only for clients with the tasks extension.
+    `input_responses`: a retry may carry answers, and the result may ask for input ("Servers MUST NOT send
+    InputRequiredResult responses on any other").
     """
 
     params: type[BaseModel]
@@ -142,7 +141,7 @@ def request_params(method: str, params: Mapping[str, Any] | None) -> BaseModel:
     Raises `McpError`: -32601 where there is no such method, -32602 where the parameters do not fit, in one sentence.
     """
     model = find_row(method).params
-    # The task wish of 2025-11-25 is no parameter any more; like any unknown member it is ignored, whatever its shape.
+    # The `task` of 2025-11-25 is no parameter any more: ignored like any unknown member, whatever its shape.
     given = {key: value for key, value in (params or {}).items() if key not in ("_meta", "task")}
     nulls = sorted(_nulls(given, model))
     if nulls:
@@ -154,7 +153,7 @@ def request_params(method: str, params: Mapping[str, Any] | None) -> BaseModel:
 
 
 def _nulls(params: Mapping[str, Any], model: type[BaseModel], where: str = "params") -> Iterator[str]:
-    """Members of the model that are null: no parameter of this revision may be, but the models take it for absence."""
+    """Members of the model that are null: not allowed in this revision, but the models take them for absence."""
     members = _members(model)
     for member, value in params.items():
         if value is None and member in members:
@@ -184,8 +183,7 @@ def client_answer(method: str, result: Any) -> str | None:
 def offers(capabilities: Mapping[str, Any], method: str, mode: str = "form") -> bool:
     """True if the client may be sent an input request of this method; only elicitation has modes.
 
-    2026-07-28 client/elicitation: "an empty capabilities object is equivalent to declaring support for form mode only";
-    a client may offer URL mode alone.
+    2026-07-28 client/elicitation: "an empty capabilities object is equivalent to declaring support for form mode only".
     """
     declared = capabilities.get(method.partition("/")[0])
     if method not in _ANSWERS or not isinstance(declared, Mapping):
