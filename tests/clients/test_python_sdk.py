@@ -1,4 +1,4 @@
-"""The official Python SDK 2.3.0 in the legacy era, on trio, by HTTP/1.1.
+"""The official Python SDK 2.3.0 in the legacy era, on trio, by HTTP/1.1; with `either`, in the modern era as well.
 
 Not over HTTP/2: there, a request of its HTTP client (httpcore2) that waits for the connection's read lock behind the
 open GET stream does not notice that its own response has been read, until something else arrives; with this server that
@@ -70,6 +70,14 @@ async def client(endpoint: Endpoint, person: Person) -> AsyncIterator[Client]:
             yield client
 
 
+@pytest.fixture(params=["legacy", "auto"])
+async def either(request: pytest.FixtureRequest, endpoint: Endpoint, person: Person) -> AsyncIterator[Client]:
+    """A client of each era: by default the SDK tries the modern one first."""
+    with trio.fail_after(BOUND_S):
+        async with Client(endpoint.transport(), mode=request.param, **person.callbacks()) as client:
+            yield client
+
+
 # --- connecting
 
 
@@ -103,10 +111,10 @@ SIMPLE_CALLS: list[tuple[str, Json, Json]] = [
 
 @pytest.mark.parametrize(("name", "arguments", "expected"), SIMPLE_CALLS)
 async def test_a_tool_gives_its_structured_result_and_the_same_as_text(
-    client: Client, name: str, arguments: Json, expected: Json
+    either: Client, name: str, arguments: Json, expected: Json
 ) -> None:
-    await client.list_tools()
-    result = await client.call_tool(name, arguments)
+    await either.list_tools()
+    result = await either.call_tool(name, arguments)
     assert result.structured_content == expected
     assert json.loads(text(result)) == expected
 
@@ -120,30 +128,34 @@ FIXTURES: list[tuple[str, Json, list[str], str]] = [
     ("test_tool_with_logging", {}, ["text"], "Three log messages were sent at level info."),
     ("test_tool_with_progress", {}, ["text"], "Progress went from 0 to 100."),
     ("test_sampling", {"prompt": "Say hi"}, ["text"], "LLM response: old pond"),
-    ("test_reconnection", {}, ["text"], "The result was fetched after the connection had ended."),
     ("json_schema_2020_12_tool", {"email": "a@b.example"}, ["text"], 'Accepted: {"email":"a@b.example"}'),
 ]
 
 
 @pytest.mark.parametrize(("name", "arguments", "kinds", "first"), FIXTURES)
 async def test_a_conformance_fixture_gives_its_content(
-    client: Client, name: str, arguments: Json, kinds: list[str], first: str
+    either: Client, name: str, arguments: Json, kinds: list[str], first: str
 ) -> None:
-    result = await client.call_tool(name, arguments)
+    result = await either.call_tool(name, arguments)
     assert not result.is_error
     assert [block.type for block in result.content] == kinds
     if first:
         assert text(result) == first
 
 
-async def test_long_output_has_blocks_of_exactly_the_size_asked_for(client: Client) -> None:
-    result = await client.call_tool("long_output", {"blocks": 4, "chars": 5000})
+async def test_a_result_is_fetched_after_the_connection_has_ended(client: Client) -> None:
+    result = await client.call_tool("test_reconnection")
+    assert text(result) == "The result was fetched after the connection had ended."
+
+
+async def test_long_output_has_blocks_of_exactly_the_size_asked_for(either: Client) -> None:
+    result = await either.call_tool("long_output", {"blocks": 4, "chars": 5000})
     blocks = [block.text for block in result.content if isinstance(block, types.TextContent)]
     assert [(block[:10], len(block)) for block in blocks] == [(f"[block {n}] ", 5000) for n in (1, 2, 3, 4)]
 
 
-async def test_chatty_keeps_its_unicode(client: Client) -> None:
-    result = await client.call_tool("chatty")
+async def test_chatty_keeps_its_unicode(either: Client) -> None:
+    result = await either.call_tool("chatty")
     assert [block.text for block in result.content if isinstance(block, types.TextContent)] == [
         "first block: short",
         "second block: a slightly longer string with multiple words",
@@ -155,13 +167,13 @@ async def test_chatty_keeps_its_unicode(client: Client) -> None:
 # --- errors
 
 
-async def test_a_tool_error_is_a_result_that_says_so(client: Client) -> None:
-    result = await client.call_tool("test_error_handling")
+async def test_a_tool_error_is_a_result_that_says_so(either: Client) -> None:
+    result = await either.call_tool("test_error_handling")
     assert (result.is_error, text(result)) == (True, "This tool intentionally returns an error for testing")
 
 
-async def test_arguments_out_of_bounds_are_a_tool_error_that_names_the_bounds(client: Client) -> None:
-    result = await client.call_tool("progress", {"steps": 101})
+async def test_arguments_out_of_bounds_are_a_tool_error_that_names_the_bounds(either: Client) -> None:
+    result = await either.call_tool("progress", {"steps": 101})
     assert result.is_error
     assert all(part in text(result) for part in ("steps", "1", "100", "101"))
 
@@ -180,7 +192,7 @@ async def test_an_unknown_tool_and_a_missing_task_are_protocol_errors(client: Cl
 
 @pytest.mark.parametrize(("mode", "total"), [("determinate", 4.0), ("indeterminate", None)])
 async def test_every_report_of_progress_reaches_the_caller_in_order(
-    client: Client, person: Person, mode: str, total: float | None
+    either: Client, person: Person, mode: str, total: float | None
 ) -> None:
     seen: list[tuple[float, float | None]] = []
 
@@ -188,13 +200,13 @@ async def test_every_report_of_progress_reaches_the_caller_in_order(
         seen.append((progress, of))
 
     arguments = {"itemCount": 4, "delayPerItemMs": 20, "mode": mode}
-    await client.call_tool("sync_with_progress", arguments, progress_callback=report)
+    await either.call_tool("sync_with_progress", arguments, progress_callback=report)
     assert seen == [(1, total), (2, total), (3, total), (4, total)]
     # the SDK's tokens are integers, and it would forgive one that came back as a string
     assert {type(params.progress_token) for params in person.noted(types.ProgressNotification)} == {int}
 
 
-async def test_concurrent_calls_get_their_own_progress_only(client: Client) -> None:
+async def test_concurrent_calls_get_their_own_progress_only(either: Client) -> None:
     seen: dict[int, list[float]] = {steps: [] for steps in (2, 3, 4, 5)}
 
     async def call(steps: int) -> None:
@@ -202,7 +214,7 @@ async def test_concurrent_calls_get_their_own_progress_only(client: Client) -> N
             assert of == steps
             seen[steps].append(progress)
 
-        await client.call_tool("progress", {"steps": steps, "step_ms": 15}, progress_callback=report)
+        await either.call_tool("progress", {"steps": steps, "step_ms": 15}, progress_callback=report)
 
     async with trio.open_nursery() as nursery:
         for steps in seen:
@@ -358,13 +370,13 @@ async def test_resources_can_be_listed_and_read(client: Client) -> None:
     assert kinds == [types.TextResourceContents, types.BlobResourceContents, types.TextResourceContents]
 
 
-async def test_a_template_can_be_filled_in(client: Client) -> None:
-    templates = (await client.list_resource_templates()).resource_templates
+async def test_a_template_can_be_filled_in(either: Client) -> None:
+    templates = (await either.list_resource_templates()).resource_templates
     assert [template.uri_template for template in templates] == [
         "probe://squares/{number}",
         "test://template/{id}/data",
     ]
-    contents = (await client.read_resource("test://template/42/data")).contents[0]
+    contents = (await either.read_resource("test://template/42/data")).contents[0]
     assert isinstance(contents, types.TextResourceContents)
     assert json.loads(contents.text)["id"] == "42"
 
@@ -394,10 +406,10 @@ PROMPTS: list[tuple[str, dict[str, str], list[str], str]] = [
 
 @pytest.mark.parametrize(("name", "arguments", "kinds", "part"), PROMPTS)
 async def test_a_prompt_gives_its_messages(
-    client: Client, name: str, arguments: dict[str, str], kinds: list[str], part: str
+    either: Client, name: str, arguments: dict[str, str], kinds: list[str], part: str
 ) -> None:
-    assert name in [prompt.name for prompt in (await client.list_prompts()).prompts]
-    result = await client.get_prompt(name, arguments)
+    assert name in [prompt.name for prompt in (await either.list_prompts()).prompts]
+    result = await either.get_prompt(name, arguments)
     assert [message.content.type for message in result.messages] == kinds
     assert part in str(result.messages)
 
@@ -424,9 +436,9 @@ COMPLETIONS: list[tuple[Any, Json, list[str]]] = [
 
 @pytest.mark.parametrize(("ref", "argument", "values"), COMPLETIONS)
 async def test_arguments_of_prompts_and_templates_are_completed(
-    client: Client, ref: Any, argument: Json, values: list[str]
+    either: Client, ref: Any, argument: Json, values: list[str]
 ) -> None:
-    result = await client.complete(ref, argument)
+    result = await either.complete(ref, argument)
     assert (result.completion.values, result.completion.total, result.completion.has_more) == (values, 2, False)
 
 

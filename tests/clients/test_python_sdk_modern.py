@@ -5,7 +5,6 @@ What the client shows is one half; the other is what the server saw, which its e
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
@@ -216,50 +215,6 @@ async def test_a_list_is_kept_as_long_as_the_server_allows_and_no_longer_than_un
 
 # --- tools, resources, prompts, completion
 
-SIMPLE_CALLS: list[tuple[str, Json, Json]] = [
-    ("simple_tool", {"delayMs": 30}, {"message": "Completed after 30ms"}),
-    ("sync_with_progress", {"itemCount": 3, "delayPerItemMs": 10}, {"processedItems": 3}),
-    ("progress", {"steps": 2, "step_ms": 5}, {"steps": 2, "notified": False, "done": True}),
-]
-
-
-@pytest.mark.parametrize(("name", "arguments", "expected"), SIMPLE_CALLS)
-async def test_a_tool_gives_its_structured_result_and_the_same_as_text(
-    client: Client, name: str, arguments: Json, expected: Json
-) -> None:
-    await client.list_tools()
-    result = await client.call_tool(name, arguments)
-    assert result.structured_content == expected
-    assert json.loads(text(result)) == expected
-
-
-FIXTURES: list[tuple[str, Json, list[str]]] = [
-    ("test_simple_text", {}, ["text"]),
-    ("test_image_content", {}, ["image"]),
-    ("test_audio_content", {}, ["audio"]),
-    ("test_embedded_resource", {}, ["resource"]),
-    ("test_multiple_content_types", {}, ["text", "image", "resource"]),
-    ("long_output", {"blocks": 2, "chars": 65536}, ["text", "text"]),
-    ("json_schema_2020_12_tool", {"email": "a@b.example"}, ["text"]),
-]
-
-
-async def test_each_kind_of_content_arrives(client: Client) -> None:
-    for name, arguments, kinds in FIXTURES:
-        result = await client.call_tool(name, arguments)
-        assert (result.is_error, [block.type for block in result.content]) == (False, kinds), name
-
-
-async def test_resources_prompts_and_completion(client: Client) -> None:
-    contents = (await client.read_resource("test://template/42/data")).contents[0]
-    assert isinstance(contents, types.TextResourceContents)
-    assert json.loads(contents.text)["id"] == "42"
-    filled = await client.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
-    assert "arg1='a', arg2='b'" in str(filled.messages)
-    ref = types.PromptReference(type="ref/prompt", name="test_prompt_with_arguments")
-    completed = (await client.complete(ref, {"name": "arg1", "value": "test"})).completion
-    assert (completed.values, completed.total, completed.has_more) == (["testValue1", "testing"], 2, False)
-
 
 async def test_a_client_that_has_not_listed_a_tool_learns_its_headers_from_the_refusal(
     client: Client, since: Callable[..., list[Json]]
@@ -322,45 +277,7 @@ async def test_what_does_not_exist_is_invalid_params(
     assert [event["status"] for event in since("http.response")][-1] == 200
 
 
-async def test_a_tool_error_and_arguments_out_of_bounds_are_results_that_say_so(client: Client) -> None:
-    failed = await client.call_tool("test_error_handling")
-    assert (failed.is_error, text(failed)) == (True, "This tool intentionally returns an error for testing")
-    refused = await client.call_tool("progress", {"steps": 101})
-    assert refused.is_error
-    assert all(part in text(refused) for part in ("steps", "1", "100", "101"))
-
-
 # --- progress, log messages, cancellation
-
-
-@pytest.mark.parametrize(("mode", "total"), [("determinate", 4.0), ("indeterminate", None)])
-async def test_every_report_of_progress_reaches_the_caller_in_order(
-    client: Client, mode: str, total: float | None
-) -> None:
-    seen: list[tuple[float, float | None]] = []
-
-    async def report(progress: float, of: float | None, message: str | None) -> None:
-        seen.append((progress, of))
-
-    arguments = {"itemCount": 4, "delayPerItemMs": 20, "mode": mode}
-    await client.call_tool("sync_with_progress", arguments, progress_callback=report)
-    assert seen == [(1, total), (2, total), (3, total), (4, total)]
-
-
-async def test_concurrent_calls_get_their_own_progress_only(client: Client) -> None:
-    seen: dict[int, list[float]] = {steps: [] for steps in (2, 3, 4, 5)}
-
-    async def call(steps: int) -> None:
-        async def report(progress: float, of: float | None, message: str | None) -> None:
-            assert of == steps
-            seen[steps].append(progress)
-
-        await client.call_tool("progress", {"steps": steps, "step_ms": 15}, progress_callback=report)
-
-    async with trio.open_nursery() as nursery:
-        for steps in seen:
-            nursery.start_soon(call, steps)
-    assert seen == {steps: list(range(1, steps + 1)) for steps in seen}
 
 
 LEVELS: list[tuple[types.LoggingLevel | None, int]] = [(None, 0), ("debug", 8), ("warning", 5), ("emergency", 1)]

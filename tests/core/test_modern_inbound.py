@@ -204,6 +204,7 @@ def encoded(value: str) -> str:
     return f"=?base64?{b64encode(value.encode()).decode()}?="
 
 
+@pytest.mark.proves("ext-tasks/tasks/30")
 @pytest.mark.proves("2026-07-28/streamable-http/23", "2026-07-28/streamable-http/32", "2026-07-28/streamable-http/36")
 @pytest.mark.proves("2026-07-28/streamable-http/38", "2026-07-28/streamable-http/44")
 @pytest.mark.parametrize("method", [method for method, row in REQUESTS.items() if row.name_member])

@@ -181,26 +181,6 @@ async def test_the_error_ends_the_stream_and_nothing_follows(revision: str, auto
         assert emitted_after(probe, mark) == []
 
 
-async def test_a_cancellation_before_the_deadline_wins(autojump_clock: MockClock) -> None:
-    async with running(toolsets=[CUSTOM]) as probe:
-        client = await probe.client()
-        request = tool_call(client, "work", {"silentS": 100})
-        async with client.post(request) as answer:
-            await trio.sleep(29.9)
-            await client.cancel("it")
-            assert await client.read(answer) == []
-        assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("cancelled", "notification")
-
-
-async def test_a_cancellation_after_the_deadline_is_a_no_op(autojump_clock: MockClock) -> None:
-    async with running(toolsets=[CUSTOM]) as probe:
-        client = await probe.client()
-        await client.call("tools/call", {"name": "work", "arguments": {"silentS": 100}}, id="it")
-        await client.cancel("it")
-        assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("timed_out", "deadline")
-        assert [event["what"] for event in probe.events("client.misuse")] == ["cancellation without effect"]
-
-
 async def test_a_disconnected_call_keeps_its_deadline(autojump_clock: MockClock) -> None:
     async with running(toolsets=[CUSTOM]) as probe:
         client = await probe.client()
@@ -257,33 +237,6 @@ async def test_a_built_in_tool_gets_through_at_its_bounds(
     took, result = await timed(client, name, None, **arguments)
     assert took == pytest.approx(seconds, abs=0.01)
     assert "isError" not in result
-
-
-async def test_a_person_may_take_almost_five_minutes(probe: Probe, autojump_clock: MockClock) -> None:
-    client = await probe.client()
-    request = client.request("tools/call", {"name": "sampling_demo"}, "it")
-    async with client.post(request) as answer:
-        (_, question) = await answer.first(2)
-        await trio.sleep(299)
-        sampled = {"role": "assistant", "content": {"type": "text", "text": "leaves"}, "model": "m"}
-        await client.answer(question.message["id"], sampled)
-        events = [event.message for event in await client.read(answer)]
-    assert events[-1]["result"]["structuredContent"] == {"text": "leaves"}
-
-
-async def test_a_question_that_nobody_answers_is_named_by_its_own_limit(
-    probe: Probe, autojump_clock: MockClock
-) -> None:
-    """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
-    client = await probe.client()
-    took, result = await timed(client, "sampling_demo")
-    assert took == pytest.approx(300, abs=0.01)
-    assert result["isError"] is True
-    assert "did not answer sampling/createMessage within 300 s" in result["content"][0]["text"]
-    (question,) = [note for note in client.notes if "id" in note]
-    (withdrawn,) = client.noted("notifications/cancelled")
-    assert withdrawn["requestId"] == question["id"]
-    assert probe.record()["outcome"] == "tool_error"
 
 
 async def test_a_question_is_withdrawn_when_the_deadline_passes_first(autojump_clock: MockClock) -> None:

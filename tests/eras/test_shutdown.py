@@ -410,24 +410,6 @@ async def test_open_subscriptions_get_their_final_result(autojump_clock: MockClo
         assert (len(probe.engine.modern.listeners), engine_tasks()) == (0, SERVICES)
 
 
-async def test_a_subscription_still_hears_what_becomes_of_the_tasks(autojump_clock: MockClock) -> None:
-    async with running(grace_s=GRACE_S) as probe:
-        client = probe.modern()
-        task = await client.tool("cancellable_task")
-        listen = client.request("subscriptions/listen", {"notifications": {"taskIds": [task["taskId"]]}}, id="L")
-        async with client.post(listen) as answer:
-            await answer.first(2)
-            async with draining(probe) as over:
-                messages = await heard_on(client, answer, "L")
-                await over.wait()
-        statuses = [
-            message["params"]["status"] for message in messages if message.get("method") == "notifications/tasks"
-        ]
-        assert (statuses[-1], statuses.count("cancelled")) == ("cancelled", 1)
-        told = [message["params"]["statusMessage"] for message in messages[:-1]]
-        assert "shutting down" in told[-1]
-
-
 async def test_a_call_hears_nothing_of_the_end_of_a_subscription(autojump_clock: MockClock) -> None:
     """2026-07-28 basic/patterns/cancellation: "Servers MUST NOT send `notifications/cancelled` for any other
     purpose." """

@@ -141,25 +141,6 @@ BAD_REQUESTS = [
     Bad("a task tool without task", call(name="pure_task"), 200, METHOD_NOT_FOUND, "only runs as a task", 1),
     Bad("task for a plain tool", call(name="simple_tool", task={}), 200, METHOD_NOT_FOUND, "cannot run as a task", 1),
     *(
-        Bad(
-            f"progress token {str(token)[:9]!r}",
-            call(name="simple_tool", _meta={"progressToken": token}),
-            200,
-            -32602,
-            part,
-            1,
-        )
-        for token, part in [
-            (None, "must be a string or an integer"),
-            (True, "must be a string or an integer"),
-            (1.0, "must be a string or an integer"),
-            (1.5, "must be a string or an integer"),
-            ([], "must be a string or an integer"),
-            ("x" * 257, "max_id_length"),
-            (10**300, "max_id_length"),
-        ]
-    ),
-    *(
         Bad(f"level {level!r}", request("logging/setLevel", {"level": level}), 200, INVALID_PARAMS, "params.level", 1)
         for level in ["loud", "INFO", "", 3, None]
     ),

@@ -427,14 +427,17 @@ async def test_a_question_survives_the_loss_of_its_connection(autojump_clock: Mo
             assert (await response(client, answer))["structuredContent"] == ACCEPTED
 
 
+@pytest.mark.proves("2025-11-25/cancellation/8")
 async def test_a_question_is_not_withdrawn_when_its_call_is_cancelled(autojump_clock: MockClock) -> None:
-    """The client ended both by one message; after that nothing more is sent for the call, not even this."""
+    """The client ended both by one message; nothing more is sent for the call, and a late answer is ignored."""
     async with running(toolsets=TOOLSETS) as probe:
         client = await probe.client()
         async with client.post(call(client, "elicit")) as answer:
-            await question(client, answer)
+            asked = await question(client, answer)
             await client.cancel(probe.record()["request_id"])
+            await client.answer(asked["id"], ACCEPTED)
             assert await client.read(answer) == []
+        assert misuses(probe) == ["answer without a question"]
         (dropped,) = probe.events("message.dropped")
         assert (dropped["message"]["method"], dropped["why"]) == ("notifications/cancelled", "the call was cancelled")
 

@@ -43,15 +43,6 @@ async def test_every_legal_id_comes_back_with_the_same_value_and_type(id: Any, p
     assert (type(message["id"]), message["id"]) == (type(id), id)
 
 
-async def test_bad_arguments_of_a_task_are_invalid_params_and_make_no_task(probe: Probe) -> None:
-    """A task-augmented call has no other result than a handle."""
-    client = await probe.client("2025-11-25")
-    with pytest.raises(RpcError, match="durationMs must be an integer from 1000 to 60000, got 0") as caught:
-        await client.tool("pure_task", {"durationMs": 0}, task={})
-    assert caught.value.code == -32602
-    assert (await client.call("tasks/list"))["tasks"] == []
-
-
 # Resources.
 
 
@@ -345,14 +336,6 @@ async def test_the_pages_of_a_list_hold_everything_once_and_in_order(
         assert [item[key] for page in found for item in page] == names
         assert [len(page) for page in found[:-1]] == [size] * (len(found) - 1)
         assert found[-1]
-
-
-async def test_tasks_are_listed_in_pages_too() -> None:
-    async with running(page_size=2) as probe:
-        client = await probe.client()
-        made = [(await client.tool("pure_task", task={}))["task"]["taskId"] for _ in range(5)]
-        found = await pages(client, "tasks/list", "tasks")
-        assert [[item["taskId"] for item in page] for page in found] == [made[:2], made[2:4], made[4:]]
 
 
 async def test_a_cursor_of_one_list_is_no_cursor_of_another() -> None:

@@ -55,7 +55,7 @@ async def test_a_finished_stream_can_be_read_again_from_each_of_its_events(
     assert data(rest) == data(events[count + 1 :]), "the same messages with the same ids"
 
 
-@pytest.mark.proves("2025-11-25/transports/18")
+@pytest.mark.proves("2025-11-25/transports/18", "2025-11-25/transports/15")
 @pytest.mark.parametrize("count", range(7))
 async def test_a_running_stream_goes_on_where_the_client_lost_it(
     count: int, probe: Probe, autojump_clock: MockClock

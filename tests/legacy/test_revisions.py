@@ -9,13 +9,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.calls.context import ToolContext
-from probe.engine.catalogue.catalogue import Toolset
-from probe.engine.catalogue.tool import Tool, ToolResult, content
 from probe.tools.catalogue import TOOLSETS
 
 from ..support.legacy import Legacy, RpcError
-from ..support.probe import Probe, running
+from ..support.probe import Probe
 from ..support.schemas import RevisionSchema, schema
 
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
@@ -97,33 +94,6 @@ async def test_a_tool_that_only_runs_as_a_task_is_not_there_before_tasks(revisio
     with pytest.raises(RpcError, match="only runs as a task") as caught:
         await client.tool("pure_task")
     assert caught.value.code == -32601
-
-
-@pytest.mark.parametrize("revision", OLDER)
-@pytest.mark.parametrize("task", [{}, {"ttl": 5000}, None, 5])
-async def test_a_task_member_means_nothing_before_tasks(task: Any, revision: str, probe: Probe) -> None:
-    """2025-11-25 basic/utilities/tasks: without the capability it is ignored."""
-    client = await probe.client(revision)
-    request = {**client.request("tools/call", {"name": "simple_tool", "arguments": {}}), "id": "it"}
-    client.methods["it"] = ("tools/call", False)
-    request["params"]["task"] = task
-    async with client.post(request) as answer:
-        (event,) = await client.read(answer)
-    assert client.result(event.message)["content"]
-
-
-async def nothing(context: ToolContext) -> ToolResult:
-    return content([])
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-async def test_a_tool_that_may_run_as_a_task_does_not_say_so_before_tasks(revision: str) -> None:
-    either = Tool(name="either", title="T", description="D", run=nothing, task_support="optional")
-    async with running(toolsets=[Toolset("either", (either,))]) as probe:
-        client = await probe.client(revision)
-        (tool,) = (await client.call("tools/list"))["tools"]
-        assert ("execution" in tool) is (revision == "2025-11-25")
-        assert (await client.tool("either"))["content"] == []
 
 
 # Members.

@@ -1,4 +1,4 @@
-"""Sessions: their ids, their end by DELETE or idleness, and the limits of each and of all."""
+"""Sessions: their ids, their end with all that runs in them, and the limits of each and of all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.cli.parts import new_id
 from probe.engine.legacy.dispatch import Answered
 
-from ..support.http import exchange
-from ..support.inside import receive
+from ..support.calls import LEGACY, outcome, slow
+from ..support.http import exchange, messages
+from ..support.inside import SERVICES, engine_tasks, receive
 from ..support.legacy import HEADERS, Legacy, RpcError
 from ..support.probe import Probe, running
 from ..support.schemas import schema
+from ..support.shown import newest
 
 SLOW = {"name": "simple_tool", "arguments": {"delayMs": 5000}}
 
@@ -29,13 +30,6 @@ async def status(client: Legacy, method: str) -> int:
 
 
 # Ids.
-
-
-@pytest.mark.proves("2025-11-25/transports/27", "2025-11-25/transports/28")
-def test_a_session_id_is_visible_ascii_and_unguessable() -> None:
-    ids = {new_id() for _ in range(1000)}
-    assert len(ids) == 1000
-    assert all(len(id) >= 43 and all("\x21" <= letter <= "\x7e" for letter in id) for id in ids)
 
 
 async def test_only_the_answer_to_initialize_carries_the_session_id(probe: Probe) -> None:
@@ -75,14 +69,8 @@ async def test_a_second_initialize_in_a_session_is_an_error_and_changes_nothing(
     assert session.machine.revision == "2025-06-18"
 
 
-async def test_two_sessions_share_nothing(probe: Probe) -> None:
+async def test_two_sessions_have_their_own_log_levels(probe: Probe) -> None:
     one, other = await probe.client(), await probe.client()
-    task = (await one.tool("pure_task", task={}))["task"]["taskId"]
-    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-        with pytest.raises(RpcError, match="Task not found") as caught:
-            await other.call(method, {"taskId": task})
-        assert caught.value.code == -32602
-    assert (await other.call("tasks/list"))["tasks"] == []
     await other.call("logging/setLevel", {"level": "error"})
     await one.tool("test_tool_with_logging")
     assert len(one.noted("notifications/message")) == 3
@@ -118,15 +106,88 @@ async def test_delete_ends_a_session_for_good_and_no_other(probe: Probe) -> None
     assert [(event["session"], event["why"]) for event in probe.events("session.closed")] == [("s1", "deleted")]
 
 
-async def test_delete_ends_the_streams_and_the_work_of_its_session(probe: Probe) -> None:
+@pytest.mark.parametrize("revision", LEGACY)
+async def test_delete_cancels_every_request_of_the_session(
+    revision: str, probe: Probe, autojump_clock: MockClock
+) -> None:
+    client, other = await probe.client(revision), await probe.client(revision)
+    async with (
+        client.post(slow(client)) as answer,
+        client.get() as standalone,
+        other.post(slow(other, "other")) as kept,
+    ):
+        await trio.sleep(2.5)
+        assert await client.delete() == 204
+        assert [message.get("id") for message in messages(await client.read(answer))] == [None, None]
+        assert messages(await client.read(standalone)) == []
+        assert len(messages(await other.read(kept))) == 11
+    assert outcome(probe) == ("cancelled", "session_end", 2, False)
+    assert outcome(probe, "other") == ("completed", None, 10, True)
+    assert [event["why"] for event in probe.events("session.closed")] == ["deleted"]
+    async with client.post(client.request("ping")) as answer:
+        assert answer.status == 404
+
+
+async def test_delete_cancels_every_task_of_the_session(probe: Probe, autojump_clock: MockClock) -> None:
+    client, other = await probe.client(), await probe.client()
+    mine = (await client.tool("cancellable_task", task={}))["task"]["taskId"]
+    kept = (await other.tool("cancellable_task", task={}))["task"]["taskId"]
+    async with client.get() as standalone:
+        await trio.sleep(2.5)
+        await client.delete()
+        told = messages(await client.read(standalone))
+    assert [message["params"]["status"] for message in told if "status" in message["params"]][-1] == "cancelled"
+    assert [task.id for task in probe.engine.tasks.everyone()] == [kept]
+    statuses = [(event["status"], event["message"]) for event in probe.events("task.changed") if event["task"] == mine]
+    assert statuses[-1] == ("cancelled", "The task was cancelled: deleted")
+    assert [(event["task"], event["why"]) for event in probe.events("task.removed")] == [(mine, "deleted")]
+    (record,) = [record for record in newest(probe.engine.records, 5) if record.task == mine]
+    assert (record.outcome, record.cancelled_by, record.steps_done) == ("cancelled", "session_end", 2)
+
+
+async def test_delete_ends_the_waiting_for_a_task_without_an_answer(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
-    with trio.fail_after(5):
-        async with client.post(client.request("tools/call", SLOW, "it")) as answer, client.get() as standalone:
-            assert await client.delete() == 204
-            assert await client.read(answer) == []
-            assert await client.read(standalone) == []
-    record = probe.record()
-    assert (record["outcome"], record["cancelled_by"], record["answered"]) == ("cancelled", "session_end", False)
+    named = {"taskId": (await client.tool("cancellable_task", task={}))["task"]["taskId"]}
+    async with client.post(client.request("tasks/result", named, "waiting")) as answer:
+        await trio.sleep(0.5)
+        await client.delete()
+        events = messages(await client.read(answer))
+    assert [event for event in events if "id" in event] == []
+
+
+async def test_a_deleted_session_leaves_nothing_behind(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client(capabilities={"elicitation": {}, "sampling": {}})
+    await client.tool("pausable_task", task={})
+    await client.tool("pure_task", task={})
+    await client.call("resources/subscribe", {"uri": "test://watched-resource"})
+    async with client.post(slow(client)), client.get(), trio.open_nursery() as nursery:
+        nursery.start_soon(client.call, "tools/call", {"name": "simple_tool"})
+        await trio.sleep(2.5)
+        await client.delete()
+        await wait_all_tasks_blocked()
+        assert engine_tasks() == SERVICES
+    assert probe.engine.tasks.everyone() == []
+    assert list(probe.engine.sessions) == []
+
+
+async def test_an_idle_session_ends_and_its_tasks_with_it(autojump_clock: MockClock) -> None:
+    async with running(session_idle_s=20.5) as probe:
+        client = await probe.client()
+        await client.tool("cancellable_task", task={})
+        await trio.sleep(20.4)
+        assert len(list(probe.engine.sessions)) == 1
+        await trio.sleep(0.2)
+        assert [event["why"] for event in probe.events("session.closed")] == ["idle"]
+        record = probe.record()
+        assert (record["outcome"], record["cancelled_by"], record["cancel_reason"]) == (
+            "cancelled",
+            "session_end",
+            "The task was cancelled: idle",
+        )
+        assert record["steps_done"] == 20
+        assert engine_tasks() == SERVICES
+        async with client.post(client.request("ping")) as answer:
+            assert answer.status == 404
 
 
 @pytest.mark.proves("2025-11-25/transports/30")
@@ -221,19 +282,6 @@ async def test_beyond_the_requests_in_flight_a_session_gets_429_until_one_is_ove
             assert await other.call("ping") == {}
             await client.read(one)
         assert await client.call("ping", id="third") == {}
-
-
-async def test_beyond_the_limit_of_subscriptions_one_is_refused_until_another_has_ended() -> None:
-    async with running(max_subscriptions=2) as probe:
-        client = await probe.client()
-        await client.call("resources/subscribe", {"uri": "test://static-text"})
-        await client.call("resources/subscribe", {"uri": "test://static-binary"})
-        await client.call("resources/subscribe", {"uri": "test://static-binary"})
-        with pytest.raises(RpcError, match="max_subscriptions is 2") as caught:
-            await client.call("resources/subscribe", {"uri": "test://watched-resource"})
-        assert caught.value.code == -32000
-        await client.call("resources/unsubscribe", {"uri": "test://static-text"})
-        await client.call("resources/subscribe", {"uri": "test://watched-resource"})
 
 
 async def test_toggling_a_subscription_faster_than_its_ticker_ends_is_refused_and_loses_nothing(

@@ -84,31 +84,6 @@ async def test_the_question_comes_on_the_tasks_result_stream(probe: Probe, autoj
     assert len(questions(probe)) == 1
 
 
-async def test_the_question_comes_on_a_tasks_result_stream_that_waits_already(
-    probe: Probe, autojump_clock: MockClock
-) -> None:
-    client = await probe.client()
-    task = await create(client)
-    with trio.fail_after(10):
-        async with client.post(client.request("tasks/result", task, "waiting")) as answer:
-            events = messages(await client.read(answer, lambda _: ACCEPT))
-    assert "elicitation/create" in [event.get("method") for event in events]
-    assert events[-1]["result"]["structuredContent"] == {"processedItems": 2, "pausedAt": 1}
-
-
-async def test_the_question_comes_on_the_get_stream_that_is_open_already(
-    probe: Probe, autojump_clock: MockClock
-) -> None:
-    client = await probe.client()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(client.listen, lambda _: ACCEPT)
-        task = await create(client)
-        await trio.sleep(5)
-        assert await status(client, task) == "completed"
-        nursery.cancel_scope.cancel()
-    assert len(client.noted("elicitation/create")) == len(questions(probe)) == 1
-
-
 async def test_the_question_comes_on_a_get_stream_that_is_opened_later(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     task = await paused(client)
@@ -394,18 +369,6 @@ async def test_a_task_that_nobody_heard_asking_can_be_cancelled(probe: Probe, au
         nursery.cancel_scope.cancel()
     assert questions(probe) == []
     assert probe.record()["outcome"] == "cancelled"
-
-
-async def test_a_deleted_session_takes_its_questions_along(probe: Probe, autojump_clock: MockClock) -> None:
-    client = await probe.client()
-    async with client.get() as standalone:
-        await create(client)
-        await trio.sleep(5)
-        await client.delete()
-        heard = messages(await client.read(standalone))
-    assert "elicitation/create" in [message["method"] for message in heard]
-    assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("cancelled", "session_end")
-    assert probe.engine.tasks.everyone() == []
 
 
 # Several questions at once.

@@ -213,15 +213,6 @@ async def test_the_response_ends_the_stream(probe: Probe, autojump_clock: MockCl
     assert engine_tasks() == SERVICES
 
 
-@pytest.mark.proves("2026-07-28/streamable-http/12")
-async def test_a_question_never_goes_on_the_stream_as_a_request(probe: Probe, autojump_clock: MockClock) -> None:
-    client = probe.modern()
-    async with client.post(tool_call(client, "test_streaming_elicitation", **TOKEN)) as answer:
-        progress, response = await heard(client, answer)
-    assert (progress["method"], response["result"]["resultType"]) == ("notifications/progress", "input_required")
-    assert [event for event in probe.events("message.emitted") if {"id", "method"} <= event["message"].keys()] == []
-
-
 @pytest.mark.proves("2026-07-28/streamable-http/11", "2026-07-28/basic/22")
 async def test_a_stream_carries_only_what_belongs_to_its_request(probe: Probe, autojump_clock: MockClock) -> None:
     client = probe.modern()

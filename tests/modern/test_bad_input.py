@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from probe.wire.v2026.registry import REQUESTS
 
-from ..legacy.test_bad_input import ARGUMENTS, NOT_JSON
+from ..legacy.test_bad_input import NOT_JSON
 from ..support.http import exchange
 from ..support.modern import PREFIX, TASKS, VERSION, Modern
 from ..support.probe import Probe, running
@@ -64,26 +64,6 @@ async def test_what_is_no_json_is_a_parse_error(what: str, body: bytes, part: st
     await check_unharmed(probe)
 
 
-def arrays(levels: int) -> Any:
-    value: Any = 0
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-@pytest.mark.parametrize("method", ["tools/list", "tools/call"])
-async def test_a_body_may_be_nested_64_levels_deep_and_not_deeper(method: str, probe: Probe) -> None:
-    client = probe.modern()
-    # the message and its params are two levels
-    for levels, accepted in ((62, True), (63, False), (150, False)):
-        message = client.request(method, {"name": "chatty", "unknown": arrays(levels)})
-        async with client.post(message) as answer:
-            body = await answer.json()
-        assert ("deeper than 64 levels" in str(body)) == (not accepted)
-        assert answer.status == (200 if accepted else 400)
-    await check_unharmed(probe)
-
-
 async def test_a_body_may_be_as_large_as_the_limit_and_not_larger() -> None:
     async with running(max_body_bytes=2048) as probe:
         client = probe.modern()
@@ -120,65 +100,6 @@ async def test_what_is_huge_is_answered_by_a_sentence(what: str, probe: Probe) -
     schema(VERSION).check_message(json.loads(body))
     assert len(body) < 2000
     await check_unharmed(probe)
-
-
-async def test_a_million_faults_are_answered_as_quickly_as_one(probe: Probe) -> None:
-    client = probe.modern()
-    request = client.request("prompts/get", {"name": "x", "arguments": {str(n): n for n in range(100_000)}})
-    got = await refused(client, json.dumps(request).encode(), Modern.headers(request))
-    assert (got.status, got.code) == (400, INVALID_PARAMS)
-    assert "100000 members" in got.message
-
-
-@pytest.mark.parametrize("token", ["x" * 257, 10**300])
-async def test_a_progress_token_is_no_longer_than_an_id(token: Any, probe: Probe) -> None:
-    client = probe.modern()
-    request = client.request("tools/call", {"name": "chatty"}, meta={"progressToken": token})
-    got = await refused(client, json.dumps(request).encode(), Modern.headers(request))
-    assert got.code == INVALID_PARAMS
-    assert "max_id_length" in got.message
-
-
-@pytest.mark.parametrize(("tool", "arguments", "sentence"), ARGUMENTS)
-async def test_bad_arguments_are_one_sentence_in_a_tool_error(
-    tool: str, arguments: dict[str, Any], sentence: str, probe: Probe
-) -> None:
-    """server/tools: "Input validation errors" are "reported in tool results with `isError: true`"."""
-    result = await probe.modern().tool(tool, arguments)
-    assert result["isError"] is True
-    assert sentence in result["content"][0]["text"]
-    assert len(result["content"][0]["text"]) < 300
-    await check_unharmed(probe)
-
-
-@pytest.mark.parametrize(
-    "query", ["tools=nope", "tools=", "tools=,", "tools=a%0d%0ab", "tools=%ff%00", "tools=all,nope"]
-)
-async def test_a_bad_selection_lists_the_known_names(query: str, probe: Probe) -> None:
-    client = Modern(probe.app, f"/mcp?{query}")
-    message = client.request("tools/list")
-    async with client.post(message) as answer:
-        body = await answer.json()
-    schema(VERSION).check_message(body)
-    assert (answer.status, body["error"]["code"]) == (400, INVALID_PARAMS)
-    assert "known are all, probe, streaming, features, dispatch, conformance, skills, hosts" in body["error"]["message"]
-
-
-@pytest.mark.proves("2026-07-28/basic/13", "2026-07-28/basic/15", "2026-07-28/basic/18")
-async def test_a_full_server_says_so_with_a_code_outside_the_reserved_range(autojump_clock: object) -> None:
-    async with running(max_calls=1) as probe:
-        client = probe.modern()
-        params = {"name": "progress", "arguments": {"step_ms": 5000}}
-        slow = client.request("tools/call", params, meta={"progressToken": 1})
-        async with client.post(slow):
-            request = client.request("tools/call", {"name": "chatty"}, id="full")
-            async with client.post(request) as answer:
-                body = await answer.json()
-            schema(VERSION).check_message(body)
-            assert (answer.status, body["id"], body["error"]["code"]) == (503, "full", 1002)
-            assert int(answer.headers["retry-after"]) > 0
-            assert "max_calls" in body["error"]["message"]
-        assert (await client.tool("chatty"))["resultType"] == "complete"
 
 
 # Anything at all.

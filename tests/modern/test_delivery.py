@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import trio
 
+from ..support.calls import ERAS
 from ..support.http import http_scope
-from ..support.modern import Modern
+from ..support.modern import VERSION, Modern
 from ..support.probe import Probe
 
 CALLS = {
@@ -20,21 +21,13 @@ CALLS = {
 }
 
 
+@pytest.mark.parametrize("revision", ERAS)
 @pytest.mark.parametrize("what", CALLS)
-async def test_an_answer_is_linked_to_its_call_and_delivered(what: str, probe: Probe) -> None:
+async def test_an_answer_is_linked_to_its_call_and_delivered(what: str, revision: str, probe: Probe) -> None:
     name, arguments = CALLS[what]
-    await probe.modern().tool(name, arguments)
-    record = probe.record()
-    (emitted,) = probe.events("message.emitted")
-    assert emitted["call"] == record["call"]
-    assert record["answer_delivered"]
-
-
-@pytest.mark.parametrize("what", CALLS)
-async def test_a_legacy_answer_is_linked_to_its_call_and_delivered(what: str, probe: Probe) -> None:
-    name, arguments = CALLS[what]
-    client = await probe.client()
-    await client.tool(name, arguments, **({"task": {}} if name == "pure_task" else {}))
+    client = await probe.of(revision)
+    as_task = {"task": {}} if name == "pure_task" and revision != VERSION else {}
+    await client.tool(name, arguments, **as_task)
     record = probe.record()
     answers = [event for event in probe.events("message.emitted") if "id" in event["message"]]
     assert answers[-1]["call"] == record["call"]

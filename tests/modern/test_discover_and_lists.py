@@ -214,18 +214,6 @@ async def test_every_schema_of_a_tool_is_valid_2020_12_and_names_no_other_dialec
                 assert dialect == "https://json-schema.org/draft/2020-12/schema"
 
 
-async def test_what_the_revision_has_no_more_is_not_listed(probe: Probe) -> None:
-    tools = await everything(probe.modern(), "tools/list")
-    names = {tool["name"] for tool in tools}
-    assert not any("execution" in tool for tool in tools)
-    assert "ping_client" not in names
-    assert {"pure_task", "routed_tool", "test_x_mcp_header"} <= names
-    legacy = await probe.client()
-    before = {tool["name"] for tool in (await legacy.call("tools/list"))["tools"]}
-    assert "ping_client" in before
-    assert "routed_tool" not in before
-
-
 @pytest.mark.proves("2026-07-28/caching/3")
 @pytest.mark.parametrize("method", LISTS)
 @pytest.mark.parametrize("page_size", [1, 7, 1000])

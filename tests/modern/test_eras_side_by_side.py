@@ -48,35 +48,10 @@ async def test_one_endpoint_serves_each_request_in_its_own_era(
         assert (record["era"], record["revision"], record["session"]) == ("modern", VERSION, "m1")
 
 
-async def test_a_modern_request_opens_no_session(probe: Probe) -> None:
-    modern = probe.modern()
-    async with modern.post(modern.request("tools/list")) as answer:
-        assert answer.status == 200
-        assert "mcp-session-id" not in answer.headers
-    assert probe.events("session.opened") == []
-
-
-async def test_a_session_header_makes_no_modern_request_part_of_a_session(
-    both: tuple[Legacy, Modern], probe: Probe
-) -> None:
-    """The version header says which era it is; the session is not even looked up."""
-    legacy, modern = both
-    for id in (legacy.headers["mcp-session-id"], "no-such-session"):
-        async with modern.post(modern.request("tools/list"), {"mcp-session-id": id}) as answer:
-            assert answer.status == 200
-        assert probe.events("http.response")[-1]["session"] == "m1"
-
-
 @pytest.mark.parametrize("method", ["server/discover", "subscriptions/listen", "tasks/update"])
 async def test_modern_methods_do_not_exist_in_a_session(method: str, both: tuple[Legacy, Modern]) -> None:
     legacy, _ = both
     assert (await error_of(legacy, method, {"taskId": "x", "notifications": {}})).code == -32601
-
-
-@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/result"])
-async def test_legacy_methods_do_not_exist_without_one(method: str, both: tuple[Legacy, Modern]) -> None:
-    _, modern = both
-    assert (await fault(modern, method, {"level": "debug", "uri": "probe://clock", "taskId": "x"})).code == -32601
 
 
 # At the same time.

@@ -16,7 +16,6 @@ from ..support.probe import Probe
 from ..support.schemas import schema
 from ..support.shown import newest
 
-META_KEYS = [PREFIX + "protocolVersion", PREFIX + "clientCapabilities"]
 INFO = PREFIX + "clientInfo"
 HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED = -32020, -32021, -32022
 INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32600, -32601, -32602
@@ -197,21 +196,6 @@ async def test_what_climbs_the_ladder_and_has_no_result_is_an_error_with_status_
         assert (await send(client, Draft(client.request(method, params)))).error == (200, INVALID_PARAMS)
 
 
-@pytest.mark.parametrize("name", ["host", "content-type"])
-@pytest.mark.parametrize("same", [True, False])
-async def test_a_header_may_stand_twice_where_it_is_the_same(name: str, same: bool, probe: Probe) -> None:
-    """Only what is compared with the body may stand once alone: tests/core/test_modern_inbound.py."""
-    client = probe.modern()
-    draft = tool_call(client)
-    value = str({**Modern.headers(draft.message), **draft.headers}[name])
-    draft.headers[name] = [value, value if same else "other"]
-    got = await send(client, draft)
-    if same:
-        assert got.status == 200
-    else:
-        assert got.error == (400, INVALID_REQUEST)
-
-
 async def test_a_mirrored_argument_agrees_with_its_header_or_the_tool_is_not_called(probe: Probe) -> None:
     client = probe.modern()
     arguments = {"region": "ap-south", "priority": 1, "dry_run": True}
@@ -369,15 +353,6 @@ async def test_the_modern_version_makes_get_and_delete_405_also_with_a_session(m
     assert await legacy.call("ping") == {}, "the session goes on"
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE"])
-async def test_other_http_methods_are_405(method: str, probe: Probe) -> None:
-    client = probe.modern()
-    draft = tool_call(client)
-    draft.method = method
-    got = await send(client, draft)
-    assert (got.status, got.headers["allow"]) == (405, "POST, GET, DELETE")
-
-
 @pytest.mark.proves("2026-07-28/streamable-http/49", "2026-07-28/streamable-http/50")
 @pytest.mark.parametrize("session", [None, "x", "", "valid", "\x80\xff; drop"])
 @pytest.mark.parametrize("last", [None, "s1-5", ""])
@@ -480,18 +455,18 @@ async def test_which_era_serves_a_request(
     assert ("protocolVersion" in result) == (expected == SESSION)
 
 
-@pytest.mark.proves("2026-07-28/versioning/6", "2026-07-28/versioning/7")
-async def test_both_eras_are_served_side_by_side(probe: Probe) -> None:
-    legacy, modern = await probe.client("2025-06-18"), probe.modern()
-    for _ in range(2):
-        assert await legacy.call("ping") == {}
-        assert (await modern.call("server/discover"))["supportedVersions"] == [VERSION]
-
-
 # The tasks extension.
 
 
-@pytest.mark.proves("2026-07-28/basic/46", "2026-07-28/basic/47", "2026-07-28/basic/48", "2026-07-28/versioning/4")
+@pytest.mark.proves(
+    "2026-07-28/basic/46",
+    "2026-07-28/basic/47",
+    "2026-07-28/basic/48",
+    "2026-07-28/versioning/4",
+    "ext-tasks/tasks/28",
+    "ext-tasks/tasks/34",
+    "ext-tasks/tasks/35",
+)
 @pytest.mark.parametrize("capabilities", [{}, {"tasks": {}}, {"extensions": {}}, {"extensions": {TASKS.upper(): {}}}])
 async def test_the_gate_of_the_extension_comes_before_any_look_up(capabilities: Any, probe: Probe) -> None:
     owner, client = probe.modern(), probe.modern(capabilities=capabilities)
@@ -507,19 +482,3 @@ async def test_the_gate_of_the_extension_comes_before_any_look_up(capabilities: 
         assert (got.error, got.json["id"]) == ((400, MISSING_CAPABILITY), 7)
         assert got.json["error"]["data"] == {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     assert (await owner.get_task(known))["status"] == "working"
-
-
-@pytest.mark.proves("2026-07-28/basic/46", "2026-07-28/basic/47", "2026-07-28/basic/48")
-async def test_a_tool_that_needs_a_capability_names_it(probe: Probe) -> None:
-    for name, capability in (
-        ("test_missing_capability", "sampling"),
-        ("elicit_form", "elicitation"),
-        ("list_roots", "roots"),
-    ):
-        everything = {other: {} for other in ("sampling", "elicitation", "roots")}
-        del everything[capability]
-        for declared in ({}, everything):
-            client = probe.modern(capabilities=declared)
-            got = await send(client, Draft(client.request("tools/call", {"name": name}, id="me")))
-            assert (got.error, got.json["id"]) == ((400, MISSING_CAPABILITY), "me")
-            assert got.json["error"]["data"] == {"requiredCapabilities": {capability: {}}}

@@ -30,6 +30,7 @@ async def refused(client: Modern, method: str, params: dict[str, Any]) -> tuple[
     return answer.status, error["code"], error["message"]
 
 
+@pytest.mark.proves("2026-07-28/basic/13", "2026-07-28/basic/15", "2026-07-28/basic/18")
 async def test_calls_beyond_the_limit_are_refused_and_nothing_else_is(autojump_clock: MockClock) -> None:
     async with running(max_calls=2) as probe:
         client = probe.modern()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -11,11 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from ..support.http import exchange
 from ..support.inside import SERVICES, engine_tasks
-from ..support.legacy import ALL_CAPABILITIES, RpcError
+from ..support.legacy import RpcError
 from ..support.listening import Ear, Reluctant, bare, listening, settle
-from ..support.modern import TASKS, Modern
+from ..support.modern import Modern
 from ..support.probe import Probe, running
 
 CLOCK = "probe://clock"
@@ -252,21 +250,6 @@ async def test_the_end_of_a_task_does_not_end_the_subscription(probe: Probe, aut
         await ear.wait_told(3)
 
 
-@pytest.mark.proves("ext-tasks/tasks/28", "ext-tasks/tasks/34")
-@pytest.mark.parametrize(
-    "capabilities", [{}, ALL_CAPABILITIES, {"tasks": {}}, {"extensions": {}}, {"extensions": {"a/b": {}}}]
-)
-@pytest.mark.parametrize("known", [True, False])
-async def test_task_ids_need_the_extension(known: bool, capabilities: dict[str, Any], probe: Probe) -> None:
-    """ "If a client requests task status notifications but does not declare the … extension capability, the server MUST
-    return a JSON-RPC error specifying the missing capabilities"; and nobody learns which tasks exist."""
-    id = await task_of(probe.modern()) if known else "no-task"
-    status, _, error = await fault(probe.modern(capabilities=capabilities), taskIds=[id], toolsListChanged=True)
-    assert (status, error["code"]) == (400, -32021)
-    assert error["data"] == {"requiredCapabilities": {"extensions": {TASKS: {}}}}
-    assert len(probe.engine.modern.listeners) == 0
-
-
 async def test_without_task_ids_the_extension_is_not_needed(probe: Probe) -> None:
     async with listening(probe.modern(capabilities={}), taskIds=[], toolsListChanged=True) as ear:
         assert ear.honoured == {"toolsListChanged": True}
@@ -467,21 +450,7 @@ async def test_at_shutdown_it_is_told_what_became_of_its_tasks_and_then_its_end(
     assert (settled["outcome"], settled["answered"], settled["cancelled_by"]) == ("completed", True, None)
 
 
-async def test_a_server_that_drains_takes_no_further_subscription(autojump_clock: MockClock) -> None:
-    async with running() as probe:
-        await probe.engine.drain()
-        status, _, error = await fault(probe.modern(), toolsListChanged=True)
-        assert (status, error["code"]) == (503, 1002)
-
-
-async def test_drain_does_not_wait_for_subscriptions(autojump_clock: MockClock) -> None:
-    async with running(grace_s=100) as probe, listening(probe.modern(), **LISTS):
-        before = trio.current_time()
-        await probe.engine.drain()
-        assert trio.current_time() - before < 1
-
-
-@pytest.mark.proves("2026-07-28/cancellation/3")
+@pytest.mark.proves("2026-07-28/cancellation/3", "2026-07-28/streamable-http/15", "2026-07-28/streamable-http/17")
 async def test_a_client_that_goes_ends_its_subscription_and_that_is_recorded(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
@@ -526,36 +495,3 @@ async def test_a_client_that_goes_leaves_its_tasks_alone(probe: Probe, autojump_
         pass
     await trio.sleep(6)
     assert (await client.get_task(id))["status"] == "completed"
-
-
-async def test_a_cancelled_notification_does_not_end_a_subscription(probe: Probe) -> None:
-    """Over HTTP that is the closing of the stream; the notification is accepted, and recorded as misuse."""
-    client = probe.modern()
-    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "L"}}
-    async with listening(client, id="L", toolsListChanged=True) as ear:
-        body = json.dumps(note).encode()
-        async with exchange(probe.app, "POST", client.target, client.headers(note), body) as answer:
-            assert answer.status == 202
-        assert [event["what"] for event in probe.events("client.misuse")] == ["notifications/cancelled over HTTP"]
-        await announce(client, "tools")
-        await ear.wait_told(1)
-        assert not ear.over
-
-
-async def test_a_log_level_and_a_progress_token_have_no_effect_on_a_subscription(
-    probe: Probe, autojump_clock: MockClock
-) -> None:
-    """server/utilities/logging: "the server MUST NOT deliver it on a `subscriptions/listen` stream"."""
-    client = probe.modern()
-    meta = {"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"}
-    request = client.request("subscriptions/listen", {"notifications": LISTS}, meta=meta)
-    async with client.post(request) as answer, trio.open_nursery() as nursery:
-        ear = Ear(client, request["id"], answer)
-        nursery.start_soon(ear.read)
-        for _ in range(2):
-            await client.tool("log_levels", meta=meta)
-            await client.tool("progress", {"steps": 2, "step_ms": 10}, meta=meta)
-        await settle()
-        assert ear.told == []
-        nursery.cancel_scope.cancel()
-    assert client.noted("notifications/message") != []

@@ -120,18 +120,6 @@ async def rest(subscription: Answer) -> list[Any]:
     return got
 
 
-async def half_a_second() -> None:
-    await trio.sleep(0.5)
-
-
-async def test_a_task_logs_nothing(probe: Probe, autojump_clock: MockClock) -> None:
-    """Tasks extension: log notifications are not supported on tasks."""
-    client = probe.modern()
-    handle = await client.tool("task_with_progress", {"itemCount": 2}, meta={LEVEL: "debug", "progressToken": 1})
-    await client.until(handle["taskId"], "completed", pause=half_a_second)
-    assert client.notes == []
-
-
 @pytest.mark.proves("2026-07-28/logging/2")
 @pytest.mark.parametrize("tools", ["all", "features", "probe", "conformance"])
 async def test_whoever_may_log_declares_it(tools: str, probe: Probe) -> None:

@@ -14,7 +14,6 @@ from trio.testing import MockClock
 from probe.settings import Settings
 from probe.tools.catalogue import PROBE
 
-from ..support.http import exchange
 from ..support.inside import engine_tasks
 from ..support.legacy import ALL_CAPABILITIES, RpcError
 from ..support.listening import bare, listening, settle
@@ -212,13 +211,6 @@ async def test_failing_task_fails_with_its_error(kind: str, code: int, probe: Pr
     assert not -32099 <= code <= -32000, "the timeout's code is outside the reserved range"
 
 
-@pytest.mark.parametrize("name", [*BECOMES, *OTHERS])
-async def test_a_task_tool_needs_the_extension(name: str, probe: Probe) -> None:
-    client = probe.modern(tools="probe", capabilities=WITHOUT)
-    status, error = await fault(client, "tools/call", {"name": name})
-    assert (status, error["code"], error["data"]) == (400, -32021, MISSING)
-
-
 async def test_the_pause_of_pausable_task_must_come_before_the_end(probe: Probe) -> None:
     result = await probe.modern().tool("pausable_task", {"itemCount": 5, "pauseAfterItem": 5})
     assert (result["resultType"], result["isError"]) == ("complete", True)
@@ -283,7 +275,7 @@ async def test_task_ids_come_whole_from_the_source_of_unguessable_ids(probe: Pro
     assert ids == given == ["secret-0", "secret-1", "secret-2"]
 
 
-@pytest.mark.proves("ext-tasks/tasks/43")
+@pytest.mark.proves("ext-tasks/tasks/43", "2025-11-25/tasks/52", "2025-11-25/transports/27", "2025-11-25/transports/28")
 def test_the_source_of_ids_has_256_bits() -> None:
     from probe.cli.parts import new_id
 
@@ -308,25 +300,6 @@ async def test_tasks_at_the_same_time_do_not_mix(probe: Probe, autojump_clock: M
 # The gates.
 
 
-@pytest.mark.proves("ext-tasks/tasks/35")
-@pytest.mark.parametrize("capabilities", UNDECLARED)
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-async def test_who_does_not_declare_the_extension_learns_nothing_of_tasks(
-    method: str, capabilities: dict[str, Any], probe: Probe
-) -> None:
-    """The answer is the same whether the task exists or not, and nothing is done to it."""
-    client = probe.modern()
-    id = (await client.tool("pure_task"))["taskId"]
-    client.capabilities = capabilities
-    more: dict[str, Any] = {"inputResponses": {}} if method == "tasks/update" else {}
-    faults = [await fault(client, method, {"taskId": name, **more}, id="same") for name in (id, "no-such-task")]
-    assert faults[0] == faults[1]
-    status, error = faults[0]
-    assert (status, error["code"], error["data"]) == (400, -32021, MISSING)
-    client.capabilities = WITH_TASKS
-    assert (await client.get_task(id))["status"] == "working"
-
-
 @pytest.mark.proves("ext-tasks/tasks/21", "ext-tasks/tasks/26", "ext-tasks/tasks/31", "ext-tasks/tasks/32")
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
 async def test_an_unknown_task_is_invalid_params(method: str, probe: Probe) -> None:
@@ -334,35 +307,6 @@ async def test_an_unknown_task_is_invalid_params(method: str, probe: Probe) -> N
     status, error = await fault(probe.modern(), method, {"taskId": "no-such-task", **more})
     assert (status, error["code"]) == (200, -32602)
     assert error["message"] == "Task not found: no-such-task is unknown or has expired"
-
-
-@pytest.mark.parametrize("id", [5, None, ["x"], {}])
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-async def test_a_task_id_is_a_string(method: str, id: Any, probe: Probe) -> None:
-    status, error = await fault(probe.modern(), method, {"taskId": id, "inputResponses": {}})
-    assert (status, error["code"]) == (400, -32602)
-    assert "taskId" in error["message"]
-
-
-@pytest.mark.proves("ext-tasks/tasks/30")
-@pytest.mark.parametrize("header", [None, "another-task", ""])
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-async def test_mcp_name_must_repeat_the_task_id(method: str, header: str | None, probe: Probe) -> None:
-    """ "the client MUST set the `Mcp-Name` header to the value of `params.taskId`"; who does not is told so."""
-    client = probe.modern()
-    id = (await client.tool("pure_task"))["taskId"]
-    params = {"taskId": id, **({"inputResponses": {}} if method == "tasks/update" else {})}
-    status, error = await fault(client, method, params, headers={"mcp-name": header})
-    assert (status, error["code"]) == (400, -32020)
-    assert (await client.get_task(id))["status"] == "working"
-
-
-@pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
-async def test_the_methods_of_2025_11_25_are_gone(method: str, probe: Probe) -> None:
-    client = probe.modern()
-    id = (await client.tool("pure_task"))["taskId"]
-    status, error = await fault(client, method, {"taskId": id})
-    assert (status, error["code"]) == (404, -32601)
 
 
 # Statuses and what they inline.
@@ -555,35 +499,6 @@ async def test_a_task_cancelled_as_soon_as_it_is_there_does_nothing(probe: Probe
     await trio.sleep(61)
     assert (await client.get_task(handle["taskId"]))["status"] == "cancelled"
     assert probe.record()["steps_done"] in (None, 0)
-
-
-@pytest.mark.proves("ext-tasks/tasks/50")
-async def test_a_task_outlives_the_connection_that_made_it(probe: Probe, autojump_clock: MockClock) -> None:
-    """The disconnect that cancels a call is none for a task: its request has been answered."""
-    client = probe.modern()
-    async with client.post(client.request("tools/call", {"name": "pure_task"})) as answer:
-        id = (await answer.json())["result"]["taskId"]
-        answer.hang_up()
-    task = await client.until(id, "completed", pause=partial(trio.sleep, 1))
-    assert task["result"]["structuredContent"] == {"message": "Completed after 5000ms"}
-    assert probe.events("call.cancelled") == []
-    assert probe.record()["outcome"] == "completed"
-
-
-@pytest.mark.proves("ext-tasks/tasks/24")
-async def test_a_cancelled_notification_for_the_creating_request_has_no_effect(
-    probe: Probe, autojump_clock: MockClock
-) -> None:
-    client = probe.modern()
-    request = client.request("tools/call", {"name": "pure_task"}, id="creating")
-    async with client.post(request) as answer:
-        id = (await answer.json())["result"]["taskId"]
-    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "creating"}}
-    async with exchange(probe.app, "POST", client.target, client.headers(note), json.dumps(note).encode()) as answer:
-        assert (answer.status, await answer.body()) == (202, b"")
-    (misuse,) = probe.events("client.misuse")
-    assert misuse["what"] == "notifications/cancelled over HTTP"
-    assert (await client.until(id, "completed", pause=partial(trio.sleep, 1)))["status"] == "completed"
 
 
 @pytest.mark.proves("ext-tasks/tasks/49")

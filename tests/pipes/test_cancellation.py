@@ -10,7 +10,6 @@ from trio.testing import MockClock
 
 from ..support.calls import misuses, outcome
 from ..support.inside import engine_tasks
-from ..support.listening import ACKNOWLEDGED
 from ..support.probe import Probe
 from .talks import Talk, settle, slow_pipe, steps_of, talking
 
@@ -294,33 +293,6 @@ async def test_a_waiting_tasks_result_is_let_go_and_the_task_goes_on(probe: Prob
         assert got["result"]["structuredContent"] == {"message": "Completed after 5000ms"}
 
 
-async def test_a_subscription_that_is_cancelled_says_nothing_more(probe: Probe, autojump_clock: MockClock) -> None:
-    async with talking(probe, "modern") as talk:
-        before = engine_tasks()
-        asked = {"notifications": {"resourceSubscriptions": ["probe://clock"], "toolsListChanged": True}}
-        await talk.client.say(talk.request("subscriptions/listen", asked, id="ear"))
-        heard = await talk.hear_for(5)
-        assert [message["method"] for message in heard][:2] == [ACKNOWLEDGED, "notifications/resources/updated"]
-        await talk.client.cancel("ear")
-        await talk.client.say(talk.call("announce_list_change", id="change"))
-        assert [message.get("id") for message in await talk.hear_for(LONG_S)] == ["change"]
-        assert engine_tasks() == before
-
-
-async def test_a_question_that_waits_is_not_withdrawn_when_its_call_is_cancelled(
-    probe: Probe, autojump_clock: MockClock
-) -> None:
-    """Nothing more is sent for it; an answer that comes later belongs to nothing."""
-    async with talking(probe, "legacy") as talk:
-        await talk.client.say(talk.call("elicit_form"))
-        (question,) = await talk.hear_for(1)
-        await talk.client.cancel("it")
-        assert await talk.hear_for(LONG_S) == []
-        await talk.client.answer(question["id"], {"action": "decline"})
-        await talk.answered(talk.trifle())
-        assert misuses(probe) == ["answer without a question"]
-
-
 # -- both eras on one connection
 
 
@@ -426,24 +398,6 @@ async def test_a_task_of_a_session_ends_with_its_connection_and_a_modern_one_doe
     async with talking(probe, "modern") as again:
         got = await again.answered(again.request("tasks/get", {"taskId": handle["taskId"]}, id="get"))
         assert got["get"]["result"]["status"] == "completed"
-
-
-@both_eras
-async def test_a_refusal_of_the_client_of_a_question_is_an_answer(era: str, probe: Probe) -> None:
-    """An error in place of a result: the tool says so, and the connection goes on."""
-    if era == "modern":
-        async with talking(probe, era) as talk:
-            answer = (await talk.answered(talk.call("elicit_form")))["it"]["result"]
-            assert answer["resultType"] == "input_required"
-            assert [message for message in talk.client.heard if "method" in message] == [], "no request of the server"
-        return
-    async with talking(probe, era) as talk:
-        await talk.client.say(talk.call("elicit_form"))
-        question = await talk.client.hear()
-        refusal = {"code": -1, "message": "Not today"}
-        await talk.client.say({"jsonrpc": "2.0", "id": question["id"], "error": refusal})
-        result = await talk.client.result_of("it")
-        assert (result["isError"], "Not today" in result["content"][0]["text"]) == (True, True)
 
 
 @pytest.mark.parametrize("transport", ["stdio", "websocket"])

@@ -33,6 +33,7 @@ def states(probe: Probe) -> tuple[int, int, int]:
     return len(list(probe.engine.sessions)), len(probe.engine.records), len(probe.app.feed.open)
 
 
+@pytest.mark.proves("2025-11-25/transports/5", "2025-11-25/transports/6")
 @each("foreign", FOREIGN)
 @each("endpoint", GUARDED)
 async def test_a_stranger_is_refused_and_learns_nothing(endpoint: Endpoint, foreign: str, with_hosts: Probe) -> None:
