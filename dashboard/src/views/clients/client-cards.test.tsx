@@ -28,12 +28,13 @@ const cards = () => page.getByRole("list", { name: "Clients" });
 beforeEach(() => page.viewport(1280, 800));
 afterEach(() => vi.restoreAllMocks());
 
-test("each client is a card with a sentence, its figures and what is worst, the newest first", async () => {
+test("each client is a card with a sentence, figures that add up to it and what is worst; one that breaks rules first", async () => {
   const { come } = await opened();
   come([sessionRow({ id: "s1", label: "acme", opened_at: 10, last_at: 20 }), sessionRow({ id: "s9", client_name: "editor", opened_at: 100, last_at: 110 })]);
-  await expect.poll(() => cards().getByRole("heading").elements().map(({ textContent }) => textContent)).toEqual(["editor 1.2 s9", "acme agent 1.2"]);
-  const [editor, acme] = [cards().getByRole("listitem").first(), cards().getByRole("listitem").filter({ hasText: "acme" })];
-  await expect.element(editor).toMatchTextContent(/No fault seen; 25 of 96 rules exercisedpassed24/);
+  await expect.poll(() => cards().getByRole("heading").elements().map(({ textContent }) => textContent)).toEqual(["acme agent 1.2", "editor 1.2 s9"]);
+  const [acme, editor] = [cards().getByRole("listitem").first(), cards().getByRole("listitem").filter({ hasText: "editor" })];
+  await expect.element(page.getByText("2 clients: those that break rules first, then the newest")).toBeVisible();
+  await expect.element(editor).toMatchTextContent(/No fault seen; 25 of 96 rules exercisedinconclusive1passed24/);
   await expect.element(acme).toMatchTextContent(/Breaks 1 MUST rule of 2025-11-25; 1 warning; 22 of 30 rules exercisedbroken1warning1passed20/);
   await expect.element(acme.getByRole("link", { name: "acme" })).toHaveAttribute("href", "/dashboard/clients/acme");
   await expect.element(acme.getByRole("link", { name: "✗ Ping is not answered" })).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");

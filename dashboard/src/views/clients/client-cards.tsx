@@ -15,12 +15,12 @@ import { JudgeOff } from "~/widgets/findings";
 import { counted, UNATTRIBUTED } from "~/words/text";
 import styles from "./client-cards.module.css";
 import { begun, type Card, cardsOf, type Client, clientsOf, conclusionOf, countsOf, moodOf, titleOf } from "./clients";
-import { Dated, type Figure, Figures, Shares } from "./figures";
+import { Dated, Figures, RuleFigures } from "./figures";
 
 // more are a click away: a public server has had thousands of clients
 const SHOWN = 60;
 
-/** Every client with what the judge says of it, the newest first; how to connect one while there is none. */
+/** Every client with what the judge says of it, the worst first; how to connect one while there is none. */
 export function ClientCards() {
   const waiting = useFeed(({ hello }) => hello === null);
   const rows = useFeed(({ tables }) => tables.sessions);
@@ -33,7 +33,7 @@ export function ClientCards() {
   const first = useFirst(known, waiting);
   const tools = clients.length > 1 && (
     <>
-      <SearchField label="Search clients" value={text} onChange={setText} /> <span className={styles["quiet"]}>{counted(known.length, "client")}, the newest first</span>
+      <SearchField label="Search clients" value={text} onChange={setText} /> <span className={styles["quiet"]}>{counted(known.length, "client")}: those that break rules first, then the newest</span>
     </>
   );
   return (
@@ -111,20 +111,12 @@ function Activity({ at }: { at: number }) {
 }
 
 function Judged({ subject }: { subject: JudgedSubject }) {
-  const mood = moodOf(subject);
-  const { failed, warned, passed, exercised, all } = countsOf(subject);
-  const figures: readonly Figure[] = [
-    { name: "broken", value: failed, mood: "bad" },
-    { name: warned === 1 ? "warning" : "warnings", value: warned, mood: "warn" },
-    { name: "passed", value: passed, mood: "good" },
-  ];
   return (
     <>
-      <p className={`${styles["sentence"]} ${styles[mood]}`}>
+      <p className={`${styles["sentence"]} ${styles[moodOf(subject)]}`}>
         <Dated text={begun(conclusionOf(subject))} />
       </p>
-      <Figures label="Rules" figures={figures.filter(({ name, value }) => value > 0 || name === "passed")} />
-      <Shares label={`${exercised} of ${counted(all, "rule")} exercised`} figures={figures} of={all} />
+      <RuleFigures subject={subject} />
       <Worst subject={subject} />
     </>
   );

@@ -31,6 +31,19 @@ test("runs of one program share a card, the newest first; a label is a client of
   expect(cards.map(({ client, earlier }) => [client, ...earlier].map(({ name }) => name).join(" "))).toEqual(["s6", "s5", "acme", "s3", "s2 s1"]);
 });
 
+test("clients that break rules stand before those with warnings, and these before the others, each the newest first", () => {
+  const rows = ["fine", "broken", "warned", "broken-later", "unattributed"].map((id, index) => at(id, 300 * index, { client_name: id }));
+  const summaries = { broken: { FAIL: 1 }, "broken-later": { FAIL: 1, WARN: 1 }, warned: { WARN: 9 }, unattributed: { FAIL: 1 } };
+  const subjects = Object.entries(summaries).map(([label, summary]) => judgedSubject([], { label, names: [], summary }));
+  expect(cardsOf(clientsOf(rows, subjects)).map(({ client }) => client.name)).toEqual(["broken-later", "broken", "warned", "fine", "unattributed"]);
+});
+
+test("the newest run of a program says where its card stands", () => {
+  const subjects = [judgedSubject([], { label: "s1", kind: "session", summary: { FAIL: 1 } }), judgedSubject([], { label: "s9", kind: "session", summary: { PASS: 1 } })];
+  const [card] = cardsOf(clientsOf([at("s1", 0), at("s9", 300)], subjects));
+  expect([card?.client.name, card?.earlier.map(({ name }) => name)]).toEqual(["s9", ["s1"]]);
+});
+
 test("the clients of a gateway check share a card", () => {
   const trials = ["100", "200"].map((number, index) => at(`m${index}`, index, { client_name: `gateway-check-${number}`, client_version: "1" }));
   const [card, ...others] = cardsOf(clientsOf(trials, []));
@@ -50,8 +63,9 @@ test.each([
   [{ FAIL: 1, WARN: 1 }, "bad"],
   [{ WARN: 1, PASS: 3 }, "warn"],
   [{ PASS: 1, NOT_OBSERVED: 9 }, "good"],
+  [{ INCONCLUSIVE: 1, NOT_OBSERVED: 9 }, "neutral"],
   [{ NOT_OBSERVED: 9 }, "neutral"],
-])("only what was exercised is good", (summary, mood) => {
+])("only what was kept is good", (summary, mood) => {
   expect(moodOf({ summary })).toBe(mood);
 });
 

@@ -42,13 +42,27 @@ function byNewest(a: Client, b: Client): number {
 
 const beganAt = ({ rows }: Client) => rows[0]?.opened_at ?? 0;
 
-/** A card for each client. Those without a label that give the same name and version share one. */
+/**
+ * A card for each client. Those without a label that give the same name and version share one, with the newest as its client.
+ *
+ * Clients that break rules come first, then those with warnings, then the others; in each of these the newest first.
+ */
 export function cardsOf(clients: readonly Client[]): readonly Card[] {
   const groups = Map.groupBy(clients, (client) => {
     const self = selfNameOf(client);
     return client.name === UNATTRIBUTED || self === "" || labelOf(client) !== null ? `client ${client.name}` : `program ${self}`;
   });
-  return [...groups.values()].flatMap(([client, ...earlier]) => (client === undefined ? [] : [{ client, earlier }]));
+  return [...groups.values()].flatMap(([client, ...earlier]) => (client === undefined ? [] : [{ client, earlier }])).toSorted(byWorst);
+}
+
+function byWorst(a: Card, b: Card): number {
+  return placeOf(a.client) - placeOf(b.client);
+}
+
+function placeOf({ name, subject }: Client): number {
+  if (name === UNATTRIBUTED) return 3;
+  const mood = subject === null ? "neutral" : moodOf(subject);
+  return mood === "bad" ? 0 : mood === "warn" ? 1 : 2;
 }
 
 /** The name that the client was given in its address or by the environment; null where it was given none. */
@@ -96,10 +110,10 @@ export function conclusionOn(title: string, subject: Pick<JudgedSubject, "conclu
 
 /** How bad that is. */
 export function moodOf(subject: Pick<JudgedSubject, "summary">): Mood {
-  const { failed, warned, exercised } = countsOf(subject);
+  const { failed, warned, passed } = countsOf(subject);
   if (failed > 0) return "bad";
   if (warned > 0) return "warn";
-  return exercised > 0 ? "good" : "neutral";
+  return passed > 0 ? "good" : "neutral";
 }
 
 /** How many rules have which verdict. Each that was observed is exercised, whatever came of it. */

@@ -1,20 +1,37 @@
-import type { Mood } from "./clients";
+import type { JudgedSubject } from "~/protocol/schema";
+import { counted } from "~/words/text";
+import { countsOf, type Mood } from "./clients";
 import styles from "./figures.module.css";
 
-export interface Figure {
+interface Figure {
   name: string;
   value: number;
-  /** What the value is a part of. */
-  of?: number;
-  mood?: Mood;
+  mood?: Mood | "info";
 }
 
-/** How the figures share a whole, as one bar; what is left of it has no colour. */
-export function Shares({ label, figures, of }: { label: string; figures: readonly Figure[]; of: number }) {
+interface RuleFiguresProps {
+  subject: Pick<JudgedSubject, "summary">;
+  /** Also what there is none of, and what was not exercised. */
+  whole?: boolean;
+}
+
+/** How many rules a client broke, kept and did not exercise; the bar below them is all rules. Those exercised add up to the number in the conclusion. */
+export function RuleFigures({ subject, whole = false }: RuleFiguresProps) {
+  const { failed, warned, unclear, passed, exercised, all } = countsOf(subject);
+  const figures: readonly Figure[] = [
+    { name: "broken", value: failed, mood: "bad" },
+    { name: warned === 1 ? "warning" : "warnings", value: warned, mood: "warn" },
+    { name: "inconclusive", value: unclear, mood: "info" },
+    { name: "passed", value: passed, mood: "good" },
+  ];
+  const shown = whole ? [...figures, { name: "not exercised", value: all - exercised }] : figures.filter(({ name, value }) => value > 0 || name === "passed");
   return (
-    <div className={styles["shares"]} role="img" aria-label={label}>
-      {figures.map(({ name, value, mood = "neutral" }) => value > 0 && <span key={name} className={styles[mood]} style={{ width: `${(100 * value) / of}%` }} />)}
-    </div>
+    <>
+      <Figures label="Rules" figures={shown} />
+      <div className={styles["shares"]} role="img" aria-label={`${exercised} of ${counted(all, "rule")} exercised`}>
+        {figures.map(({ name, value, mood = "neutral" }) => value > 0 && <span key={name} className={styles[mood]} style={{ width: `${(100 * value) / all}%` }} />)}
+      </div>
+    </>
   );
 }
 
@@ -22,13 +39,10 @@ export function Shares({ label, figures, of }: { label: string; figures: readonl
 export function Figures({ label, figures }: { label: string; figures: readonly Figure[] }) {
   return (
     <dl className={styles["figures"]} aria-label={label}>
-      {figures.map(({ name, value, of, mood = "neutral" }) => (
+      {figures.map(({ name, value, mood = "neutral" }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd className={value === 0 ? styles["none"] : styles[mood]}>
-            {value.toLocaleString("en")}
-            {of !== undefined && <small> of {of.toLocaleString("en")}</small>}
-          </dd>
+          <dd className={value === 0 ? styles["none"] : styles[mood]}>{value.toLocaleString("en")}</dd>
         </div>
       ))}
     </dl>

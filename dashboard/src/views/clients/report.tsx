@@ -8,8 +8,8 @@ import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { counted, UNATTRIBUTED } from "~/words/text";
 import { Checklist } from "./checklist";
-import { type Client, conclusionOn, countsOf, moodOf, titleOf } from "./clients";
-import { Dated, type Figure, Figures, Shares } from "./figures";
+import { type Client, conclusionOn, moodOf, titleOf } from "./clients";
+import { Dated, RuleFigures } from "./figures";
 import { FindingList } from "./findings";
 import styles from "./report.module.css";
 import { type Cell, type Group, groupsOf, placeOf } from "./rule-words";
@@ -65,13 +65,6 @@ const NOTHING: ReadonlySet<string> = new Set();
 /** The verdict in one sentence, and what it rests on in numbers. */
 export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineProps) {
   const { title, aside } = titleOf(client);
-  const { failed, warned, unclear, passed, exercised, all } = countsOf(subject);
-  const figures: readonly Figure[] = [
-    { name: "broken", value: failed, mood: "bad" },
-    { name: warned === 1 ? "warning" : "warnings", value: warned, mood: "warn" },
-    { name: "inconclusive", value: unclear },
-    { name: "passed", value: passed, mood: "good" },
-  ];
   return (
     <section className={`${styles["headline"]} ${styles[moodOf(subject)]}`} aria-label="Conclusion">
       <p className={styles["answer"]}>
@@ -85,8 +78,7 @@ export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineP
           </>
         )}
       </p>
-      <Figures label="Rules" figures={[...figures, { name: "not exercised", value: all - exercised }]} />
-      <Shares label={`${exercised} of ${counted(all, "rule")} exercised`} figures={figures} of={all} />
+      <RuleFigures subject={subject} whole />
       <JustDecided subject={subject} fresh={fresh} />
       {report !== undefined && <Notices report={report} subject={subject} />}
     </section>
