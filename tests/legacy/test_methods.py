@@ -171,7 +171,7 @@ async def test_a_change_that_nobody_can_hear_is_recorded_as_dropped(probe: Probe
     await trio.sleep(4)
     dropped = probe.events("message.dropped")[0]
     assert dropped["message"]["method"] == "notifications/resources/updated"
-    assert dropped["why"] == "the client never opened a GET stream"
+    assert dropped["why"] == "the client has no stream open, which the protocol allows"
 
 
 # Prompts.

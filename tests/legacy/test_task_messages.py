@@ -50,8 +50,10 @@ async def test_without_any_stream_the_messages_of_a_task_are_dropped_and_recorde
     client = await probe.client()
     await client.tool("task_with_progress", {"itemCount": 2}, task={}, _meta={"progressToken": "t"})
     await trio.sleep(10)
-    dropped = [event["message"]["method"] for event in probe.events("message.dropped")]
-    assert dropped == ["notifications/tasks/status", "notifications/progress"] * 2 + ["notifications/tasks/status"]
+    dropped = probe.events("message.dropped")
+    methods = ["notifications/tasks/status", "notifications/progress"] * 2 + ["notifications/tasks/status"]
+    assert [event["message"]["method"] for event in dropped] == methods
+    assert {event["why"] for event in dropped} == {"the client has no stream open, which the protocol allows"}
     assert (probe.record()["emitted"], probe.record()["delivered"], probe.record()["steps_done"]) == (0, 0, 2)
 
 

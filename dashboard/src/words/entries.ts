@@ -44,7 +44,7 @@ const WORDS: { readonly [Each in Kind]: Words<Each> } = {
   "message.received": ofMessage,
   "message.emitted": ofMessage,
   "host.message": ofMessage,
-  "message.dropped": (fact, method) => ({ mark: { text: fact.why, tone: "bad" }, text: ofMessage(fact, method).text }),
+  "message.dropped": (fact, method) => ({ mark: { text: fact.why, tone: "neutral" }, text: ofMessage(fact, method).text }),
   "message.delivered": ({ first, last, stream }) => ({ text: `${first === last ? `message ${first}` : `messages ${first} to ${last}`} of ${stream === null ? "the response" : `stream ${stream}`}` }),
   "message.unreadable": ({ fault, problem, size, declared, head }) => ({
     mark: { text: fault, tone: "bad" },
@@ -167,8 +167,14 @@ function settled(fact: Of<"call.settled">): string {
     fact.scope_exit_ms !== null && `stopped in ${formatDuration(fact.scope_exit_ms)}`,
     fact.sent_after_cancel > 0 && `${counted(fact.sent_after_cancel, "message")} sent afterwards`,
     formatDuration(fact.duration_ms),
-    fact.answered ? "answered" : "not answered",
+    fact.answered ? "answered" : unanswered(fact.outcome),
   );
+}
+
+/** Why a request that ended so has no answer. */
+export function unanswered(outcome: string): string {
+  if (outcome === "cancelled") return "no answer, as the cancellation asks";
+  return outcome === "disconnected" ? "no answer, as the client was gone" : "not answered";
 }
 
 /** What became of a cancelled dispatch at its host. */

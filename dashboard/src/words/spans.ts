@@ -40,11 +40,19 @@ const REPEATED = new Set(["error", "tool_error", "protocol_error", "refused"]);
 /** How an exchange ended, in the server's words, with what its answer says. */
 export function endingOf({ row: { ending, method, progress }, answer }: Span): Ending {
   const { state, text } = ending;
-  const { label, tone } = stateOf(state);
   const reported = progress > 0 && text === "" ? `${progress} progress` : "";
   const said = answer === null || REPEATED.has(state) ? "" : summaryOf(answer, method).text;
-  return { mark: PLAIN.has(state) ? null : { text: label, tone }, text: [text, reported, said].filter((part) => part !== "").join(" · ") };
+  return { mark: PLAIN.has(state) ? null : { text: stateOf(state).label, tone: toneOfEnding(ending) }, text: [text, reported, said].filter((part) => part !== "").join(" · ") };
 }
 
-/** How bad it is, for marks on an axis. */
-export const toneOfSpan = ({ row: { ending } }: Span): Tone => stateOf(ending.state).tone;
+/** How bad an ending is. A cancellation is no fault, but a message that was sent after it is. */
+export const toneOfEnding = ({ state, sent_after: after }: { state: string; sent_after: number }): Tone => (after > 0 ? "bad" : stateOf(state).tone);
+
+// the text of these continues the state: "cancelled by the client"
+const READS_ON = new Set(["cancelled", "error", "protocol_error"]);
+
+/** The state and its text as a sentence without its full stop, as the terminal has it: `tool error: no such file`. */
+export function sentenceOf({ state, text }: { state: string; text: string }): string {
+  const { label } = stateOf(state);
+  return text === "" ? label : `${label}${READS_ON.has(state) ? " " : ": "}${text}`;
+}

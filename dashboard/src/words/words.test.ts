@@ -4,6 +4,7 @@ import { entryOf, progressEntry, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
 import { dispatchOf, isMessage } from "~/trace/entry";
 import { describe, summaryOf, titleOf } from "./entries";
+import { sentenceOf, toneOfEnding } from "./spans";
 import { clientOf } from "./text";
 
 test.each([
@@ -104,9 +105,19 @@ test("ids keep their type", () => {
 test("a cancellation says who, how long it took, how far it got, and what was sent afterwards", () => {
   const settled = { outcome: "cancelled", answered: false, duration_ms: 400, cancelled_by: "notification", scope_exit_ms: 2.067, steps_done: 4, steps_total: 10, sent_after_cancel: 1 };
   expect(told("call.settled", settled)).toBe(
-    "cancelled · by the client · after 4/10 steps · stopped in 2.1 ms · 1 message sent afterwards · 400 ms · not answered",
+    "cancelled · by the client · after 4/10 steps · stopped in 2.1 ms · 1 message sent afterwards · 400 ms · no answer, as the cancellation asks",
   );
   expect(told("call.cancelled", { by: "disconnect", reason: null, effect: false })).toBe("by disconnect · without effect: it was over already");
+});
+
+test.each([
+  [{ state: "cancelled", text: "by the client", sent_after: 0 }, "cancelled by the client", "violet"],
+  [{ state: "cancelled", text: "by the client", sent_after: 2 }, "cancelled by the client", "bad"],
+  [{ state: "tool_error", text: "no such file", sent_after: 0 }, "tool error: no such file", "bad"],
+  [{ state: "protocol_error", text: "-32602: no such tool", sent_after: 0 }, "protocol error -32602: no such tool", "bad"],
+  [{ state: "completed", text: "", sent_after: 0 }, "completed", "good"],
+])("an ending is a sentence, and only what went wrong is bad: %o", (ending, sentence, tone) => {
+  expect([sentenceOf(ending), toneOfEnding(ending)]).toEqual([sentence, tone]);
 });
 
 test("what came in and could not be used is told in words", () => {

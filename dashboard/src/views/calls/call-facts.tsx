@@ -9,7 +9,7 @@ import { Fact, Facts, Panel, Panels, Stack } from "~/ui/panel";
 import { Duration, Running, Time } from "~/ui/time";
 import { formatDuration, formatLimit } from "~/ui/time-format";
 import { Cancellation, EraBadge, ProgressBar, StatusBadge, TypedValue } from "~/widgets/badges";
-import { stopped } from "~/words/entries";
+import { stopped, unanswered } from "~/words/entries";
 import { counted } from "~/words/text";
 import { stateOfCall } from "./calls";
 import styles from "./calls.module.css";
@@ -91,7 +91,7 @@ function Came({ call }: { call: CallRow }) {
         <Fact name={running ? "Running for" : "Duration"}>
           {running ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />}
         </Fact>
-        <Fact name="Answered">{call.answered ? "yes" : running ? "not yet" : "no: no response was sent"}</Fact>
+        <Fact name="Answered">{call.answered ? "yes" : running ? "not yet" : unanswered(call.outcome ?? "")}</Fact>
         <Fact name="Answer received">{call.answer_delivered ? "yes: a socket took all of it" : running ? "not yet" : "no"}</Fact>
       </Facts>
     </Panel>

@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { ApiError, apiUrl, traceHref, useMcpAddress } from "~/protocol/client";
-import type { CallRow } from "~/protocol/schema";
+import type { CallRow, ExchangeRow } from "~/protocol/schema";
 import { offsetOf, originOf, peerOf, type Viewed } from "~/trace/entry";
 import { useFeed } from "~/trace/feed";
 import { useJudged } from "~/trace/findings";
@@ -19,8 +19,9 @@ import { Ladder } from "~/widgets/ladder/ladder";
 import { layoutOf, usePicture } from "~/widgets/ladder/picture";
 import { rowsOf } from "~/widgets/ladder/rows";
 import { curlOfCall } from "~/words/curl";
-import { stateOf } from "~/words/states";
 import { describe, kindOf } from "~/words/entries";
+import { sentenceOf, toneOfEnding } from "~/words/spans";
+import { stateOf } from "~/words/states";
 import { clientOf, counted } from "~/words/text";
 import { CallFacts } from "./call-facts";
 import { CallList } from "./call-list";
@@ -57,7 +58,7 @@ function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow |
   const findings = current ? [...new Set(detail.evidence.events.flatMap(({ seq }) => byEntry.get(seq) ?? []))] : [];
   return (
     <Stack>
-      <Conclusion call={call} text={detail.evidence.exchanges.find((each) => each.call === call.call)?.ending.text ?? ""} />
+      <Conclusion call={call} ending={detail.evidence.exchanges.find((each) => each.call === call.call)?.ending} />
       {findings.length > 0 && (
         <p>
           Findings of the judge on it: <FindingMarks findings={findings} />
@@ -80,12 +81,11 @@ function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow |
   );
 }
 
-/** The answer of the page, before all that it rests on; `text` is the server's. */
-function Conclusion({ call, text }: { call: CallRow; text: string }) {
-  const { label, tone } = stateOf(stateOfCall(call));
-  const says = sentenceOf(call, label, text);
+/** The answer of the page, before all that it rests on; the text of the `ending` is the server's. */
+function Conclusion({ call, ending }: { call: CallRow; ending: ExchangeRow["ending"] | undefined }) {
+  const says = conclusionOf(call, ending?.text ?? "");
   return (
-    <section className={`${styles["conclusion"]} ${styles[tone]}`} aria-label="Conclusion">
+    <section className={`${styles["conclusion"]} ${styles[toneOfEnding({ state: stateOfCall(call), sent_after: ending?.sent_after ?? 0 })]}`} aria-label="Conclusion">
       <p className={styles["says"]} role="status">
         {/* the text of a tool may have a full stop of its own */}
         {/[.!?…]$/.test(says) ? says : `${says}.`}
@@ -97,14 +97,11 @@ function Conclusion({ call, text }: { call: CallRow; text: string }) {
   );
 }
 
-// the text of these reads on: "cancelled by the client"
-const READS_ON = new Set(["cancelled", "protocol_error"]);
-
-function sentenceOf({ outcome, duration_ms: ms }: CallRow, label: string, text: string): string {
+function conclusionOf(call: CallRow, text: string): string {
+  const { outcome, duration_ms: ms } = call;
   if (outcome === "lost") return "lost: the server ended before it recorded the end of the call";
   if (outcome === "completed") return [`completed after ${ms === null ? "an unknown time" : formatDuration(ms)}`, text].filter((part) => part !== "").join("; ");
-  if (text === "") return label;
-  return `${label}${READS_ON.has(outcome ?? "") ? " " : ": "}${text}`;
+  return sentenceOf({ state: stateOfCall(call), text });
 }
 
 interface ToolsProps {

@@ -169,7 +169,7 @@ test("one call shows every group, its evidence with times, and links to each ent
   await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(
     /Cancelledby the client.*Reasonthe user pressed Stop.*Latency2.067 ms.*Messages after0/,
   );
-  await expect.element(page.getByRole("region", { name: "What came of it" })).toMatchTextContent(/Donefalse.*4\/10.*no response was sent/);
+  await expect.element(page.getByRole("region", { name: "What came of it" })).toMatchTextContent(/Donefalse.*4\/10.*Answeredno answer, as the cancellation asks/);
   const evidence = page.getByRole("region", { name: "Evidence" });
   await expect.element(evidence).toMatchTextContent(/5 entries, incomplete.*−2 ms#1.*\+12 ms#4.*notifications\/progress · 1\/10/);
   await expect.element(evidence.getByRole("link", { name: "#4" })).toHaveAttribute("href", "/dashboard/trace?at=4");

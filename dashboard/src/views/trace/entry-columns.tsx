@@ -140,7 +140,7 @@ export function Way({ entry }: { entry: Viewed }) {
   const { direction, delivered } = entry.view;
   if (entry.kind === "message.dropped") {
     return (
-      <Badge tone="bad" title="made, but not sent">
+      <Badge title={`not sent: ${entry.why}`}>
         ← not sent
       </Badge>
     );

@@ -29,13 +29,13 @@ const text = "by the client (enough) after 3 of 10 steps, stopped in 2.1 ms, not
 
 /** The ladder of a call whose evidence these entries are. */
 function callLadder(query = "", events: readonly Viewed[] = EVENTS) {
-  const exchanges = exchangesOf(events).map((each) => Object.assign(each, { ending: { ...each.ending, text } }));
+  const exchanges = exchangesOf(events).map((each) => Object.assign(each, { ending: { ...each.ending, state: "cancelled", text } }));
   return openTrace(`?call=run.c1${query}`, new Story(), (path) => (path === "/api/calls/run.c1" ? { call: cancelledCall(), evidence: { complete: true, events, exchanges } } : undefined));
 }
 
 test("the ladder of a call says what became of it and draws its messages; a fold opens, and a row shows its message first", async () => {
   await callLadder();
-  await expect.element(page.getByText(`progress: ${text}`)).toBeVisible();
+  await expect.element(page.getByText(`progress, cancelled ${text}`)).toBeVisible();
   await expect.element(row(/^0 ms, from s1 agent 1\.2 to MCP Probe: tools\/call request · id 7/)).toBeVisible();
   const fold = row(/3 × notifications\/progress · 1\/10 to 3\/10/);
   await expect.element(fold).toBeVisible();

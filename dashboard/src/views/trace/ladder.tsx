@@ -17,6 +17,7 @@ import { layoutOf, type Pace, type Picture, usePicture } from "~/widgets/ladder/
 import { hasText, labelOf, type Row, rowsOf, timeOf } from "~/widgets/ladder/rows";
 import { downloadSvg, PrintedLadder } from "~/widgets/ladder/sheet";
 import type { Step } from "~/widgets/ladder/steps";
+import { sentenceOf } from "~/words/spans";
 import { clientName, clientOf, clientsOf } from "~/words/text";
 import { EntryDrawer } from "./drawer";
 import styles from "./trace.module.css";
@@ -52,7 +53,7 @@ export function CallLadder({ id, url }: { id: string; url: TraceUrl }) {
             {call !== undefined && call.session !== null && call.run === current && <Link href={traceHref({ view: "ladder", filter: `client:${call.session}` })}>All of {call.session}</Link>}
           </>
         }
-        note={call === undefined ? null : `${[call.tool, ending?.text].filter(Boolean).join(": ")}${data?.evidence.complete === false ? "; some of its entries are missing" : ""}`}
+        note={call === undefined ? null : `${call.tool}${ending === undefined ? "" : `, ${sentenceOf(ending)}`}${data?.evidence.complete === false ? "; some of its entries are missing" : ""}`}
         empty={
           <EmptyState title={error === null ? (data === undefined ? "Looking for the call" : "No message of this call is known") : "This call could not be read"}>
             {error !== null && <p role="alert">{error.message}</p>}

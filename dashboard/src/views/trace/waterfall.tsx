@@ -6,7 +6,7 @@ import type { Tone } from "~/ui/badge";
 import { Button } from "~/ui/buttons";
 import { useNow } from "~/ui/time";
 import { formatClock, formatDuration, formatMoment } from "~/ui/time-format";
-import { toneOfSpan } from "~/words/spans";
+import { toneOfEnding } from "~/words/spans";
 import { type Row, spanOf } from "./rows";
 import styles from "./waterfall.module.css";
 
@@ -147,7 +147,7 @@ function barsOf(spans: readonly Span[], { from, until }: Range): readonly { x: n
   for (const span of spans) {
     const x = Math.min(COLUMNS - 1, Math.floor(((span.from - from) / (until - from)) * COLUMNS));
     const count = counts.get(x) ?? { all: 0, bad: 0 };
-    counts.set(x, { all: count.all + 1, bad: count.bad + Number(toneOfSpan(span) === "bad") });
+    counts.set(x, { all: count.all + 1, bad: count.bad + Number(toneOfEnding(span.row.ending) === "bad") });
   }
   const most = [...counts.values()].reduce((max, { all }) => Math.max(max, all), 1);
   // few can be seen beside many: by the root
@@ -216,7 +216,7 @@ function Bars({ span, scale, entries }: BarsProps) {
   const time = (moment: { mono: number } | null) => (moment === null ? null : moment.mono + zero);
   const end = time(row.ended) ?? Math.max(now, span.from);
   const stream = row.ending.state === "open" || row.ending.state === "ended";
-  const tone = toneOfSpan(span);
+  const tone = toneOfEnding(span.row.ending);
   const [began, cancelled, stopped] = [time(row.work?.began ?? null), time(row.work?.cancelled ?? null), time(row.work?.ended ?? null)];
   return (
     <span className={styles["bars"]} title={textOf(span)}>

@@ -73,12 +73,12 @@ test("a cancellation is the message, the moment, and the end of the work; its re
     settled(7, 100.6, { outcome: "cancelled", answered: false, cancelled_by: "notification", scope_exit_ms: 0.5 }),
   ];
   expect(labels(entries)).toEqual([
-    "tools/call request | id 7 · progress {} · not answered",
+    "tools/call request | id 7 · progress {} · no answer, as the cancellation asks",
     'notifications/cancelled | request 7 · "enough"',
     'cancelled by the client | "enough"',
-    "work stopped | by the client after 3 steps, stopped in 0.5 ms, nothing sent afterwards",
+    "work stopped | cancelled by the client after 3 steps, stopped in 0.5 ms, nothing sent afterwards",
   ]);
-  expect(stepOf(entries, 6).tone).toBe("warn");
+  expect(stepOf(entries, 6).tone).toBe("violet");
   expect(stepOf([entryOf(6, 100, "call.cancelled", { by: "notification", reason: null, effect: false })], 6)).toMatchObject({ tone: "neutral", text: "without effect: it was over already" });
   expect(labels([asked(1, 0, 7), started(2, 0.1)])).toEqual(["tools/call request | id 7 · progress {} · no answer so far"]);
 });
@@ -99,12 +99,12 @@ test("a tool host has a lane by its name, and its work lasts until it says that 
   expect([...picture.names]).toEqual([["client", "s1 agent"], ["probe", "MCP Probe"], ["host demo", "tool host demo"]]);
   expect(picture.steps.filter(({ seq }) => [4, 8, 11].includes(seq)).map(({ from, to, tone }) => [from, to, tone])).toEqual([
     ["probe", "host demo", "info"],
-    ["probe", "host demo", "warn"],
-    ["host demo", "probe", "warn"],
+    ["probe", "host demo", "violet"],
+    ["host demo", "probe", "violet"],
   ]);
   expect(picture.bars.map(({ lane, from, to, tone }) => [lane, from, to, tone])).toEqual([
-    ["probe", 100.0001, 100.0502, "warn"],
-    ["host demo", 100.0003, 100.052, "warn"],
+    ["probe", 100.0001, 100.0502, "violet"],
+    ["host demo", 100.0003, 100.052, "violet"],
   ]);
 });
 

@@ -192,7 +192,7 @@ function barOf(entry: Viewed, rows: Rows, hosts: HostNames): Omit<Bar, "depth"> 
       return { ...bar, lane: "client", to: row?.ended?.mono ?? null, label: `event stream ${entry.stream} in request ${entry.exchange}`, tone: "neutral" };
     case "host.message":
       if (entry.method !== "tool.dispatch") return null;
-      return { ...bar, lane: hosts.laneOf(entry), to: row?.ended?.mono ?? null, label: `${entry.call} at the tool host`, tone: row?.ended == null ? "info" : row.ending.code === HAS_STOPPED ? "warn" : stateOf(row.ending.state).tone };
+      return { ...bar, lane: hosts.laneOf(entry), to: row?.ended?.mono ?? null, label: `${entry.call} at the tool host`, tone: row?.ended == null ? "info" : stateOf(row.ending.code === HAS_STOPPED ? "cancelled" : row.ending.state).tone };
     default:
       return null;
   }

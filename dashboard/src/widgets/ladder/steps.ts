@@ -3,8 +3,9 @@ import type { Entry, ExchangeRow } from "~/protocol/schema";
 import { isAnswer, isMessage, type MessageEntry, type Of, type Viewed } from "~/trace/entry";
 import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
-import { NO_EFFECT, summaryOf, titleOf } from "~/words/entries";
+import { NO_EFFECT, summaryOf, titleOf, unanswered } from "~/words/entries";
 import { list, quoted } from "~/words/messages";
+import { sentenceOf } from "~/words/spans";
 import { stateOf } from "~/words/states";
 import { counted } from "~/words/text";
 
@@ -34,14 +35,16 @@ export interface Step {
   pair: number | null;
   /** Of an answer: milliseconds since its request. */
   after: number | null;
-  /** Of a request without an answer: whether one may still come. */
-  unanswered: "so far" | "for good" | null;
+  /** Why a request has no answer. */
+  unanswered: string | null;
   /** Steps in a row with the same key are folded into one; null is never folded. */
   fold: string | null;
   entry: Viewed;
 }
 
 export type Rows = ReadonlyMap<number, ExchangeRow>;
+
+const CANCELS = new Set(["notifications/cancelled", "tool.cancel", "tasks/cancel"]);
 
 // of these a call may send many that say little
 const MANY = new Set(["notifications/progress", "notifications/tasks/status", "notifications/message"]);
@@ -117,10 +120,10 @@ class Known {
     };
   }
 
-  #unanswered(entry: Extract<Viewed, MessageEntry>): Step["unanswered"] {
+  #unanswered(entry: Extract<Viewed, MessageEntry>): string | null {
     if (entry.rpc !== "request" || this.#answers.has(entry.seq)) return null;
-    const work = this.#rows.get(entry.view.exchange)?.work;
-    return work?.ended != null && entry.kind === "message.received" ? "for good" : "so far";
+    const row = this.#rows.get(entry.view.exchange);
+    return row?.work?.ended != null && entry.kind === "message.received" ? unanswered(row.ending.state) : "no answer so far";
   }
 
   #way(entry: Extract<Viewed, MessageEntry>): [LaneKey, LaneKey] {
@@ -143,8 +146,9 @@ const placeOf = ({ seq, mono, at: clock }: Viewed) => ({ seq, at: mono, clock })
 
 function toneOf(entry: MessageEntry, refused: string | undefined, tone: Tone | undefined, fate: Fate | null): Tone {
   if (refused !== undefined) return "bad";
-  if (fate?.what === "dropped" || fate?.what === "not received" || hasStopped(entry)) return "warn";
-  if (entry.method === "notifications/cancelled" || entry.method === "tool.cancel" || entry.method === "tasks/cancel") return "warn";
+  if (fate?.what === "dropped") return "neutral";
+  if (fate?.what === "not received") return "warn";
+  if (hasStopped(entry) || CANCELS.has(entry.method ?? "")) return stateOf("cancelled").tone;
   return tone ?? (entry.rpc === "request" ? "info" : "neutral");
 }
 
@@ -159,12 +163,11 @@ const LONG = /\b[\w-]{28,}/g;
 const shortened = (text: string) => text.replaceAll(LONG, (id) => `${id.slice(0, 8)}…`);
 
 /** `after 12 ms`, `not received`, `received 0.4 ms later`: what belongs behind the text of a step. */
-export function endOf({ after, fate, at: sent, unanswered }: Step): string {
+export function endOf({ after, fate, at: sent, unanswered: why }: Step): string {
   const lost = fate === null || fate.what === "received" ? null : fate.what === "dropped" ? `not sent: ${fate.why}` : fate.what;
   // below a moment nobody asks
   const slow = fate?.what === "received" && fate.at - sent >= 0.05 ? `received ${formatDuration((fate.at - sent) * 1000)} later` : null;
-  const open = unanswered === null ? null : unanswered === "for good" ? "not answered" : "no answer so far";
-  return list(after !== null && `after ${formatDuration(after)}`, lost, slow, open);
+  return list(after !== null && `after ${formatDuration(after)}`, lost, slow, why);
 }
 
 /** The names of tool hosts by their connections, as the entries tell them. */
@@ -202,9 +205,9 @@ type Marked<Each extends Kind> = (fact: Of<Each>, row: ExchangeRow | undefined) 
 /** What entries that are no messages tell on the ladder. Other kinds are told by other steps and by bars. `row` is that of their exchange. */
 const MARKS: { readonly [Each in Kind]?: Marked<Each> } = {
   "call.progressed": ({ call }) => ({ lane: "probe", title: "progress", tone: "neutral", fold: `${call} progressed` }),
-  "call.cancelled": ({ view, reason, effect }) => ({ lane: "probe", title: `cancelled ${view.cancelled_how}`, text: effect ? (quoted(reason) ?? "") : NO_EFFECT, tone: effect ? "warn" : "neutral" }),
+  "call.cancelled": ({ view, reason, effect }) => ({ lane: "probe", title: `cancelled ${view.cancelled_how}`, text: effect ? (quoted(reason) ?? "") : NO_EFFECT, tone: effect ? stateOf("cancelled").tone : "neutral" }),
   "call.settled": ({ call, cancelled_by, sent_after_cancel: after }, row) =>
-    cancelled_by === null ? null : { lane: "probe", title: "work stopped", ...(row?.call === call && { text: row.ending.text }), tone: after > 0 ? "bad" : "warn" },
+    cancelled_by === null ? null : { lane: "probe", title: "work stopped", ...(row?.call === call && { text: sentenceOf(row.ending) }), tone: after > 0 ? "bad" : stateOf("cancelled").tone },
   "task.changed": ({ status, message }) => ({ lane: "probe", title: `task ${stateOf(status).label}`, text: list(quoted(message)), tone: stateOf(status).tone }),
   "dispatch.expired": ({ deadline }) => ({ lane: "probe", title: `${deadline} deadline passed`, tone: "bad" }),
   // of an end that the host acknowledged or answered, its answer tells

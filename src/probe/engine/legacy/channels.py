@@ -25,7 +25,7 @@ from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..services import ConfirmationPage
 from ..sessions import ClientAnswer, Session
-from ..streams.stream import Stream, drop, send
+from ..streams.stream import NO_STREAM, Stream, drop, send
 from ..streams.tool_stream import ToolStream
 from ..tasks import Task, TaskService
 
@@ -36,7 +36,7 @@ def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
     """Notify a session of a changed list. This goes on the GET stream, since it belongs to no request."""
     message, stream = notification(f"notifications/{changed}/list_changed", None), session.standalone
     if stream is None or stream.replay.closed:
-        drop(recorder, message, "the client never opened a GET stream" if stream is None else "the session has ended")
+        drop(recorder, message, NO_STREAM if stream is None else "the session has ended")
     else:
         send(recorder, stream, message)
 
@@ -190,7 +190,7 @@ class LegacyTaskChannel(_LegacyChannel):
         stream = self._routes.best(self._task.id, self._session)
         if stream is not None and not self._task.machine.terminal:
             return self._emit(stream, message) is not None
-        drop(self._call.recorder, message, "no stream was ever opened" if stream is None else "the task has ended")
+        drop(self._call.recorder, message, NO_STREAM if stream is None else "the task has ended")
         return False
 
     def set_status(self, message: str) -> None:

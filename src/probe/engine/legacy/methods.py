@@ -39,7 +39,7 @@ from ..services import Services
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams
 from ..streams.reading import OVERFLOW, Reading, Track
-from ..streams.stream import Stream, drop, send
+from ..streams.stream import NO_STREAM, Stream, drop, send
 from ..streams.tool_stream import ToolStream, lost_error
 
 
@@ -102,7 +102,7 @@ class Methods:
     def _send_updated(self, session: Session, resource: Resource) -> None:
         message = notification("notifications/resources/updated", {"uri": resource.uri})
         if session.standalone is None:
-            drop(session.recorder, message, "the client never opened a GET stream")
+            drop(session.recorder, message, NO_STREAM)
         else:
             send(session.recorder, session.standalone, message)
 

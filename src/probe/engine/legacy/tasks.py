@@ -37,7 +37,7 @@ from ..clock import iso
 from ..messages import RequestContext
 from ..services import Services
 from ..sessions import Session
-from ..streams.stream import Stream, drop, send
+from ..streams.stream import NO_STREAM, Stream, drop, send
 from ..tasks import Task, TaskPlan, TaskService, failure_text
 from .channels import RELATED_TASK, LegacyCallChannel, LegacyTaskChannel, TaskRoutes
 
@@ -128,7 +128,7 @@ class LegacyTaskMethods:
         message = notification("notifications/tasks/status", self._describe(task))
         stream = self._routes.best(task.id, session)
         if stream is None or stream.replay.closed:
-            drop(recorder, message, "no stream is open")
+            drop(recorder, message, NO_STREAM if stream is None else "the stream has ended")
         else:
             send(recorder, stream, message)
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import trio
 from msgspec import Struct
@@ -39,6 +39,9 @@ from ...log.events import (
 )
 from ...settings.server import Limits
 from ...wire.jsonrpc import Json, Rpc, encode
+
+NO_STREAM: Final = "the client has no stream open, which the protocol allows"
+"""The reason for which a message is dropped that belongs to no request: a GET that opens a stream for it is a MAY."""
 
 
 class Waker:
