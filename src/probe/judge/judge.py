@@ -51,14 +51,15 @@ _Functions: TypeAlias = Sequence[tuple[RuleFunction, Rule]]
 
 
 class About(NamedTuple):
-    """What decides which functions are asked about an opportunity: its kind, and whether it belongs to nobody.
+    """What decides which functions are asked about an opportunity: its kind, its client's, and what that did before.
 
     Of a message or exchange also its method, where any function names it. Of a message its revision, kind (`rpc`) and
     transport (None for one of the server), whether it has a `_meta` and is outside of legacy sessions.
     """
 
     kind: Kind[Any]
-    of_nobody: bool
+    client: str
+    had: frozenset[Kind[Any]]
     method: str | None = None
     revision: str | None = None
     rpc: str | None = None
@@ -139,7 +140,8 @@ class Judge:
     @cached_property
     def _split_by_session(self) -> frozenset[Kind[Any]]:
         """The kinds with functions that are asked outside of legacy sessions only."""
-        return frozenset(function.each for function, _ in self._rules if function.sessionless)
+        kinds = {function.each for function, _ in self._rules if function.sessionless}
+        return frozenset(kind for kind in each.OF_MESSAGES if kind in kinds or kind.within in kinds)
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
@@ -297,7 +299,11 @@ class Judge:
         about = self._about(opportunity)
         asked = self._asked.get(about)
         if asked is None:
-            known = [each for each in self._rules if each[0].each is about[0] and _is_for(*each, About(*about))]
+            if len(self._asked) >= BOUNDS.views:
+                self._asked.clear()
+            kinds = (about[0].within, about[0])
+            known = [each for kind in kinds for each in self._rules if each[0].each is kind]
+            known = [each for each in known if _is_for(*each, About(*about))]
             asked = [each for each in known if not each[0].general], [each for each in known if each[0].general]
             self._asked[about] = asked
         return asked
@@ -305,21 +311,21 @@ class Judge:
     def _about(self, opportunity: Opportunity) -> Any:
         """The members of an `About`, of which every opportunity has one."""
         subject, kind, view, _ = opportunity
-        of_nobody = subject.kind == "nothing"
+        client, had = subject.kind, subject.had
         if kind.about_exchanges:
             method = view.request.method
-            return kind, of_nobody, method if method in self._methods else None
+            return kind, client, had, method if method in self._methods else None
         if not kind.about_messages:
-            return kind, of_nobody
+            return kind, client, had
         # A client chooses its methods.
         method = view.method
         if method not in self._methods:
             method = None
-        if not isinstance(view, Message):
-            return kind, of_nobody, method, view.revision
+        if type(view) is not Message:
+            return kind, client, had, method, view.revision
         transport = view.transport if view.received else None
         sessionless = kind in self._split_by_session and view.in_session is None
-        return kind, of_nobody, method, view.revision, view.rpc, transport, view.has_meta, sessionless
+        return kind, client, had, method, view.revision, view.rpc, transport, view.has_meta, sessionless
 
     def _ask(self, functions: _Functions, opportunity: Opportunity) -> None:
         # Most of the judge's time is spent here. Most functions find nothing to say, or that the client passed once
@@ -462,7 +468,9 @@ def _was_there(finding: Finding, at: float, place: Seen) -> bool:
 
 def _is_for(function: RuleFunction, rule: Rule, about: About) -> bool:
     """True if a function is asked about such opportunities."""
-    if about.of_nobody and not _is_certain(function, rule):
+    if about.client == "nothing" and not _is_certain(function, rule):
+        return False
+    if function.after is not None and function.after not in about.had:
         return False
     if function.methods is not None and about.method not in function.methods:
         return False

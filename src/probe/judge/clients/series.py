@@ -79,18 +79,30 @@ class Series(Generic[View]):
 class Kind(Generic[View]):
     """A kind of opportunity, by its name; `View` is what a rule gets.
 
+    Each view of a kind is also one of the kind that it is `within`, whose functions are asked first. One that is
+    `remembered` narrows other functions: `@rule(..., after=CONTROL)`.
+
     Of one that is `about_messages` a rule is asked only at the revisions and transports that it is for. Of one that is
     `about_exchanges` its `methods` are those of HTTP. `found` says which views of it the queries of a trace find: most
     views of each log are of kinds that no query is about.
     """
 
-    __slots__ = ("about_exchanges", "about_messages", "found", "name")
+    __slots__ = ("about_exchanges", "about_messages", "found", "name", "remembered", "within")
 
     def __init__(
-        self, name: str, *, about_messages: bool = False, about_exchanges: bool = False, found: Found = "all"
+        self,
+        name: str,
+        *,
+        about_messages: bool = False,
+        about_exchanges: bool = False,
+        found: Found = "all",
+        remembered: bool = False,
+        within: Kind[View] | None = None,
     ) -> None:
         self.name = name
         self.found = found
+        self.remembered = remembered
+        self.within = within
         self.about_messages = about_messages
         self.about_exchanges = about_exchanges
 

@@ -105,9 +105,10 @@ class Subject:
 
     `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
     missing, `limits` those in which a limit of the server disturbed it, `draining` when the server began to end.
-    `is_forgotten` is True once it has made room for others. `ends` are those of its processes, oldest first, and
-    `is_killed` says that one was told to end; `end` is set where nothing more can come. `eras` has the time of the
-    first message of each; `busy` are its open standard streams on which it asked for more than `server/discover`.
+    `is_forgotten` is True once it has made room for others. `had` are the remembered kinds of opportunity that came.
+    `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
+    nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams on
+    which it asked for more than `server/discover`.
     `known` is what it was told in answers, `alike` what it asked again. `tallies` are the opportunities of each rule.
     `marks` are what rules found about the views of entries; `kept`, `counts` and `newest` are what queries remember for
     rules, `own` what some rules keep themselves.
@@ -133,6 +134,7 @@ class Subject:
     listings: int = 0
     uses: int = 0
     is_forgotten: bool = False
+    had: frozenset[Kind[Any]] = frozenset()
     exchanges: int = 0
     sessions: int = 0
     busy: set[Connection] = field(default_factory=set)
@@ -234,6 +236,8 @@ class Subject:
 
     def note(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
         """An opportunity came; it is found by its method and, where it is a message, by its scope, too."""
+        if kind.remembered:
+            self.remember(kind)
         if kind.found == "never" or (method is None and kind.found == "by method"):
             return
         self._series.add(kind, method, at, view)
@@ -245,6 +249,11 @@ class Subject:
             scoped = _ByMethod()
             self._scoped.store(scope, scoped)
         scoped.add(kind, method, at, view)
+
+    def remember(self, kind: Kind[Any]) -> None:
+        """Functions that are asked `after` such an opportunity are asked from now on."""
+        if kind not in self.had:
+            self.had |= {kind}
 
     def series(self, kind: Kind[Any], method: str | None, scope: Scope | None = None) -> Series[Any]:
         """The opportunities of a kind, of one method or of all, in one scope or in all."""

@@ -28,7 +28,7 @@ form(
 )
 
 
-@rule("progress.token-unique", each=REQUEST)
+@rule("progress.token-unique", each=REQUEST, with_meta=True)
 def own_token(request: Message, trace: Trace) -> Finding | None:
     """Gives each active request its own progress token.
 

@@ -21,7 +21,7 @@ from ...views.retention import ForgottenError, members
 from ...views.values import Exchange, Message
 from ...wire.errors import Code
 from ..clients.dialogue import NEWS
-from ..clients.listings import Pages
+from ..clients.listings import CHANGES, Pages
 from ..clients.moments import Control, Frame, ProcessChange, TaskNews, Unreadable, note_speech
 from ..clients.questions import PageVisit, Question, Reply
 from ..clients.rounds import Retry
@@ -177,6 +177,7 @@ class Finder:
         self._note(subject, each.PROCESS, ProcessChange(entry, of, pipe), entry)  # type: ignore[arg-type]
 
     def _control(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        subject.remember(each.CONTROL)
         context = entry.context
         stream = None if context.stream is None else self.views.streams.get((context.session, context.stream))
         if stream is None and exchange is not None:
@@ -236,7 +237,7 @@ class Finder:
             subject.says_line(message, message.pipe, is_bad=fact.rpc == "invalid")
         # Before the message itself, so that what is found in an answer is known to the general rules.
         self._note_all(subject, entry, subject.dialogue.received(message))
-        self._note(subject, each.MESSAGE, message, entry)
+        subject.note(each.MESSAGE, None, entry.mono, message)
         if fact.rpc == "request":
             subject.known.asked(message)
             subject.alike.ask(message)
@@ -247,6 +248,8 @@ class Finder:
             self._note(subject, each.NOTIFICATION, message, entry, fact.method)
         elif fact.rpc in ("response", "error"):
             self._note(subject, each.ANSWER, message, entry)
+        else:
+            self.found.append((subject, each.MESSAGE, message, entry.mono))
 
     def _unreadable(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         pipe = self.views.connections.get(entry.context.pipe or "")
@@ -284,12 +287,18 @@ class Finder:
             request, rpc = sent.request, sent.rpc
             if rpc == "notification":
                 self._note(subject, each.TOLD, sent, entry, sent.method)
+                if sent.method in CHANGES:
+                    self._note(subject, each.CHANGED, sent, entry, sent.method)
             elif rpc == "request":
                 subject.tokens.give(sent, entry.mono)
                 self._note(subject, each.ASKED, sent, entry, sent.method)
             elif request is not None and request.answer is sent:
                 self._answered(subject, request, sent)
                 self._note(subject, each.ANSWERED, request, entry, request.method)
+                if rpc == "error":
+                    self._note(subject, each.FAILED, request, entry, request.method)
+                if sent.size > each.LARGEST:
+                    self._note(subject, each.LARGE, request, entry, request.method)
             if rpc != "notification" or sent.method in NEWS:
                 self._note_all(subject, entry, subject.dialogue.delivered(sent))
 

@@ -69,7 +69,8 @@ class RuleFunction(Struct, frozen=True, eq=False):
     (`Trace.found_by_others`). `one_process` marks one that can only accuse a client that is known to be one.
     `any_revision` marks one that is asked about all messages, also where their revision is not known. One with `rpcs`
     is asked about messages of these kinds only, one `with_meta` about those with a `_meta`, and one that is
-    `sessionless` about those outside of legacy sessions: most messages are none of these.
+    `sessionless` about those outside of legacy sessions: most messages are none of these. One with `after` is asked
+    only of clients that had an opportunity of that kind before, and would find nothing to say of others.
     """
 
     id: str
@@ -82,6 +83,7 @@ class RuleFunction(Struct, frozen=True, eq=False):
     rpcs: frozenset[str] | None = None
     with_meta: bool = False
     sessionless: bool = False
+    after: Kind[Any] | None = None
 
 
 _FUNCTIONS: dict[str, list[RuleFunction]] = {}
@@ -103,6 +105,7 @@ def rule(
     rpcs: Collection[Rpc] | None = None,
     with_meta: bool = False,
     sessionless: bool = False,
+    after: Kind[Any] | None = None,
 ) -> Callable[[Ask[View]], Ask[View]]:
     """Make a function one of a rule."""
 
@@ -118,6 +121,7 @@ def rule(
             None if rpcs is None else frozenset(rpcs),
             with_meta,
             sessionless,
+            after,
         )
         _FUNCTIONS.setdefault(id, []).append(made)
         return function

@@ -16,7 +16,7 @@ from ...clients.series import ALWAYS
 from ...clients.tasks import EXTENSION
 from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, WARN, Finding
-from ...trace.opportunities import NOTIFICATION, REQUEST, TOLD
+from ...trace.opportunities import CHANGED, NOTIFICATION, REQUEST, TOLD
 from ...trace.rules import rule
 from ...trace.trace import Trace
 
@@ -47,7 +47,7 @@ def relists(request: Message, trace: Trace) -> Finding | None:
     return None
 
 
-@rule("listen.relists", each=REQUEST, methods=_USES, one_process=True)
+@rule("listen.relists", each=REQUEST, methods=_USES, one_process=True, after=CHANGED)
 def uses_changed(use: Message, trace: Trace) -> Finding | None:
     """A lazy client lists at its next turn, before it uses an item. A use that was on its way is no reaction."""
     known = use.began - trace.allowances.settle_s

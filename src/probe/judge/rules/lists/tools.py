@@ -14,7 +14,7 @@ from ....views.retention import members
 from ....views.values import Exchange, Message
 from ...clients.listings import ListedTool
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
-from ...trace.opportunities import ANSWERED, LEFT, MESSAGE, PIPE_END, REQUEST, SESSION_END, TOLD
+from ...trace.opportunities import ANSWERED, LARGE, LARGEST, LEFT, MESSAGE, PIPE_END, REQUEST, SESSION_END, TOLD
 from ...trace.rules import MISSING, member, rule
 from ...trace.trace import Trace
 from ...values import shown
@@ -22,8 +22,6 @@ from ..transports.session import is_deleted
 
 _CALL: Final = frozenset({"tools/call"})
 _TYPES: Final = {bool: "a boolean", int: "a number", float: "a number", list: "an array"}
-# "A result of several megabytes" begins here.
-_LARGE: Final = 1_000_000
 # A client that initializes so soon after a large result has lost what was before.
 _ANEW_S: Final = 10.0
 # A tool error, and an internal error.
@@ -108,8 +106,8 @@ def runs_as_task(request: Message, trace: Trace) -> Finding | None:
 @rule("tools.task-forbidden", each=REQUEST, methods=_CALL)
 def runs_no_other_as_task(request: Message, trace: Trace) -> Finding | None:
     """Runs a tool as a task only if the list allows it."""
-    session = request.in_session
-    if session is None or not isinstance(request.params.get("task"), dict) or not offers_tasks(session, trace):
+    session = request.in_session if isinstance(request.params.get("task"), dict) else None
+    if session is None or not offers_tasks(session, trace):
         return None
     tool = listed_in(session, request, trace)
     if tool is None:
@@ -194,7 +192,7 @@ def ends(scope: Scope | None, trace: Trace) -> Finding | None:
     return FAIL("ended after two errors, and after no good result", before, at=call)
 
 
-@rule("tools.large-result", each=MESSAGE)
+@rule("tools.large-result", each=MESSAGE, after=LARGE)
 def reads_large(message: Message, trace: Trace) -> Finding | None:
     """Reads a result of several megabytes, and goes on."""
     scope = message.scope
@@ -237,17 +235,17 @@ def cut_off(messages: Iterable[Message], trace: Trace) -> Finding | None:
 
 
 def _is_large(call: Message) -> bool:
-    return call.answer is not None and call.answer.size > _LARGE
+    return call.answer is not None and call.answer.size > LARGEST
 
 
-@rule("tools.large-result", each=ANSWERED, methods=_CALL)
+@rule("tools.large-result", each=LARGE, methods=_CALL)
 def begins_anew(call: Message, trace: Trace) -> Finding | None:
     """Does not initialize anew because of one.
 
     Another window of the same client also initializes, and the first one goes on later. A client with a session for
     each call also initializes after small results.
     """
-    if call.answer is None or not _is_large(call):
+    if call.answer is None:
         return None
     had, anew = trace.at, initialized_after(call, trace)
     if anew is None or went_on(call, trace) != "anew":

@@ -18,7 +18,19 @@ from ...clients.moments import ClientEnd, declared_in
 from ...clients.series import ALWAYS, NEVER
 from ...clients.subject import FREE
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ...trace.opportunities import ANSWERED, END, FIRST, MESSAGE, NOTIFICATION, PIPE, PIPE_END, REQUEST, SESSION, UNREAD
+from ...trace.opportunities import (
+    ANSWERED,
+    END,
+    FAILED,
+    FIRST,
+    MESSAGE,
+    NOTIFICATION,
+    PIPE,
+    PIPE_END,
+    REQUEST,
+    SESSION,
+    UNREAD,
+)
 from ...trace.rules import form, rule
 from ...trace.trace import Trace
 from ...values import shown
@@ -420,7 +432,7 @@ def _probes(request: Message, known: _Probing, trace: Trace) -> Finding | None:
     return FAIL(f"{known.probes} probes in {known.requests} requests")
 
 
-@rule("version.missing-capability-learned", each=ANSWERED)
+@rule("version.missing-capability-learned", each=FAILED)
 def learns_capability(request: Message, trace: Trace) -> Finding | None:
     """Does not repeat a request the server cannot serve it.
 

@@ -18,7 +18,7 @@ from ....wire.errors import CLIENT_CODES, Code, Refusal
 from ....wire.jsonrpc import clip
 from ...clients.series import ALWAYS
 from ...trace.findings import FAIL, UNCLEAR, Finding, Seen
-from ...trace.opportunities import ANSWERED, DENIED, REFUSED, REQUEST
+from ...trace.opportunities import DENIED, FAILED, REFUSED, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace
 
@@ -112,10 +112,10 @@ def _was_initialize_refused(trace: Trace) -> bool:
     return asked is not None and (asked.refused is not None or trace.seen.error_of(asked) is not None)
 
 
-@rule("refused.by-server", each=ANSWERED, general=True)
+@rule("refused.by-server", each=FAILED, general=True)
 def answered_with_error(request: Message, trace: Trace) -> Finding | None:
     """Sends no request that a method answers with an error because of what the client sent."""
-    if request.answer is None or request.answer.rpc != "error":
+    if request.answer is None:
         return None
     error = members(request.answer.error)
     code, said, doubt = error.get("code"), f"{error.get('message')}", None

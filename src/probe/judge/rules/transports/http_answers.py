@@ -110,7 +110,7 @@ def misses_a_form(message: Message, trace: Trace) -> Finding | None:
     return FAIL(remark, *(each.asked_to_cancel or each for each in before))
 
 
-@rule("http.sse-empty-data", each=REQUEST)
+@rule("http.sse-empty-data", each=REQUEST, after=CONTROL)
 def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
     """Ignores an event without data.
 
@@ -202,7 +202,7 @@ def has_comment(control: Control, trace: Trace) -> Finding | None:
     return None
 
 
-@rule("http.sse-comments", each=ANSWERED)
+@rule("http.sse-comments", each=ANSWERED, after=CONTROL)
 def outlives_comments(request: Message, trace: Trace) -> Finding | None:
     """Likewise if a stream goes on to its answer."""
     known, exchange, asked = trace.kept(_Comments), request.exchange, request.asked_to_cancel

@@ -41,7 +41,7 @@ def begins_without_id(request: Message, trace: Trace) -> Finding | None:
     return WARN("initialize with a session id (client or gateway)")
 
 
-@rule("session.dead-id-abandoned", each=EXCHANGE, one_process=True)
+@rule("session.dead-id-abandoned", each=EXCHANGE, one_process=True, after=DENIED)
 def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
     """Leaves a dead session id alone.
 
