@@ -23,9 +23,8 @@ from .logs import HEADER, Log
 Invents: TypeAlias = Callable[[Any, int], None]
 
 FEW = 30
-LITTLE = Retention(
-    **{name: FEW for name in Retention.__struct_fields__ if name != "content_bytes"}, content_bytes=5_000
-)
+COUNTS = [name for name in Retention.__struct_fields__ if not name.endswith("_bytes")]
+LITTLE = Retention(**dict.fromkeys(COUNTS, FEW), content_bytes=5_000, parsed_bytes=1_000)
 TOOLS = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
 ASKED = {"resultType": "input_required", "inputRequests": {"k": {"method": "roots/list", "params": {}}}}
 
@@ -88,9 +87,8 @@ CLIENTS: dict[str, Invents] = {each.__name__.strip("_"): each for each in (_sess
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _small() -> Iterator[None]:
     """Every bound of the judge is small, so that little input shows whether it holds."""
-    monkeypatch.setattr("probe.views.retention._MOST_PARSED", 1_000)
     before = asdict(BOUNDS)
     for name in before:
         force_setattr(BOUNDS, name, FEW)

@@ -6,8 +6,9 @@ import json
 from itertools import islice
 from typing import Any, Protocol
 
-from probe.views.records import CallRecord, Records
+from probe.views.records import CallRecord
 from probe.views.search.call_filter import CallFilter
+from probe.views.work import Calls
 
 EVERY_CALL = CallFilter()
 
@@ -22,6 +23,6 @@ def as_value(thing: _Shown | None) -> dict[str, Any]:
     return dict(json.loads(thing.encoded()))
 
 
-def newest(records: Records, most: int) -> list[CallRecord]:
+def newest(records: Calls, most: int) -> list[CallRecord]:
     """At most so many records, the newest first."""
     return list(islice(records.newest_first(), most))

@@ -205,7 +205,7 @@ def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-_MOST: Final = sys.float_info.max
+_LARGEST: Final = sys.float_info.max
 
 
 class Report(NamedTuple):
@@ -240,7 +240,7 @@ class ProgressGate:
             return None
         progress, total = report.progress, report.total
         # False for NaN, for infinity, and for an integer that no double can hold.
-        finite = -_MOST <= progress <= _MOST and (total is None or -_MOST <= total <= _MOST)
+        finite = -_LARGEST <= progress <= _LARGEST and (total is None or -_LARGEST <= total <= _LARGEST)
         if not finite or (self.latest is not None and progress <= self.latest.progress):
             self.invalid += 1
             return None

@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
-# More than a piece of 100 entries can add.
-_MOST_SWEPT = 120
+SWEPT = 120
+"""Items looked at in one sweep: more than a piece of 100 entries can add."""
 
 
 class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
@@ -36,10 +36,10 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
     def sweep(self, is_old: Callable[[_Value], bool], is_over: Callable[[_Value], bool]) -> list[_Value]:
         """Remove the old items at the front that are over. Old items that are not over go to the end.
 
-        Each call looks at 120 at most, so that many lasting items are not looked at again and again.
+        Each call looks at `SWEPT` at most, so that many lasting items are not looked at again and again.
         """
         gone = list[_Value]()
-        for _ in range(min(len(self), _MOST_SWEPT)):
+        for _ in range(min(len(self), SWEPT)):
             key = next(iter(self))
             value = self[key]
             if not is_old(value):

@@ -40,9 +40,9 @@ PROGRESS = Tool(
     ceiling_s=530.0,
 )
 
-_MOST = 65536
+_LONGEST = 65536
 # Every ten characters end with their count, so the end of a truncated block shows where it was cut.
-_RULER = "".join(f"{end:.>10}" for end in range(10, _MOST + 10, 10))
+_RULER = "".join(f"{end:.>10}" for end in range(10, _LONGEST + 10, 10))
 
 
 def block(number: int, ruler: str) -> str:
@@ -69,7 +69,7 @@ LONG_OUTPUT = Tool(
     run=_long_output,
     params=(
         Integer("blocks", 1, 256, 3, "How many text blocks"),
-        Integer("chars", 1, _MOST, 256, "How many characters each block has"),
+        Integer("chars", 1, _LONGEST, 256, "How many characters each block has"),
     ),
     annotations=READ_ONLY,
 )

@@ -16,12 +16,11 @@ from ..log.event_log import Entry
 from ..wire.jsonrpc import RequestId, clip
 from .retention import Retention
 
+# Views refer to each other in all directions, by these types alone.
 if TYPE_CHECKING:
     from .values import Exchange, Message
     from .work import Call, Stream
 
-# Different names counted for one client; the rest count as one.
-_MOST_NAMES: Final = 100
 _OTHERS: Final = "(others)"
 
 
@@ -129,14 +128,15 @@ class Acts(Struct, eq=False):
     """Counts of what was done in a session, or by unknown clients, for the whole life of the server.
 
     `began` and `newest` are the numbers of its first and newest entry, `opened_at` and `last_at` their times; `refused`
-    and `misuse` are its mistakes. `methods`, `tools` and `skills` count by name: of each 100 names, such as
-    `tools/call`, and the others together.
+    and `misuse` are its mistakes. `methods`, `tools` and `skills` count by name, such as `tools/call`:
+    `names` of each, and the others together.
     """
 
     began: int
     opened_at: float
     last_at: float
     newest: int
+    names: int
     requests: int = 0
     methods: dict[str, int] = field(default_factory=dict)
     tools: dict[str, int] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Acts(Struct, eq=False):
             self.requests += 1
         method = fact.method
         if method is not None:
-            _count(self.methods, method)
+            self._count(self.methods, method)
             if method == "resources/read" and b"/SKILL.md" in fact.message:
                 self._read(fact.message)
 
@@ -158,11 +158,18 @@ class Acts(Struct, eq=False):
         params = from_json(message).get("params")
         uri = params.get("uri") if isinstance(params, dict) else None
         if isinstance(uri, str) and uri.endswith("/SKILL.md"):
-            _count(self.skills, clip(uri))
+            self._count(self.skills, clip(uri))
 
     def called(self, entry: Entry, tool: str) -> None:
         self.newest = entry.seq
-        _count(self.tools, tool)
+        self._count(self.tools, tool)
+
+    def _count(self, counts: dict[str, int], name: str) -> None:
+        if name in counts:
+            counts[name] += 1
+        else:
+            known = name if len(counts) < self.names else _OTHERS
+            counts[known] = counts.get(known, 0) + 1
 
 
 class Session(Struct, eq=False):
@@ -208,14 +215,6 @@ class Session(Struct, eq=False):
     def closed_by(self, at: float) -> bool:
         """True if it had ended before a time."""
         return self.closed is not None and self.closed.mono < at
-
-
-def _count(counts: dict[str, int], name: str) -> None:
-    if name in counts:
-        counts[name] += 1
-    else:
-        known = name if len(counts) < _MOST_NAMES else _OTHERS
-        counts[known] = counts.get(known, 0) + 1
 
 
 class Peers:
@@ -348,7 +347,7 @@ class Peers:
             return
         client = self.client_of(entry) if exchange is None or exchange.client is None else exchange.client
         place = self.place(entry.context) if entry.context.pipe is not None else None
-        acts = Acts(entry.seq, entry.at, entry.at, entry.seq)
+        acts = Acts(entry.seq, entry.at, entry.at, entry.seq, self._keep.names)
         session = Session(label, entry, events.is_session(label), acts, client, place, declared=[entry])
         gone = self.sessions.store(label, session)
         if gone is not None:
@@ -395,7 +394,7 @@ class Peers:
         if session is not None:
             acts = session.acts
         else:
-            acts = self.unattributed = self.unattributed or Acts(seq, at, at, seq)
+            acts = self.unattributed = self.unattributed or Acts(seq, at, at, seq, self._keep.names)
         acts.newest, acts.last_at = seq, at
         return acts
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from ..log import events
 from ..log.context import Context
@@ -18,6 +18,7 @@ from .ending import Ending, EndingParts, asks, ending_of, lone_ending, streams
 from .fold import Views
 from .meaning import EntryOf, Group, Problem, exchange_key, group_of, is_on_wire, method, problem_of
 from .records import ANSWERS, cancelled_how
+from .search.conditions import LineMarks
 from .values import Exchange, Message
 from .work import Call
 
@@ -292,16 +293,6 @@ def _cancelled_how(fact: Any) -> str | None:
     return None if by is None else cancelled_how(by)
 
 
-class Passing(Protocol):
-    """Decides what passes a filter line, as far as the log was read."""
-
-    def entry(self, entry: Entry) -> bool:
-        """Whether an entry passes."""
-
-    def exchange(self, key: int, seqs: Sequence[int]) -> bool:
-        """Whether an exchange with these entries passes."""
-
-
 class EntryViews:
     """Makes the views of entries and the rows of exchanges of one log.
 
@@ -312,7 +303,7 @@ class EntryViews:
         self._entry_of = entry_of
         self._views = views
 
-    def of(self, entry: Entry, passing: Passing | None = None) -> EntryView:
+    def of(self, entry: Entry, passing: LineMarks | None = None) -> EntryView:
         fact, views = entry.fact, self._views()
         message = views.messages.get(entry.seq)
         return EntryView(
@@ -328,7 +319,7 @@ class EntryViews:
             None if passing is None else passing.entry(entry),
         )
 
-    def encoded(self, entry: Entry, row: bytes | None = None, passing: Passing | None = None) -> bytes:
+    def encoded(self, entry: Entry, row: bytes | None = None, passing: LineMarks | None = None) -> bytes:
         """An entry in JSON with its `view` as the last member; `row` is its JSON without, if made already."""
         return b'%b,"view":%b}' % ((row or entry.encoded())[:-1], encode(self.of(entry, passing)))
 
@@ -344,7 +335,7 @@ class EntryViews:
             if message.exchange is not None:
                 touched[message.exchange.number] = entry.seq
 
-    def rows(self, touched: Touched, passing: Passing | None = None) -> Iterator[bytes]:
+    def rows(self, touched: Touched, passing: LineMarks | None = None) -> Iterator[bytes]:
         """The present rows in JSON; without exchanges that are no longer kept."""
         for key, newest in touched.items():
             row = self._row(key) if key >= 0 else self._lone_row(key, newest)

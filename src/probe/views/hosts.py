@@ -15,7 +15,7 @@ from ..log.event_log import Entry
 from .records import ANSWERS
 from .retention import Retention
 from .values import Exchange
-from .work import Call, Dispatch, Host
+from .work import Call, Host, HostedCall
 
 # Outcomes of stopped calls.
 STOPPED: Final = frozenset({"cancelled", "disconnected"})
@@ -28,7 +28,7 @@ class Hosts:
         self.hosts: Newest[str, Host] = Newest(retention.connections)
         # By name: the present connection of that name, else the last.
         self._named: dict[str, Host] = {}
-        self._dispatches: Newest[str, Dispatch] = Newest(retention.dispatches)
+        self._dispatches: Newest[str, HostedCall] = Newest(retention.dispatches)
         self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], Sequence[Call] | None]] = {
             events.HostConnected: self._connected,
             events.HostRegistered: self._registered,
@@ -115,7 +115,7 @@ class Hosts:
 
     # -- dispatches
 
-    def _dispatch(self, entry: Entry) -> Dispatch | None:
+    def _dispatch(self, entry: Entry) -> HostedCall | None:
         """The dispatch of the entry's call; the entry counts as its host's newest."""
         known = self._dispatches.get(entry.context.call or "") if self._dispatches else None
         if known is not None:
@@ -129,7 +129,7 @@ class Hosts:
         _show_life(host, entry)
         host.dispatched += 1
         host.in_flight += 1
-        oldest = self._dispatches.store(entry.context.call or "", Dispatch(host))
+        oldest = self._dispatches.store(entry.context.call or "", HostedCall(host))
         if oldest is not None:
             oldest.host.newest = entry.seq
             _give_back(oldest)
@@ -176,7 +176,7 @@ class Hosts:
             if host.closed is None:
                 host.late += 1
 
-    def _forget_if_over(self, entry: Entry, known: Dispatch) -> None:
+    def _forget_if_over(self, entry: Entry, known: HostedCall) -> None:
         if known.is_over:
             del self._dispatches[entry.context.call or ""]
 
@@ -191,6 +191,6 @@ def _show_life(host: Host, entry: Entry) -> None:
         host.last_at = entry.at
 
 
-def _give_back(dispatch: Dispatch) -> None:
+def _give_back(dispatch: HostedCall) -> None:
     if dispatch.host.closed is None:
         dispatch.host.in_flight -= 1

@@ -16,7 +16,7 @@ from msgspec import structs
 from pydantic_core import from_json
 
 from ..log import events
-from ..log.bounded import Newest
+from ..log.bounded import SWEPT, Newest
 from ..log.event_log import Entry
 from ..wire.errors import CLIENT_CODES, Refusal
 from ..wire.jsonrpc import clip
@@ -31,8 +31,6 @@ from .work import Call, Task
 _CANCELLED: Final = "notifications/cancelled"
 _INITIALIZED: Final = "notifications/initialized"
 _PROGRESS: Final = "notifications/progress"
-# More than a piece of 100 entries can add.
-_MOST_SWEPT: Final = 120
 
 
 class Messages:
@@ -53,7 +51,7 @@ class Messages:
         self._light = self._bytes = 0
         self._most, self._most_bytes = retention.messages, retention.content_bytes
         self._most_of_exchange = retention.of_exchange
-        self._parsed = Contents()
+        self._parsed = Contents(retention.parsed_bytes)
         self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], None]] = {
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
@@ -94,9 +92,9 @@ class Messages:
     def forget_before(self, first: int) -> None:
         """Let go of older messages that are over: the log keeps no entry before `first`."""
         kept = self._kept
-        for _ in range(min(len(kept), _MOST_SWEPT)):
+        for _ in range(min(len(kept), SWEPT)):
             # Most requests have their answer before `first`, too; the others go to the end.
-            if kept[0].entry.seq >= first - _MOST_SWEPT:
+            if kept[0].entry.seq >= first - SWEPT:
                 break
             if _is_over(kept[0], first):
                 self._drop_oldest()

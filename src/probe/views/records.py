@@ -16,8 +16,8 @@ call.settled        outcome, result, durations
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -88,16 +88,6 @@ class CallRecord(Struct):
         how = None if self.cancelled_by is None else cancelled_how(self.cancelled_by)
         members = {"id": self.id, **fields, "cancelled_how": how, "progress_token_type": kind}
         return encode_with(members, [("arguments", self.arguments), ("result", self.result or b"null")])
-
-
-class Records(Protocol):
-    """The newest rows of one run, in the order in which the calls started."""
-
-    def get(self, call: str) -> CallRecord | None:
-        """The row of a call; None where there is none, or it made room."""
-
-    def newest_first(self) -> Iterator[CallRecord]:
-        """To be read without an `await` in between."""
 
 
 ANSWERS: Final = frozenset({"response", "error"})

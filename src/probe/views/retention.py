@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from pydantic_core import from_json
@@ -24,17 +24,20 @@ class Retention(Struct, frozen=True, kw_only=True):
     Of all owners together:
 
     `calls`: listed tool calls, the newest. A call that makes room while running is followed to its end: as many again,
-    and the last 100 that have ended since, as their answers may yet be delivered. `other_calls`: waiting requests other
+    and the last `ended_calls` of these, as their answers may yet be delivered. `other_calls`: waiting requests other
     than tool calls, such as `tasks/result`.
 
     `exchanges`, `messages`, `streams`, `connections`, `sessions`, `tasks`, `clients`: the newest. Later entries refer
-    to these only: more are never in flight. The content of messages goes first, beyond `content_bytes`.
+    to these only: more are never in flight. The content of messages goes first, beyond `content_bytes`; `parsed_bytes`
+    of it are kept parsed: more than arrive before the answer to most requests.
 
     `rows`: rows of a table, as many as a page can show; the bound of refusals, and of streams that are over.
     `dispatches`: calls at tool hosts, many times the default limit of running ones: more remain only after missed
     entries.
 
     `evidence`: entries of all tool calls together, about ten megabytes. The call that settled first gives up its own.
+    `line_exchanges`: exchanges of a filter line that change at the same time. Beyond it, all entries of an exchange
+    are looked at again.
 
     Of one owner:
 
@@ -44,14 +47,17 @@ class Retention(Struct, frozen=True, kw_only=True):
     `before_call`: entries of a call before its start: the opening of its stream and the first message there.
     `of_exchange`: entries, messages and calls of an exchange; a batch is smaller. `of_stream`: undelivered messages of
     a stream, its readers and control events. `of_pipe`: numbers of messages of a pipe. `history`: changes of a task or
-    a process; sessions, declarations and connections of a client.
+    a process; sessions, declarations and connections of a client. `names`: different names counted for a session;
+    the others count together.
     """
 
     calls: int = 5_000
+    ended_calls: int = 100
     other_calls: int = 10_000
     exchanges: int = 20_000
     messages: int = 20_000
     content_bytes: int = 32 * 1024 * 1024
+    parsed_bytes: int = 128 * 1024
     streams: int = 20_000
     connections: int = 20_000
     sessions: int = 20_000
@@ -60,6 +66,7 @@ class Retention(Struct, frozen=True, kw_only=True):
     rows: int = 2_000
     dispatches: int = 10_000
     evidence: int = 250_000
+    line_exchanges: int = 1_000
     of_call: int = 2_000
     visits: int = 1_000
     ends: int = 100
@@ -68,10 +75,7 @@ class Retention(Struct, frozen=True, kw_only=True):
     of_stream: int = 1_000
     of_pipe: int = 5_000
     history: int = 1_000
-
-
-# Bytes of messages kept parsed: more than arrive before the answer to most requests.
-_MOST_PARSED: Final = 128 * 1024
+    names: int = 100
 
 
 class Content:
@@ -95,9 +99,10 @@ class Holder(Protocol):
 class Contents:
     """Keeps the newest contents parsed; an older one is parsed anew each time."""
 
-    __slots__ = ("_bytes", "_holders")
+    __slots__ = ("_bytes", "_holders", "_most_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
         self._holders: deque[tuple[Holder, int]] = deque()
         self._bytes = 0
 
@@ -107,7 +112,7 @@ class Contents:
         self._holders.append((holder, content.size))
         self._bytes += content.size
         # The newest one is kept, however large it is.
-        while self._bytes > _MOST_PARSED and len(self._holders) > 1:
+        while self._bytes > self._most_bytes and len(self._holders) > 1:
             oldest, size = self._holders.popleft()
             oldest.parsed = None
             self._bytes -= size

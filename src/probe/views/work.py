@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from msgspec import Struct, field
 
@@ -14,6 +14,7 @@ from ..log.event_log import Entry
 from .records import CallRecord, CallRow
 from .retention import Retention
 
+# Views refer to each other in all directions, by these types alone.
 if TYPE_CHECKING:
     from .clients import Connection, Session
     from .values import Exchange, Message
@@ -86,7 +87,7 @@ class Task(Struct, eq=False):
         return getattr(self.changes[-1].fact, "status", None) if self.changes else None
 
 
-class Dispatch(Struct, eq=False):
+class HostedCall(Struct, eq=False):
     """One call at a tool host, from `dispatch.sent` on. It takes a place there while `is_there`.
 
     That is until it is settled. A dispatch with `told_to_stop` keeps its place until it has `stopped`; this may come
@@ -238,10 +239,6 @@ class Stream(Struct, eq=False):
         self.session = self.request = self.call = self.exchange = None
 
 
-# Ended calls kept after they made room while running: their answers may yet be delivered.
-_MOST_OVER: Final = 100
-
-
 def row_of(run: str, entry: Entry, fact: events.CallStarted) -> CallRow | None:
     """The row of a tool call that starts with an entry; None for another call."""
     context = entry.context
@@ -286,7 +283,7 @@ class Calls:
         self.named: dict[str, Call] = {}
         # Calls that made room while running. The limit lets go of those with a missed end.
         self._older: Newest[str, Call] = Newest(retention.calls)
-        self._over: Newest[str, Call] = Newest(_MOST_OVER)
+        self._over: Newest[str, Call] = Newest(retention.ended_calls)
         self._others: Newest[str, Call] = Newest(retention.other_calls)
 
     def __len__(self) -> int:

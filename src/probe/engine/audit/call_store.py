@@ -24,8 +24,9 @@ import trio
 
 from ...log.event_log import EventLog
 from ...log.query import whole_number
-from ...views.records import CallRecord, Records
+from ...views.records import CallRecord
 from ...views.search.call_filter import CallFilter
+from ...views.work import Calls
 from ..observer import Observer
 from ..services import Turns
 from . import reading as audit_reading
@@ -51,7 +52,7 @@ class Unwritten:
     ever.
     """
 
-    def __init__(self, records: Records, most: int) -> None:
+    def __init__(self, records: Calls, most: int) -> None:
         self._records = records
         self._most = most
         self._running: OrderedDict[str, CallRecord] = OrderedDict()

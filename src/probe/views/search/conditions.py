@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from ...log.bounded import Newest
 from ...log.event_log import Entry, EventLog
@@ -202,10 +202,6 @@ def _some(value: str | None) -> tuple[str, ...]:
     return () if value is None else (value,)
 
 
-# Exchanges changing at the same time. Beyond it, all entries of an exchange are looked at again.
-_MOST: Final = 1_000
-
-
 @dataclass(slots=True)
 class _Looked:
     found: set[int] = field(default_factory=set)
@@ -215,10 +211,10 @@ class _Looked:
 class PassingRows:
     """Judges the exchanges of one line. Each entry is looked at once."""
 
-    def __init__(self, conditions: Conditions, entry_of: Callable[[int], Entry | None]) -> None:
+    def __init__(self, conditions: Conditions, entry_of: EntryOf, most: int) -> None:
         self._conditions = conditions
         self._entry_of = entry_of
-        self._looked: Newest[int, _Looked] = Newest(_MOST)
+        self._looked: Newest[int, _Looked] = Newest(most)
 
     def passes(self, key: int, seqs: Sequence[int]) -> bool:
         looked = self._looked.get(key)
@@ -233,33 +229,19 @@ class PassingRows:
         return self._conditions.passes_exchange(key, looked.found)
 
 
-class Follows(Protocol):
-    """The follower of a log, with its views."""
-
-    @property
-    def views(self) -> Views:
-        """The views of all entries of the log."""
-
-    async def reach(self, seq: int) -> None:
-        """Take the entries up to this existing one; others run meanwhile."""
-
-
 # Different lines of readers at a time.
 _LINES: Final = 64
 
 
 class FollowedExchanges:
-    """The exchanges of a log, as far as `observer` has read it."""
+    """The exchanges of a log, as far as its `views` have come. All readers of a line share its conditions."""
 
-    def __init__(self, log: EventLog, observer: Follows) -> None:
-        exchanges = LoggedExchanges(lambda: observer.views, log.entry)
-        self._observer = observer
+    def __init__(self, log: EventLog, views: Callable[[], Views]) -> None:
+        exchanges, keep = LoggedExchanges(views, log.entry), views().retention
         self._conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, exchanges))
-        self._rows = lru_cache(maxsize=_LINES)(lambda words: PassingRows(self._conditions(words), log.entry))
-
-    async def reach(self, seq: int) -> None:
-        """Have the log read up to this existing entry; others run meanwhile."""
-        await self._observer.reach(seq)
+        self._rows = lru_cache(maxsize=_LINES)(
+            lambda words: PassingRows(self._conditions(words), log.entry, keep.line_exchanges)
+        )
 
     def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
         """Whether an entry passes a line. The log must have been read up to it."""
@@ -315,8 +297,3 @@ class LineFilter:
     def finds(self, row: bytes) -> bool:
         """See `EventFilter.finds`."""
         return self.events.finds(row)
-
-    async def reach(self, seq: int) -> None:
-        """Have the log read up to this entry, where that is needed; others run meanwhile."""
-        if self.words:
-            await self.exchanges.reach(seq)

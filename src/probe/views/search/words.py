@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast, get_args
 
+from ...log import events
 from ...log.query import QueryError
 from ...wire.jsonrpc import clip
-from ..meaning import Group
+from ..meaning import Group, Problem
+from . import call_filter
+from .call_filter import RUNNING
 
 Key: TypeAlias = Literal[
     "client",
@@ -37,39 +40,11 @@ Key: TypeAlias = Literal[
 ]
 KEYS: Final = get_args(Key)
 
-PROBLEMS: Final = ("mistake", "asked", "lost", "limit", "other", "any")
-OUTCOMES: Final = (
-    "running",
-    "completed",
-    "tool_error",
-    "protocol_error",
-    "cancelled",
-    "timed_out",
-    "disconnected",
-    "input_required",
-)
+PROBLEMS: Final = (*get_args(Problem), "any")
+OUTCOMES: Final = (RUNNING, *(outcome for outcome in call_filter.OUTCOMES if outcome != "lost"))
 DIRECTIONS: Final = ("in", "out")
 GROUPS: Final = get_args(Group)
-KIND_HEADS: Final = (
-    "audit",
-    "call",
-    "client",
-    "connection",
-    "dispatch",
-    "forwarding",
-    "host",
-    "http",
-    "limit",
-    "message",
-    "request",
-    "server",
-    "session",
-    "socket",
-    "stdio",
-    "stream",
-    "task",
-    "websocket",
-)
+KIND_HEADS: Final = tuple(sorted({kind.kind.split(".", 1)[0] for kind in get_args(events.Event)}))
 """The beginnings of kinds, up to the first dot."""
 
 # The cost of a line for each entry of the log grows with its values.

@@ -84,7 +84,7 @@ class Feed:
         views = EntryViews(engine.log.entry, lambda: observer.views)
         self._pieces = Pieces(engine.run, engine.log, observer.tables, views)
         self._ticks = _Ticks(engine)
-        self._exchanges = FollowedExchanges(engine.log, observer)
+        self._exchanges = FollowedExchanges(engine.log, lambda: observer.views)
         self._places = Limit("max_feed_readers", "there are {most} readers already ({name})", engine.services.shares)
         self._left = trio.lowlevel.ParkingLot()
         self.open: set[_Reader] = set()
@@ -250,7 +250,8 @@ class _Reader:
 
     async def _begin(self) -> None:
         since = self._query.since
-        await self._wanted.reach(self._log.last)
+        if self._query.words:
+            await self._observer.reach(self._log.last)
         known = None if since is None else place(since, self._engine.run, self._log.last)
         self._cursor = self._cursor_at(await self._tail() if known is None else known)
         # The first rows are as of the `last` in this event.
@@ -288,9 +289,8 @@ class _Reader:
         await self._flush()
 
     async def _take_entries(self) -> bool:
-        await self._wanted.reach(self._ticks.end)
-        if self._marks is not None:
-            await self._marks.exchanges.reach(self._ticks.end)
+        if self._query.words or self._query.passes:
+            await self._observer.reach(self._ticks.end)
         while self._chunk_bytes < _CHUNK_BYTES:
             step = self._cursor.next(self._log.first, self._ticks.end, trio.current_time())
             if step is None:
