@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ..engine.calls.context import ToolContext
 from ..engine.calls.outcome import structured_failure
-from ..engine.catalogue.tool import ArgumentsError, Boolean, Integer, Tool, ToolResult, structured
+from ..engine.catalogue.tool import ArgumentsError, Boolean, Integer, ToolResult, structured
 from ..wire.jsonrpc import Json
-from .shared import MARK, READ_ONLY, output
+from .shared import MARK, output, probe_tool
 
 
 async def _silent_call(context: ToolContext) -> ToolResult:
@@ -20,7 +20,7 @@ async def _silent_call(context: ToolContext) -> ToolResult:
     return structured({"silentMs": silent_ms})
 
 
-SILENT_CALL = Tool(
+SILENT_CALL = probe_tool(
     name="silent_call",
     title="Silent call",
     exercises="the idle deadline: a call without progress is stopped, and told so",
@@ -37,7 +37,6 @@ SILENT_CALL = Tool(
         MARK,
     ),
     output_schema=output(silentMs={"type": "integer"}),
-    annotations=READ_ONLY,
     idle_s=lambda arguments: arguments["idleMs"] / 1000,
     # A silence beyond the usual ceiling is asked for; the rest is slack for a busy machine.
     ceiling_s=lambda arguments: 630.0 if arguments["idleMs"] > 60_000 else None,
@@ -53,7 +52,7 @@ async def _progress_beyond_ceiling(context: ToolContext) -> ToolResult:
     return structured({"workedMs": duration_ms})
 
 
-PROGRESS_BEYOND_CEILING = Tool(
+PROGRESS_BEYOND_CEILING = probe_tool(
     name="progress_beyond_ceiling",
     title="Progress beyond the ceiling",
     exercises="the ceiling: no progress keeps a call alive for ever",
@@ -71,7 +70,6 @@ PROGRESS_BEYOND_CEILING = Tool(
         Integer("ceilingMs", 100, 300_000, 5000, "How long it may last in all, in milliseconds"),
     ),
     output_schema=output(workedMs={"type": "integer"}),
-    annotations=READ_ONLY,
     idle_s=lambda arguments: arguments["idleMs"] / 1000,
     ceiling_s=lambda arguments: arguments["ceilingMs"] / 1000,
 )
@@ -87,7 +85,7 @@ async def _progress_gap(context: ToolContext) -> ToolResult:
     return structured({"reports": total})
 
 
-PROGRESS_GAP = Tool(
+PROGRESS_GAP = probe_tool(
     name="progress_gap",
     title="Progress with a gap",
     exercises="progress that moves the idle deadline, and a gap that is too long",
@@ -105,7 +103,6 @@ PROGRESS_GAP = Tool(
         Integer("idleMs", 100, 60_000, 2000, "How long the call may say nothing, in milliseconds"),
     ),
     output_schema=output(reports={"type": "integer"}),
-    annotations=READ_ONLY,
     idle_s=lambda arguments: arguments["idleMs"] / 1000,
 )
 
@@ -142,7 +139,7 @@ async def _bulk_export(context: ToolContext) -> ToolResult:
     return structured({"messages": messages, "total": len(messages), "totalPages": pages})
 
 
-BULK_EXPORT = Tool(
+BULK_EXPORT = probe_tool(
     name="bulk_export",
     title="Bulk export",
     exercises="work in pages that lives by its progress; a structured error that says how far it got",
@@ -168,6 +165,5 @@ BULK_EXPORT = Tool(
         total={"type": "integer"},
         totalPages={"type": "integer"},
     ),
-    annotations=READ_ONLY,
     check=_check_page,
 )

@@ -11,7 +11,6 @@ from ..engine.catalogue.tool import (
     Boolean,
     Choice,
     Integer,
-    Tool,
     ToolFailureError,
     ToolResult,
     WorkCancelledError,
@@ -22,7 +21,7 @@ from ..engine.catalogue.tool import (
 )
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
-from .shared import MARK, READ_ONLY, item_message, output, sampled_text, sampling_request
+from .shared import MARK, item_message, output, probe_tool, sampled_text, sampling_request
 
 
 async def _simple_tool(context: ToolContext) -> ToolResult:
@@ -31,7 +30,7 @@ async def _simple_tool(context: ToolContext) -> ToolResult:
     return structured({"message": f"Completed after {delay_ms}ms"})
 
 
-SIMPLE_TOOL = Tool(
+SIMPLE_TOOL = probe_tool(
     name="simple_tool",
     title="Simple tool",
     exercises="a call and its result",
@@ -43,7 +42,6 @@ SIMPLE_TOOL = Tool(
     run=_simple_tool,
     params=(Integer("delayMs", 0, 5000, 0, "How long to wait, in milliseconds"), MARK),
     output_schema=output(message={"type": "string"}),
-    annotations=READ_ONLY,
 )
 
 
@@ -59,7 +57,7 @@ async def _sync_with_progress(context: ToolContext) -> ToolResult:
     return structured({"processedItems": count})
 
 
-SYNC_WITH_PROGRESS = Tool(
+SYNC_WITH_PROGRESS = probe_tool(
     name="sync_with_progress",
     title="Call with progress",
     exercises="`notifications/progress` without a task",
@@ -76,7 +74,6 @@ SYNC_WITH_PROGRESS = Tool(
         Choice("mode", ("determinate", "indeterminate"), "determinate", "Whether the total is told or left out"),
     ),
     output_schema=output(processedItems={"type": "integer"}),
-    annotations=READ_ONLY,
 )
 
 _FORMS: Mapping[str, str] = {
@@ -95,7 +92,7 @@ async def _sampling_demo(context: ToolContext) -> ToolResult:
     return {**content([text(answer)]), "structuredContent": {"text": answer}}
 
 
-SAMPLING_DEMO = Tool(
+SAMPLING_DEMO = probe_tool(
     name="sampling_demo",
     title="Sampling demo",
     exercises="`sampling/createMessage`",
@@ -112,7 +109,6 @@ SAMPLING_DEMO = Tool(
         Boolean("progress", False, "Ask for progress notifications from your client, too (until 2025-11-25)"),
     ),
     output_schema=output(text={"type": "string"}),
-    annotations=READ_ONLY,
     requires=("sampling",),
     asks_client=True,
 )
@@ -124,7 +120,7 @@ async def _pure_task(context: ToolContext) -> ToolResult:
     return structured({"message": f"Completed after {duration_ms}ms"})
 
 
-PURE_TASK = Tool(
+PURE_TASK = probe_tool(
     name="pure_task",
     title="Plain task",
     exercises="the states of a task and nothing else: no progress, no status message",
@@ -136,7 +132,6 @@ PURE_TASK = Tool(
     run=_pure_task,
     params=(Integer("durationMs", 1000, 60000, 5000, "How long the task works, in milliseconds"),),
     output_schema=output(message={"type": "string"}),
-    annotations=READ_ONLY,
     task_support="required",
 )
 
@@ -150,7 +145,7 @@ async def _task_with_progress(context: ToolContext) -> ToolResult:
     return structured({"processedItems": count})
 
 
-TASK_WITH_PROGRESS = Tool(
+TASK_WITH_PROGRESS = probe_tool(
     name="task_with_progress",
     title="Task with progress",
     exercises="status messages and progress that alternate",
@@ -166,7 +161,6 @@ TASK_WITH_PROGRESS = Tool(
         Integer("delayPerItemMs", 10, 1000, 500, "How long each item takes, in milliseconds"),
     ),
     output_schema=output(processedItems={"type": "integer"}),
-    annotations=READ_ONLY,
     task_support="required",
 )
 
@@ -188,7 +182,7 @@ async def _cancellable_task(context: ToolContext) -> ToolResult:
     return structured({"message": f"Completed after {duration_ms}ms"})
 
 
-CANCELLABLE_TASK = Tool(
+CANCELLABLE_TASK = probe_tool(
     name="cancellable_task",
     title="Cancellable task",
     exercises="`tasks/cancel`; progress every second",
@@ -201,7 +195,6 @@ CANCELLABLE_TASK = Tool(
     steps=lambda arguments: _seconds(arguments["durationMs"]),
     params=(Integer("durationMs", 10000, 120000, 60000, "How long the task works, in milliseconds"),),
     output_schema=output(message={"type": "string"}),
-    annotations=READ_ONLY,
     task_support="required",
 )
 
@@ -232,7 +225,7 @@ async def _multi_stage_task(context: ToolContext) -> ToolResult:
     return structured({"stagesCompleted": names})
 
 
-MULTI_STAGE_TASK = Tool(
+MULTI_STAGE_TASK = probe_tool(
     name="multi_stage_task",
     title="Task in stages",
     exercises="progress messages that change",
@@ -248,7 +241,6 @@ MULTI_STAGE_TASK = Tool(
         Integer("msPerStage", 500, 10000, 1000, "How long each stage takes, in milliseconds"),
     ),
     output_schema=output(stagesCompleted={"type": "array", "items": {"type": "string"}}),
-    annotations=READ_ONLY,
     task_support="required",
 )
 
@@ -265,7 +257,7 @@ async def _failing_task(context: ToolContext) -> NoReturn:
     raise McpError(_CODES[kind], f"Simulated {kind} error", {"code": kind})
 
 
-FAILING_TASK = Tool(
+FAILING_TASK = probe_tool(
     name="failing_task",
     title="Failing task",
     exercises="a task that ends failed with a JSON-RPC error",
@@ -279,7 +271,6 @@ FAILING_TASK = Tool(
         Integer("failAfterMs", 1000, 30000, 2000, "How long the task works before it fails, in milliseconds"),
         Choice("errorCode", tuple(_CODES), "internal", "Which error it ends with"),
     ),
-    annotations=READ_ONLY,
     task_support="required",
 )
 
@@ -357,7 +348,7 @@ def _judge_form(content: Any, where: str) -> None:
         raise WorkCancelledError(f"Cancelled {where}: the answer was not to continue")
 
 
-PAUSABLE_TASK = Tool(
+PAUSABLE_TASK = probe_tool(
     name="pausable_task",
     title="Pausable task",
     exercises="`input_required` and a form",
@@ -373,7 +364,6 @@ PAUSABLE_TASK = Tool(
         Integer("pauseAfterItem", 1, 49, 5, "After which item to ask; less than itemCount"),
     ),
     output_schema=output(processedItems={"type": "integer"}, pausedAt={"type": "integer"}),
-    annotations=READ_ONLY,
     task_support="required",
     requires=("elicitation",),
     check=_check_pause,

@@ -12,9 +12,10 @@ import re
 import wave
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
+from functools import partial
 from typing import Any, Final
 
-from ..engine.catalogue.tool import Ask, Integer, ToolFailureError, shown
+from ..engine.catalogue.tool import Ask, Integer, Tool, ToolFailureError, shown
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
 
@@ -33,7 +34,9 @@ READ_ONLY: Final[Json] = {
     "idempotentHint": True,
     "openWorldHint": False,
 }
-"""The annotations of the tools: none changes anything or reaches beyond this server and the client. `hints` differ."""
+
+probe_tool = partial(Tool, annotations=READ_ONLY)
+"""A tool of this server: it changes nothing, and reaches nothing beyond this server and the client."""
 
 
 MARK: Final = Integer(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..engine.calls.context import ToolContext
-from ..engine.catalogue.tool import Integer, Tool, ToolResult, content, structured, text
-from .shared import MARK, READ_ONLY, output
+from ..engine.catalogue.tool import Integer, ToolResult, content, structured, text
+from .shared import MARK, output, probe_tool
 
 
 async def _progress(context: ToolContext) -> ToolResult:
@@ -18,7 +18,7 @@ async def _progress(context: ToolContext) -> ToolResult:
     return structured({"steps": steps, "notified": context.notified, "done": True})
 
 
-PROGRESS = Tool(
+PROGRESS = probe_tool(
     name="progress",
     title="Progress",
     exercises="notifications at an even pace, the client's own token; cancellation in between",
@@ -35,7 +35,6 @@ PROGRESS = Tool(
         MARK,
     ),
     output_schema=output(steps={"type": "integer"}, notified={"type": "boolean"}, done={"type": "boolean"}),
-    annotations=READ_ONLY,
     # 100 steps of 5 s are 500 s; the rest is slack for a busy machine.
     ceiling_s=530.0,
 )
@@ -57,7 +56,7 @@ def _long_output(arguments: Mapping[str, Any]) -> ToolResult:
     return content([text(block(number, ruler)) for number in range(1, arguments["blocks"] + 1)])
 
 
-LONG_OUTPUT = Tool(
+LONG_OUTPUT = probe_tool(
     name="long_output",
     title="Long output",
     exercises="number, order and size of blocks, up to 16.8 MB",
@@ -71,7 +70,6 @@ LONG_OUTPUT = Tool(
         Integer("blocks", 1, 256, 3, "How many text blocks"),
         Integer("chars", 1, _LONGEST, 256, "How many characters each block has"),
     ),
-    annotations=READ_ONLY,
 )
 
 _BLOCKS = (
@@ -86,7 +84,7 @@ def _chatty(_: Mapping[str, Any]) -> ToolResult:
     return content([text(block) for block in _BLOCKS])
 
 
-CHATTY = Tool(
+CHATTY = probe_tool(
     name="chatty",
     title="Chatty",
     exercises="order of blocks, text beyond ASCII",
@@ -96,5 +94,4 @@ CHATTY = Tool(
         "(café résumé naïve)."
     ),
     run=_chatty,
-    annotations=READ_ONLY,
 )

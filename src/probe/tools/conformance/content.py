@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.tool import Tool, ToolResult, content, failure, text
+from ...engine.catalogue.tool import ToolResult, content, failure, text
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2025_11_25
-from ..shared import READ_ONLY
+from ..shared import probe_tool
 
 PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAE0lEQVR42mOQizrx4cMHBiAGsgA3mgghyebLYgAAAABJRU5ErkJggg=="
 """2 by 2 pixels. A literal, since compressors differ and the bytes must not."""
@@ -28,37 +28,34 @@ def _always(result: ToolResult) -> Callable[[Mapping[str, Any]], ToolResult]:
     return lambda _: result
 
 
-SIMPLE_TEXT = Tool(
+SIMPLE_TEXT = probe_tool(
     name="test_simple_text",
     title="Simple text",
     exercises="one text block",
     shows="the sentence",
     description="Returns one text block. Look for: the sentence.",
     run=_always(content([text("This is a simple text response for testing.")])),
-    annotations=READ_ONLY,
 )
 
-IMAGE_CONTENT = Tool(
+IMAGE_CONTENT = probe_tool(
     name="test_image_content",
     title="Image content",
     exercises="an image block (PNG)",
     shows="a checkerboard of 2 by 2 pixels",
     description="Returns one PNG image. Look for: a checkerboard of 2 by 2 pixels.",
     run=_always(content([_IMAGE])),
-    annotations=READ_ONLY,
 )
 
-AUDIO_CONTENT = Tool(
+AUDIO_CONTENT = probe_tool(
     name="test_audio_content",
     title="Audio content",
     exercises="an audio block (WAV)",
     shows="a player",
     description="Returns one WAV sound. Look for: a player, with a click of 2 ms.",
     run=_always(content([{"type": "audio", "data": _WAV, "mimeType": "audio/wav"}])),
-    annotations=READ_ONLY,
 )
 
-EMBEDDED_RESOURCE = Tool(
+EMBEDDED_RESOURCE = probe_tool(
     name="test_embedded_resource",
     title="Embedded resource",
     exercises="an embedded resource",
@@ -67,10 +64,9 @@ EMBEDDED_RESOURCE = Tool(
     run=_always(
         content([_resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")])
     ),
-    annotations=READ_ONLY,
 )
 
-MULTIPLE_CONTENT_TYPES = Tool(
+MULTIPLE_CONTENT_TYPES = probe_tool(
     name="test_multiple_content_types",
     title="Mixed content",
     exercises="text, image and resource in one result",
@@ -85,17 +81,15 @@ MULTIPLE_CONTENT_TYPES = Tool(
             ]
         )
     ),
-    annotations=READ_ONLY,
 )
 
-ERROR_HANDLING = Tool(
+ERROR_HANDLING = probe_tool(
     name="test_error_handling",
     title="Tool error",
     exercises="a tool error (`isError`), not a protocol error",
     shows="the sentence, marked as an error",
     description="Returns a tool error (isError), not a protocol error. Look for: the sentence, marked as an error.",
     run=_always(failure("This tool intentionally returns an error for testing")),
-    annotations=READ_ONLY,
 )
 
 TOOLS = (
@@ -119,7 +113,7 @@ async def reconnect(context: ToolContext) -> ToolResult:
 
 
 POLLING = (
-    Tool(
+    probe_tool(
         name="test_reconnection",
         title="Reconnection",
         exercises="an event stream that ends before the result (2025-11-25)",
@@ -129,7 +123,6 @@ POLLING = (
             "after the retry interval, and the result."
         ),
         run=reconnect,
-        annotations=READ_ONLY,
         # Earlier revisions have no priming event, so a client may have no id to come back with; in 2026-07-28 the end
         # of the connection is a cancellation.
         since=V2025_11_25,
@@ -160,22 +153,20 @@ async def progress(context: ToolContext) -> ToolResult:
 
 
 NOTIFYING = (
-    Tool(
+    probe_tool(
         name="test_tool_with_logging",
         title="Logging",
         exercises="three `notifications/message` of level info, 50 ms apart",
         shows="them in its log, during the call",
         description="Sends three log messages of level info. Look for: them in your client's log while the call runs.",
         run=log,
-        annotations=READ_ONLY,
     ),
-    Tool(
+    probe_tool(
         name="test_tool_with_progress",
         title="Progress in halves",
         exercises="progress 0, 50 and 100 of 100, 50 ms apart",
         shows="three positions of the bar",
         description="Reports progress 0, 50 and 100 of 100. Look for: three positions of the bar before the result.",
         run=progress,
-        annotations=READ_ONLY,
     ),
 )

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.tool import Ask, Text, Tool, ToolResult, content, failure, shown, text
+from ...engine.catalogue.tool import Ask, Text, ToolResult, content, failure, shown, text
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2025_11_25, V2026_07_28
-from ..shared import READ_ONLY, sampled_text, sampling_request
+from ..shared import probe_tool, sampled_text, sampling_request
 
 
 async def pass_prompt(context: ToolContext) -> ToolResult:
@@ -97,7 +97,7 @@ _ENUMS: Json = {
 }
 
 ASKING = (
-    Tool(
+    probe_tool(
         name="test_sampling",
         title="Sampling",
         exercises="`sampling/createMessage`",
@@ -105,11 +105,10 @@ ASKING = (
         description="Asks your client for a completion. Look for: a request for approval, and the answer.",
         run=pass_prompt,
         params=(Text("prompt", "What to ask the model"),),
-        annotations=READ_ONLY,
         requires=("sampling",),
         asks_client=True,
     ),
-    Tool(
+    probe_tool(
         name="test_elicitation",
         title="Elicitation",
         exercises="`elicitation/create`",
@@ -117,29 +116,26 @@ ASKING = (
         description="Asks for a user name and an e-mail address. Look for: a form with two required fields.",
         run=elicit_contact,
         params=(Text("message", "What to say above the form"),),
-        annotations=READ_ONLY,
         requires=("elicitation",),
         asks_client=True,
     ),
-    Tool(
+    probe_tool(
         name="test_elicitation_sep1034_defaults",
         title="Elicitation with defaults",
         exercises="a default in a field of each type",
         shows="every field filled in at the start",
         description="Asks by a form of five fields with defaults. Look for: every field filled in when the form opens.",
         run=elicit_defaults,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         asks_client=True,
     ),
-    Tool(
+    probe_tool(
         name="test_elicitation_sep1330_enums",
         title="Elicitation with choices",
         exercises="five kinds of choice",
         shows="titles where there are some; two multiple choices (2025-11-25 only)",
         description="Asks by a form with five kinds of choice. Look for: titles, and two multiple choices.",
         run=elicit_enums,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         asks_client=True,
         # 2025-11-25 changelog: titled and multi-select enums are new there.
@@ -229,51 +225,47 @@ _SEVERAL: Final[Mapping[str, Ask]] = {
 }
 
 INPUT_REQUIRED = (
-    Tool(
+    probe_tool(
         name="test_input_required_result_elicitation",
         title="Input required: elicitation",
         exercises="a form by a multi-round-trip request",
         shows="a form, then a greeting",
         description="Asks for a name before it greets. Look for: a form, and the greeting after it.",
         run=elicit,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_input_required_result_sampling",
         title="Input required: sampling",
         exercises="sampling, likewise",
         shows="the prompt for approval, then the answer",
         description="Asks your client for a completion. Look for: a request for approval, and the answer.",
         run=sample,
-        annotations=READ_ONLY,
         requires=("sampling",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_input_required_result_list_roots",
         title="Input required: roots",
         exercises="roots, likewise",
         shows="its roots in the result",
         description="Asks your client for its roots. Look for: them in the result.",
         run=list_roots,
-        annotations=READ_ONLY,
         requires=("roots",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_input_required_result_request_state",
         title="Input required: state",
         exercises="`requestState` that comes back",
         shows="state-ok in the result",
         description="Asks for a confirmation. Look for: state-ok in the result, the proof that requestState came back.",
         run=confirm,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_input_required_result_multiple_inputs",
         title="Input required: three at once",
         exercises="elicitation, sampling and roots at once",
@@ -282,22 +274,20 @@ INPUT_REQUIRED = (
             "Asks at once for a name, a completion and the roots. Look for: all three, and their answers in the result."
         ),
         run=several,
-        annotations=READ_ONLY,
         requires=("elicitation", "sampling", "roots"),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_input_required_result_multi_round",
         title="Input required: two rounds",
         exercises="two rounds, each with a state of its own",
         shows="two forms, then both answers",
         description="Asks for a name and then for a color. Look for: two forms, and both answers in the result.",
         run=two_rounds,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_input_required_result_tampered_state",
         title="Input required: sealed state",
         exercises="error -32602 for a `requestState` that was changed",
@@ -307,11 +297,10 @@ INPUT_REQUIRED = (
             "-32602 when something on the way changes it."
         ),
         run=confirm,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_input_required_result_capabilities",
         title="Input required: only what is declared",
         exercises="only questions that the request declares",
@@ -321,7 +310,6 @@ INPUT_REQUIRED = (
             "nothing that your client cannot answer."
         ),
         run=several,
-        annotations=READ_ONLY,
         since=V2026_07_28,
     ),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.catalogue.tool import ArgumentsError, Tool, ToolResult, content, shown, text
+from ...engine.catalogue.tool import ArgumentsError, ToolResult, content, shown, text
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2026_07_28
-from ..shared import READ_ONLY
+from ..shared import probe_tool
 
 _SCHEMA: Final[Json] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -80,7 +80,7 @@ def _address_fault(value: Any) -> str | None:
 
 
 TOOLS = (
-    Tool(
+    probe_tool(
         name="json_schema_2020_12_tool",
         title="JSON Schema 2020-12",
         exercises="`$defs`, `$ref`, `$anchor`, `allOf`, `if`/`then`/`else` in an input schema",
@@ -90,7 +90,6 @@ TOOLS = (
             "for: the whole schema in your client, nothing stripped."
         ),
         run=run,
-        annotations=READ_ONLY,
         input_schema=_SCHEMA,
         check=check,
     ),
@@ -129,7 +128,7 @@ def check_region(arguments: Mapping[str, Any]) -> None:
 
 
 HEADER = (
-    Tool(
+    probe_tool(
         name="test_x_mcp_header",
         title="Parameter in a header",
         exercises="`x-mcp-header`: the argument comes in `Mcp-Param-Region` as well",
@@ -139,7 +138,6 @@ HEADER = (
             "value, also one with spaces at its ends or beyond ASCII."
         ),
         run=name_region,
-        annotations=READ_ONLY,
         input_schema=_REGION,
         check=check_region,
         since=V2026_07_28,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.tool import ListKind, Tool, ToolResult, content, text
+from ...engine.catalogue.tool import ListKind, ToolResult, content, text
 from ...wire.revisions import V2026_07_28
-from ..shared import READ_ONLY
+from ..shared import probe_tool
 from .questions import entered, form
 
 _PAUSE_S: Final = 0.05
@@ -53,7 +53,7 @@ def _announce(context: ToolContext, changed: ListKind) -> ToolResult:
 
 
 TOOLS = (
-    Tool(
+    probe_tool(
         name="test_missing_capability",
         title="Missing capability",
         exercises="error -32021 for a client without sampling; nothing is asked",
@@ -63,11 +63,10 @@ TOOLS = (
             "client does not declare it."
         ),
         run=sampling_is_declared,
-        annotations=READ_ONLY,
         requires=("sampling",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_streaming_elicitation",
         title="Question on a stream",
         exercises="progress, then an `InputRequiredResult`; no request on the stream",
@@ -77,11 +76,10 @@ TOOLS = (
             "stream of the response."
         ),
         run=ask_on_a_stream,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_logging_tool",
         title="Logging on request",
         exercises="log messages only where the request names a level",
@@ -91,10 +89,9 @@ TOOLS = (
             "both, or none without a level."
         ),
         run=log,
-        annotations=READ_ONLY,
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_trigger_tool_change",
         title="Change of the tools",
         exercises="`notifications/tools/list_changed` on subscriptions; nothing really changes",
@@ -104,11 +101,10 @@ TOOLS = (
             "list again."
         ),
         run=change_tools,
-        annotations=READ_ONLY,
         announces=("tools",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_trigger_prompt_change",
         title="Change of the prompts",
         exercises="`notifications/prompts/list_changed`, likewise",
@@ -118,7 +114,6 @@ TOOLS = (
             "list again."
         ),
         run=change_prompts,
-        annotations=READ_ONLY,
         announces=("prompts",),
         since=V2026_07_28,
     ),

@@ -9,7 +9,6 @@ from ...engine.calls.context import ToolContext
 from ...engine.catalogue.tool import (
     ArgumentsError,
     Text,
-    Tool,
     ToolResult,
     WorkCancelledError,
     content,
@@ -20,7 +19,7 @@ from ...engine.catalogue.tool import (
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2026_07_28
-from ..shared import READ_ONLY
+from ..shared import probe_tool
 from .questions import NAME, entered, form, greeting, question
 
 _MAX_S: Final = 120
@@ -119,7 +118,7 @@ async def greet_later(context: ToolContext) -> ToolResult:
 
 
 TOOLS = (
-    Tool(
+    probe_tool(
         name="greet",
         title="Greeting",
         exercises="a call that is never a task",
@@ -127,10 +126,9 @@ TOOLS = (
         description="Greets at once, and is never a task. Look for: the greeting.",
         run=greet,
         params=(Text("name", "Whom to greet"),),
-        annotations=READ_ONLY,
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="slow_compute",
         title="Slow computation",
         exercises="a task with the tasks extension, a call with progress without it",
@@ -140,13 +138,12 @@ TOOLS = (
             "its status each second, a way to cancel it, and the result."
         ),
         run=slow_compute,
-        annotations=READ_ONLY,
         task_support="optional",
         input_schema=_SLOW_SCHEMA,
         check=check_slow,
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="failing_job",
         title="Job with a tool error",
         exercises="a task that completes with a tool error",
@@ -156,22 +153,20 @@ TOOLS = (
             "an error."
         ),
         run=failing_job,
-        annotations=READ_ONLY,
         task_support="required",
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="protocol_error_job",
         title="Job with a protocol error",
         exercises="a task that ends failed with a JSON-RPC error",
         shows="failed, and the error",
         description="A task that ends with a JSON-RPC error. Look for: the status failed, and the error.",
         run=protocol_error_job,
-        annotations=READ_ONLY,
         task_support="required",
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="confirm_delete",
         title="Deletion to confirm",
         exercises="`inputRequests` of a task; no file is touched",
@@ -182,12 +177,11 @@ TOOLS = (
         ),
         run=confirm_delete,
         params=(Text("filename", "What to delete; only its name is used"),),
-        annotations=READ_ONLY,
         task_support="required",
         requires=("elicitation",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="multi_input",
         title="Two questions at once",
         exercises="two `inputRequests` at once",
@@ -196,12 +190,11 @@ TOOLS = (
             "A task that asks two things at once. Look for: both forms, and input_required until both are answered."
         ),
         run=multi_input,
-        annotations=READ_ONLY,
         task_support="required",
         requires=("elicitation",),
         since=V2026_07_28,
     ),
-    Tool(
+    probe_tool(
         name="test_tool_with_task",
         title="A question, then a task",
         exercises="a question before there is a task",
@@ -211,7 +204,6 @@ TOOLS = (
             "name in the result."
         ),
         run=greet_later,
-        annotations=READ_ONLY,
         task_support="required",
         requires=("elicitation",),
         inputs={"user_name": question("What is your name?", name=NAME)},

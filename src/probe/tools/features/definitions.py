@@ -8,7 +8,7 @@ from typing import Any
 from ...engine.catalogue.tool import Boolean, Choice, Integer, Tool, ToolResult, structured
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2026_07_28
-from ..shared import READ_ONLY, output
+from ..shared import output, probe_tool
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
@@ -74,7 +74,7 @@ def _routed_tool(arguments: Mapping[str, Any]) -> ToolResult:
     return structured(dict(arguments))
 
 
-ROUTED_TOOL = Tool(
+ROUTED_TOOL = probe_tool(
     name="routed_tool",
     title="Routed tool",
     exercises="`x-mcp-header` (2026-07-28): arguments mirrored in `Mcp-Param-*`",
@@ -95,7 +95,6 @@ ROUTED_TOOL = Tool(
         priority={"type": "integer"},
         dry_run={"type": "boolean"},
     ),
-    annotations=READ_ONLY,
     # 2026-07-28 basic/transports/streamable-http, Custom Headers.
     since=V2026_07_28,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import cast, get_args
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.tool import Choice, ListKind, LogLevel, Tool, ToolResult, structured
-from ..shared import READ_ONLY, output
+from ...engine.catalogue.tool import Choice, ListKind, LogLevel, ToolResult, structured
+from ..shared import output, probe_tool
 
 _LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 
@@ -18,7 +18,7 @@ async def _log_levels(context: ToolContext) -> ToolResult:
     return structured({"logged": list(_LEVELS)})
 
 
-LOG_LEVELS = Tool(
+LOG_LEVELS = probe_tool(
     name="log_levels",
     title="Log levels",
     exercises="`notifications/message` at each of the eight levels",
@@ -30,7 +30,6 @@ LOG_LEVELS = Tool(
     ),
     run=_log_levels,
     output_schema=output(logged={"type": "array", "items": {"type": "string", "enum": list(_LEVELS)}}),
-    annotations=READ_ONLY,
 )
 
 _LISTS: tuple[ListKind, ...] = get_args(ListKind)
@@ -43,7 +42,7 @@ async def _announce_list_change(context: ToolContext) -> ToolResult:
     return structured({"announced": changed})
 
 
-ANNOUNCE_LIST_CHANGE = Tool(
+ANNOUNCE_LIST_CHANGE = probe_tool(
     name="announce_list_change",
     title="Announce a changed list",
     exercises="list-changed notifications",
@@ -55,6 +54,5 @@ ANNOUNCE_LIST_CHANGE = Tool(
     run=_announce_list_change,
     params=(Choice("list", _LISTS, "tools", "Which list to announce"),),
     output_schema=output(announced={"type": "string", "enum": list(_LISTS)}),
-    annotations=READ_ONLY,
     announces=_LISTS,
 )

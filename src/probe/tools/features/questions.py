@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ...engine.calls.context import ToolContext
-from ...engine.catalogue.tool import Ask, Choice, Tool, ToolFailureError, ToolResult, structured
+from ...engine.catalogue.tool import Ask, Choice, ToolFailureError, ToolResult, structured
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2025_06_18, V2025_11_25
-from ..shared import READ_ONLY, form, form_ask, output, problems, sampling_request
+from ..shared import form, form_ask, output, probe_tool, problems, sampling_request
 
 _ASKS: Final = {
     "form": form_ask(
@@ -41,7 +41,7 @@ async def ping_client(context: ToolContext) -> ToolResult:
 
 
 TOOLS = (
-    Tool(
+    probe_tool(
         name="list_roots",
         title="Client roots",
         exercises="`roots/list` (deprecated in 2026-07-28)",
@@ -54,11 +54,10 @@ TOOLS = (
         output_schema=output(
             roots={"type": "array", "items": {"type": "object"}, "description": "The roots as they came"}
         ),
-        annotations=READ_ONLY,
         requires=("roots",),
         asks_client=True,
     ),
-    Tool(
+    probe_tool(
         name="ask_several",
         title="Several questions at once",
         exercises="elicitation, sampling and roots in one round (2026-07-28) or one after the other",
@@ -77,10 +76,9 @@ TOOLS = (
                 "additionalProperties": False,
             },
         ),
-        annotations=READ_ONLY,
         asks_client=True,
     ),
-    Tool(
+    probe_tool(
         name="ping_client",
         title="Ping your client",
         exercises="`ping` from the server during a call (until 2025-11-25)",
@@ -91,7 +89,6 @@ TOOLS = (
         ),
         run=ping_client,
         output_schema=output(answered={"type": "boolean"}),
-        annotations=READ_ONLY,
         asks_client=True,
         # 2026-07-28 has no ping.
         until=V2025_11_25,
@@ -245,7 +242,7 @@ def _judged(schema: Json, answer: Json) -> ToolResult:
 
 
 FORMS = (
-    Tool(
+    probe_tool(
         name="elicit_form",
         title="Form with every field",
         exercises="`elicitation/create` with every kind of field and defaults (2025-11-25 and later)",
@@ -261,13 +258,12 @@ FORMS = (
         run=elicit_form,
         params=(Choice("fields", tuple(_FORMS), "all", "Which kinds of field the form has"),),
         output_schema=_OUTPUT,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         asks_client=True,
         # 2025-11-25 changelog: defaults of all types (SEP-1034), titled and multiple choices (SEP-1330).
         since=V2025_11_25,
     ),
-    Tool(
+    probe_tool(
         name="elicit_simple_form",
         title="Form of 2025-06-18",
         exercises="a form that 2025-06-18 knows, too: no defaults but a ticked box, `enumNames`",
@@ -279,12 +275,11 @@ FORMS = (
         ),
         run=elicit_simple_form,
         output_schema=_OUTPUT,
-        annotations=READ_ONLY,
         requires=("elicitation",),
         asks_client=True,
         since=V2025_06_18,
     ),
-    Tool(
+    probe_tool(
         name="elicit_url",
         title="Page to confirm",
         exercises="URL mode elicitation: a page of this server with one button (2025-11-25 and later)",
@@ -296,7 +291,6 @@ FORMS = (
         ),
         run=elicit_url,
         output_schema=output(action={"type": "string"}, confirmed={"type": "boolean"}),
-        annotations=READ_ONLY,
         requires=("elicitation.url",),
         asks_client=True,
         # 2025-11-25 changelog: URL mode elicitation (SEP-1036).

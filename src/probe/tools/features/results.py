@@ -6,11 +6,11 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.catalogue.tool import Choice, Tool, ToolResult, content, failure, structured, text
+from ...engine.catalogue.tool import Choice, ToolResult, content, failure, structured, text
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2025_06_18
-from ..shared import IMAGE, READ_ONLY, TONE, output
+from ..shared import IMAGE, TONE, output, probe_tool
 from .resources import TEXT, TEXT_URI
 
 _VALUE: Final[Json] = {
@@ -42,7 +42,7 @@ def _structured_output(_: Mapping[str, Any]) -> ToolResult:
     return structured(_VALUE)
 
 
-STRUCTURED_OUTPUT = Tool(
+STRUCTURED_OUTPUT = probe_tool(
     name="structured_output",
     title="Structured output",
     exercises="`structuredContent` of every JSON type, checked by its output schema",
@@ -64,7 +64,6 @@ STRUCTURED_OUTPUT = Tool(
         grid={"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
         notes={"type": "array", "items": {"type": "string"}},
     ),
-    annotations=READ_ONLY,
 )
 
 
@@ -108,7 +107,7 @@ def _content_types(arguments: Mapping[str, Any]) -> ToolResult:
     return content(list(_BLOCKS.values()) if kind == "all" else [_BLOCKS[kind]])
 
 
-CONTENT_TYPES = Tool(
+CONTENT_TYPES = probe_tool(
     name="content_types",
     title="Content types",
     exercises="each content block, with audience, priority and lastModified (2025-06-18 and later)",
@@ -120,7 +119,6 @@ CONTENT_TYPES = Tool(
     ),
     run=_content_types,
     params=(Choice("kind", ("all", *_BLOCKS), "all", "Which block to return"),),
-    annotations=READ_ONLY,
     # Links, and lastModified, are new in 2025-06-18.
     since=V2025_06_18,
 )
@@ -132,7 +130,7 @@ def _fail(arguments: Mapping[str, Any]) -> ToolResult:
     return failure("Simulated tool error: the tool ran, failed, and says so in its result")
 
 
-FAIL = Tool(
+FAIL = probe_tool(
     name="fail",
     title="Fail",
     exercises="a result with `isError`, or a JSON-RPC error -32603",
@@ -144,5 +142,4 @@ FAIL = Tool(
     ),
     run=_fail,
     params=(Choice("how", ("tool_error", "protocol_error"), "tool_error", "Which kind of error"),),
-    annotations=READ_ONLY,
 )
