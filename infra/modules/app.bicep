@@ -41,8 +41,8 @@ var isPublic = name == publicName
 var defaultHost = '${publicName}.${environmentDomain}'
 var publicHost = empty(customDomain) ? defaultHost : customDomain
 var hosts = empty(customDomain) ? defaultHost : '${customDomain},${defaultHost}'
-// after SIGTERM: the probe's grace_s; what may follow at the worst (5 s of cleanup, 2 s of flushing and 10 s of downloads for
-// a room, 2 s of flushing, 5 s for stubborn work, 3 s for the audit's rows, 0.5 s for the last lines) has 30 seconds more
+// after SIGTERM: the probe's grace_s; what may follow at the worst (5 s of cleanup, 10 s for downloads from
+// rooms, 2 s of flushing, 5 s for stubborn work, 3 s for the audit's rows, 0.5 s for the last lines) has 30 seconds more
 // before it is killed
 var graceSeconds = 20
 var fixed = {

@@ -221,6 +221,8 @@ class RunningServer:
     async def wait_idle(self) -> None:
         """Wait until no response is being written, and no connection of the protocol is open."""
         await self.paths.wait_idle()
+        if self.rooms is not None:
+            await self.rooms.wait_ended()
 
 
 @asynccontextmanager

@@ -154,6 +154,8 @@ class Room:
                     self.why = "idle"
                     self._ending.set()
                 await self.drain(_ENDED)
+                with trio.move_on_after(_FLUSH_S):
+                    await self.paths.wait_idle()
                 self._cancel_requests()
                 nursery.cancel_scope.cancel()
         finally:
@@ -170,18 +172,13 @@ class Room:
             request.cancel()
 
     async def drain(self, why: str = SHUTTING_DOWN) -> None:
-        """Let running work finish within the grace period, and readers take the end of their streams and downloads.
-
-        Clients get the reason `why`.
-        """
+        """Let running work and downloads of the log finish within their times. Clients get the reason `why`."""
         if not self._ending.is_set():
             self.why = "shutdown"
             self._ending.set()
         if not self.engine.draining:
             await self.engine.drain(why)
         await self.engine.drained.wait()
-        with trio.move_on_after(_FLUSH_S):
-            await self.paths.wait_idle()
         # One that takes longer breaks off: its response has no end, which is an error for every client.
         with trio.move_on_after(_DOWNLOAD_S):
             while self._downloads and not self._hurried:

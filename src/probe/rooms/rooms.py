@@ -260,6 +260,11 @@ class Rooms:
         for room in self._rooms():
             room.hurry()
 
+    async def wait_ended(self) -> None:
+        """Wait until all present rooms have ended: after `drain` within the time that their readers have."""
+        for room in self._rooms():
+            await room.ended.wait()
+
     def _rooms(self) -> list[Room]:
         return [found.room for found in self._by_id.values() if found.is_owner]
 
