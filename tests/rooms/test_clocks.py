@@ -84,6 +84,10 @@ async def test_a_client_of_a_balancer_that_does_not_hash_gets_one_clear_answer(
         assert caplog.text.count("balancer") == 1
         # A request that rests on no other one opens a room of its own: no process can know better.
         assert "tools" in await Modern(Below(other.app, made["id"]), "/mcp").call("tools/list")
+        # Now both have the room: the other one refuses the session, and its operator reads why.
+        async with strayed.post(strayed.request("tools/list"), client.headers) as answer:
+            assert (answer.status, "initialize again" in (await answer.json())["error"]["message"]) == (404, True)
+        assert "another process has that room, too" in caplog.text
 
 
 async def test_one_process_without_keys_has_no_other_one() -> None:

@@ -13,7 +13,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.cli.app import RunningServer
+from probe.cli.ending import stopped
 from probe.engine.engine import Engine
+from probe.log.events import ServerState
 from probe.rooms import rooms as rooms_module
 from probe.web.paths import Paths
 
@@ -297,6 +299,37 @@ async def test_a_second_signal_does_not_wait_for_downloads(mock_clock: MockClock
         assert (download.is_whole, len(here.rooms)) == (False, 0)
 
 
+async def stuck(room: Room) -> None:
+    """A GET stream of a new session whose reader takes its head and nothing more."""
+    client = await room.legacy()
+
+    async def receive() -> Any:
+        return await trio.sleep_forever()
+
+    async def send(event: Any) -> None:
+        if event["type"] == "http.response.body":
+            await trio.sleep_forever()
+
+    await room.app(http_scope("GET", "/mcp", {**client.headers, "accept": "text/event-stream"}), receive, send)
+
+
+@pytest.mark.parametrize(("signals", "seconds"), [(1, 2.0), (2, 1.0)])
+async def test_readers_of_rooms_have_the_time_of_those_of_the_server(
+    signals: int, seconds: float, autojump_clock: MockClock
+) -> None:
+    async with house() as here, trio.open_nursery() as nursery:
+        nursery.start_soon(stuck, await here.open())
+        await wait_all_tasks_blocked()
+        server = RunningServer(here.engine, Paths(here.engine), [], here.rooms)
+        to_server, received = trio.open_memory_channel[int](2)
+        for _ in range(signals):
+            to_server.send_nowait(15)
+        began = trio.current_time()
+        await stopped(received, server, server.wait_idle, list[str]().append)
+        assert trio.current_time() - began == pytest.approx(seconds, abs=0.1)
+        nursery.cancel_scope.cancel()
+
+
 async def test_its_page_has_its_addresses_and_a_button_that_ends_it() -> None:
     async with house() as here:
         room = await here.open()
@@ -311,6 +344,16 @@ async def test_its_page_has_its_addresses_and_a_button_that_ends_it() -> None:
         reply = await room.ask("POST", "/end")
         assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert (await room.ask("GET", "/")).status == 404
+
+
+async def test_its_page_has_the_number_of_entries_that_its_log_gave_up() -> None:
+    async with house(event_log_events=100) as here:
+        room = await here.open()
+        assert b"given up" not in (await room.ask("GET", "/")).body
+        for _ in range(1134 - room.engine.log.last):
+            room.engine.log.append(ServerState("ready"))
+        page = (await room.ask("GET", "/")).body.decode()
+        assert "given up its 1,034 oldest entries: it keeps the newest 100" in page
 
 
 async def test_one_that_has_ended_does_not_open_again() -> None:
@@ -449,6 +492,10 @@ async def test_one_whose_end_fails_still_ends(part: str, caplog: pytest.LogCaptu
         def broken(*_: object) -> None:
             raise LookupError("a defect")
 
+        told = list[object]()
+        if part == "on_end":
+            here.rooms.on_end(broken)
+        here.rooms.on_end(told.append)
         if part == "on_end":
             here.rooms.on_end(broken)
         else:
@@ -459,6 +506,7 @@ async def test_one_whose_end_fails_still_ends(part: str, caplog: pytest.LogCaptu
             async for _ in stream.parts():
                 pass
         assert "error in a room" in caplog.text
+        assert len(told) == 1
         assert (await room.ask("GET", "/api/room")).status == 404
         # Its place is free.
         await here.open()

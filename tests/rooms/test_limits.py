@@ -147,7 +147,7 @@ def test_a_room_has_its_share_of_every_limit_that_all_clients_share_and_nothing_
         }
     )
     own = room_settings(settings)
-    assert own.limits.event_log_bytes == settings.limits.event_log_bytes // 4
+    assert own.limits.max_replay_bytes == settings.limits.max_replay_bytes // 4
     assert own.limits.max_sessions == settings.limits.max_sessions // 4
     assert own.limits.max_body_bytes == settings.limits.max_body_bytes
     texts = (own.rooms, own.audit_db, own.toolhost_secret, own.forward_secret, own.request_state_keys)

@@ -124,7 +124,7 @@ async def test_a_preflight_passes_so_that_the_refusal_can_be_read(name: str) -> 
 
 
 @pytest.mark.parametrize("name", ["unknown", "draining"])
-@pytest.mark.parametrize("path", ["", "/", "/dashboard", "/dashboard/live"])
+@pytest.mark.parametrize("path", ["", "/", "/dashboard", "/dashboard/live", "/dashboard/calls%2Fone", "%2Fdashboard"])
 async def test_the_link_of_a_refusal_leads_to_new(name: str, path: str) -> None:
     async with refusing(name) as (here, id, _):
         target = f"/r/{id}{path}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
@@ -19,10 +20,12 @@ from probe.engine.services import ByteLimit
 from probe.judge.live import JudgeService, JudgeTurns
 from probe.log.context import Recorder
 from probe.log.event_log import EventLog, Gap
-from probe.log.events import ServerState
+from probe.log.events import LimitReached, ServerState
 from probe.web.api.app import _SHOWN, EnginesInTurn, Shown
 from probe.wire.errors import Rejection
 
+from ..limits.strangers import ANN, BEN
+from ..support.legacy import HEADERS
 from .house import REMOTE, Room, house, socket
 
 HOLDER = REMOTE[0]
@@ -207,6 +210,65 @@ async def test_a_body_that_is_too_much_for_all_rooms_is_refused_as_in_one_server
         assert (answer.status, "max_incoming_bytes" in error["message"]) == (503, True)
         one.engine.services.arriving.release(None, 32 * MIB)
         assert "tools" in await client.call("tools/list")
+
+
+def initialize() -> bytes:
+    """The request that begins a session."""
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "many", "version": "1"}}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}).encode()
+
+
+async def begun(room: Room, address: str) -> int:
+    """The status of a new session of a client address."""
+    return (await room.house.ask("POST", f"/r/{room.id}/mcp", HEADERS, initialize(), (address, 1))).status
+
+
+def reached(room: Room) -> list[str]:
+    """The limits in the log of a room."""
+    facts = [entry.fact for entry in room.engine.log.since(0, 1000).entries]
+    return [fact.limit for fact in facts if isinstance(fact, LimitReached)]
+
+
+async def test_all_rooms_have_a_bound_of_sessions_and_an_address_its_share() -> None:
+    async with house(max_rooms=2, max_sessions=5, room_share=1, address_share=0.5) as here:
+        one, two = await here.open(), await here.open()
+        # Four for each place of `max_rooms`, and half of them for one address.
+        assert [await begun(room, ANN) for room in (one, two, one, two, one)] == [200] * 4 + [429]
+        assert [await begun(room, BEN) for room in (one, two, one, two)] == [200] * 4
+        assert await begun(one, "203.0.113.3") == 503
+        assert reached(one) == ["address_share:max_sessions", "all_rooms:max_sessions"]
+        assert reached(two) == []
+        await two.ask("DELETE", "/api/room")
+        assert await begun(one, ANN) == 200
+
+
+async def test_a_room_that_ends_gives_back_what_nothing_released() -> None:
+    async with house() as here:
+        room = await here.open()
+        bounds = here.rooms._shared.counts
+        for limit in room.engine.shares._counted:
+            limit.take(HOLDER, 2)
+            limit.take(None, 3)
+        assert {bound.held for bound in bounds.values()} == {5}
+        await room.ask("DELETE", "/api/room")
+        assert {bound.held for bound in bounds.values()} == {0}
+        assert {len(bound._shares) for bound in bounds.values()} == {0}
+
+
+async def test_what_a_room_keeps_beside_its_log_goes_with_its_entries(autojump_clock: MockClock) -> None:
+    async with house(event_log_bytes=MIB, room_share=1, judge=True) as here:
+        room = await here.open()
+        client = await room.legacy()
+        for number in range(3):
+            await client.tool("simple_tool", {"text": f"{number}" * 1000})
+        calls, judge = room.engine.observer.records, room.engine.judging._judge._views  # type: ignore[union-attr]
+        await room.engine.judging.report()  # type: ignore[union-attr]
+        assert (len(calls.listed), len(judge.messages) > 6) == (3, True)
+        for _ in range(400):
+            room.engine.log.append(ServerState("x" * 10_000))
+        await room.engine.judging.report()  # type: ignore[union-attr]
+        assert len(room.engine.observer.records.listed) == 0
+        assert len(judge.messages) == 0
 
 
 async def test_a_room_that_ends_gives_all_back() -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 import trio
 
@@ -117,7 +118,7 @@ def http_scope(method: str, target: str, headers: Mapping[str, str] | list[tuple
         "type": "http",
         "http_version": "1.1",
         "method": method,
-        "path": path,
+        "path": unquote(path),
         "raw_path": path.encode(),
         "root_path": "",
         "scheme": "http",

@@ -185,6 +185,10 @@ class Shares:
     def held(self, kind: str, holder: str | None) -> int:
         return 0 if holder is None else self._held.get((kind, holder), 0)
 
+    def by_holder(self, kind: str) -> dict[str, int]:
+        """What each holder holds."""
+        return {holder: amount for (held, holder), amount in self._held.items() if held == kind}
+
     def has_room(self, kind: str, holder: str | None, total: float, amount: int = 1) -> bool:
         """True if a holder may hold `amount` more. A holder of nothing may always take one thing, of any size."""
         held = self.held(kind, holder)

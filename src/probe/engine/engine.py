@@ -148,9 +148,9 @@ class Engine:
         else:
             self.run, self.started_at = opened.log.header.run, opened.log.header.started_at
             self.log = ReadLog(opened.log)
-        self.observer = Observer(self.log, self.run, limits)
+        self.observer = Observer(self.log, self.run, limits, all_with_log=shared.log is not None)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
-        self.shares = AddressShares(limits)
+        self.shares = AddressShares(limits, shared.counts)
         # The state with the id of a page may come back until then.
         keep_s = settings.request_state_ttl_s
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
@@ -198,6 +198,7 @@ class Engine:
 
     def leave_shared(self) -> None:
         """Count in the limits of several engines no more. Called once, at its end."""
+        self.shares.leave_shared()
         self.log.leave_shared()
         self.sessions.replay.leave_shared()
         self.streams.leave_shared()

@@ -27,9 +27,13 @@ class EntryFollower(Protocol):
 
 
 class Observer:
-    """The views and the tables of one engine's log: both first take all entries of the log."""
+    """The views and the tables of one engine's log: both first take all entries of the log.
 
-    def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
+    With `all_with_log` the records of calls are not kept longer than their entries, either.
+    """
+
+    def __init__(self, log: EventLog, run: str, limits: Limits, *, all_with_log: bool = False) -> None:
+        self._all_with_log = all_with_log
         self._followers: list[EntryFollower] = []
         self._views = Views(run, Retention(calls=limits.call_records))
         self._tables = Tables(self._views, log)
@@ -73,7 +77,7 @@ class Observer:
         self._followers.append(follower)
 
     def _forget(self) -> None:
-        self._views.forget_before(self._log.first)
+        self._views.forget_before(self._log.first, calls=self._all_with_log)
 
     def _take(self, entry: Entry) -> None:
         calls = self._views.take(entry)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import trio
@@ -59,11 +60,25 @@ class AddressLimitError(LimitError):
 
 
 class AddressShares(Shares):
-    """The shares of one engine, by the names of their limits."""
+    """The shares of one engine, by the names of their limits. `above` are the limits of all engines of a process."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, above: Mapping[str, Limit] = MappingProxyType({})) -> None:
         super().__init__(limits.address_share)
         self._limits = limits
+        self._above = above
+        self._counted: list[Limit] = []
+
+    def above(self, limit: Limit) -> Limit | None:
+        """The limit of all engines that this one counts in; None where there is none."""
+        found = self._above.get(limit.name)
+        if found is not None:
+            self._counted.append(limit)
+        return found
+
+    def leave_shared(self) -> None:
+        """Give back what this engine still holds of the limits above. Harmless when repeated."""
+        for limit in self._counted:
+            limit.leave_shared()
 
     def total(self, limit: str) -> int:
         return int(getattr(self._limits, limit))
@@ -82,20 +97,32 @@ class Limit:
     """A limit of `most`, of which `held` is in use.
 
     `why` is the message of a refusal, with `{name}` and `{most}` as placeholders. A holder is a client address; None
-    has the whole limit as its share.
+    has the whole limit as its share. What is held counts in the limit `above`, too: that of all engines of a process,
+    by its own amount and shares. Its refusals have the name `shown`.
     """
 
-    def __init__(self, name: str, why: str, shares: AddressShares, *, retry_s: int = _RETRY_S) -> None:
+    def __init__(
+        self,
+        name: str,
+        why: str,
+        shares: AddressShares,
+        *,
+        retry_s: int = _RETRY_S,
+        above: Limit | None = None,
+        shown: str = "",
+    ) -> None:
         self.name = name
         self.most = shares.total(name)
         self.held = 0
-        self._why = why.format(name=name, most=self.most)
+        self._shown = shown or name
+        self._why = why.format(name=self._shown, most=self.most)
         self._shares = shares
         self._retry_s = retry_s
+        self._above = above or shares.above(self)
 
     def full(self, recorder: Recorder) -> LimitError:
         """Record that nothing is left; returns the error for it."""
-        recorder.append(LimitReached(self.name, self.most))
+        recorder.append(LimitReached(self._shown, self.most))
         return LimitError(self._why, self._retry_s)
 
     def check(self, holder: str | None, recorder: Recorder) -> None:
@@ -103,10 +130,15 @@ class Limit:
         if self.held >= self.most:
             raise self.full(recorder)
         self._shares.check(self.name, holder, recorder)
+        if self._above is not None:
+            self._above.check(holder, recorder)
 
     def take(self, holder: str | None, amount: int = 1) -> None:
+        """Count an amount, here and above."""
         self.held += amount
         self._shares.take(self.name, holder, amount)
+        if self._above is not None:
+            self._above.take(holder, amount)
 
     def acquire(self, holder: str | None, recorder: Recorder) -> None:
         """Check for a place, and take it."""
@@ -114,8 +146,20 @@ class Limit:
         self.take(holder)
 
     def release(self, holder: str | None, amount: int = 1) -> None:
+        """Give an amount back, here and above."""
         self.held -= amount
         self._shares.give_back(self.name, holder, amount)
+        if self._above is not None:
+            self._above.release(holder, amount)
+
+    def leave_shared(self) -> None:
+        """Count above no more, and give back there what is held."""
+        above, self._above = self._above, None
+        if above is not None:
+            held = self._shares.by_holder(self.name)
+            for holder, amount in held.items():
+                above.release(holder, amount)
+            above.release(None, self.held - sum(held.values()))
 
     @contextmanager
     def holding(self, holder: str | None, recorder: Recorder) -> Iterator[None]:
@@ -130,23 +174,13 @@ class Limit:
 class ByteLimit(Limit):
     """A limit in bytes, such as those of responses that wait for their sockets.
 
-    The last eighth is kept for small items (`core.budgets.has_bytes`). A single item may be larger than a share. What
-    is held counts in the limit `above`, too: that of all engines of a process.
+    The last eighth is kept for small items (`core.budgets.has_bytes`). A single item may be larger than a share.
     """
 
+    _above: ByteLimit | None
+
     def __init__(self, name: str, why: str, shares: AddressShares, above: ByteLimit | None = None) -> None:
-        super().__init__(name, why, shares)
-        self._above = above
-
-    def take(self, holder: str | None, amount: int = 1) -> None:
-        super().take(holder, amount)
-        if self._above is not None:
-            self._above.take(holder, amount)
-
-    def release(self, holder: str | None, amount: int = 1) -> None:
-        super().release(holder, amount)
-        if self._above is not None:
-            self._above.release(holder, amount)
+        super().__init__(name, why, shares, above=above)
 
     def reserve(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
         """Take `size` bytes more, for a body or response that has `held` and declared `declared` bytes.
@@ -200,7 +234,10 @@ class ByteLimit(Limit):
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """The bounds in bytes of several engines together, such as those of rooms; None for an engine that is alone."""
+    """The bounds of several engines together, such as those of rooms; none for an engine that is alone.
+
+    `counts` are those of sessions, tasks and so on, by the names of their limits; the others are in bytes.
+    """
 
     arriving: ByteLimit | None = None
     unsent: ByteLimit | None = None
@@ -208,6 +245,7 @@ class SharedLimits:
     log: SharedBytes | None = None
     replay: SharedBytes | None = None
     draft_streams: SharedBytes | None = None
+    counts: Mapping[str, Limit] = field(default_factory=dict)
 
 
 ALONE: Final = SharedLimits()

@@ -145,6 +145,7 @@ class Judge:
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
+        self._first = 1
         self._clients.begin()
         self._views = Views(log.header.run, self._retention, audited=False)
         self._finder = Finder(self._views, self._clients.of, self.catalogue.allowances.token_grace_s)
@@ -228,6 +229,13 @@ class Judge:
         self.settle(everything=True)
         for subject in self.subjects:
             subject.end = None
+
+    def forget_before(self, first: int) -> None:
+        """The log keeps no entry before `first`: ask the rules, then let go of what is over there."""
+        if first > self._first:
+            self._first = first
+            self.settle()
+            self._views.forget_before(first + self._log.offset, calls=True)
 
     def tick(self, now: float) -> None:
         """The time of the log is `now`, though it has no entry of it."""

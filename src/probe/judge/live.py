@@ -67,7 +67,7 @@ class JudgeService:
         self._ended = False
         self._spent = 0.0
         self._asked = 0
-        self._follower = LogFollower(log, self._take, self._missed, pause=self._pause)
+        self._follower = LogFollower(log, self._take, self._missed, begin=self._forget, pause=self._pause)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the log until cancelled."""
@@ -122,6 +122,11 @@ class JudgeService:
         before = self._clock.now()
         self._judge.take(entry)
         self._spent += self._clock.now() - before
+
+    def _forget(self) -> None:
+        # The bound of several logs together bounds what their judges keep, too.
+        if self._log.is_shared:
+            self._judge.forget_before(self._log.first)
 
     def _missed(self, first: int, last: int) -> None:
         self._judge.take(Gap(first, last))

@@ -146,6 +146,11 @@ class EventLog:
         return len(self._costs)
 
     @property
+    def is_shared(self) -> bool:
+        """True while its bytes count in a bound of several logs."""
+        return self._shared is not None
+
+    @property
     def first(self) -> int:
         """The oldest kept sequence number; one more than the last while there is none."""
         return self.last - len(self._costs) + 1

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 from ..core.budgets import SMALL_BYTES
 from ..core.clients import client_key
@@ -75,7 +76,7 @@ _Page: TypeAlias = Callable[[Scope, HttpHead, Send], Awaitable[None]]
 class _Asked(NamedTuple):
     """A request below `/r/`: the id in its path, and its scope as the room sees it.
 
-    `id` is None for an escaped spelling, which is no id. `has_slash` is false for `/r/ROOM` without a path behind it.
+    An escaped spelling is no id. `has_slash` is false for `/r/ROOM` without a path behind it.
     """
 
     id: str | None
@@ -84,13 +85,12 @@ class _Asked(NamedTuple):
 
 
 def _asked(scope: Scope) -> _Asked:
-    routing, _, rest = scope["path"].removeprefix(_BELOW).partition("/")
-    secret, slash, below = rest.partition("/")
-    mount = f"{_BELOW}{routing}/{secret}"
+    # The path as it was sent: balancers hash it, and browsers resolve relative addresses by it.
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    inner = {**scope, "path": f"/{below}", "raw_path": raw[len(mount) :], PREFIX: mount}
-    is_plain = raw.startswith(mount.encode())
-    return _Asked(f"{routing}/{secret}" if is_plain else None, inner, bool(slash))
+    parts = raw.decode("latin-1").split("/", 4)
+    mount, below = "/".join(parts[:4]), "".join(parts[4:])
+    inner = {**scope, "path": f"/{unquote(below)}", "raw_path": raw[len(mount) :], PREFIX: mount}
+    return _Asked("/".join(parts[2:4]) if parts[1:2] == ["r"] else None, inner, len(parts) > 4)
 
 
 class RoomsEndpoint:
@@ -291,6 +291,8 @@ class RoomsEndpoint:
         elif scope["path"] in ("/api/room", "/end") or (scope["path"] == "/" and found.is_owner):
             await self._answered(partial(self._about, found), scope, receive, send)
         elif found.is_owner:
+            for session in http_head({"method": "GET", **scope}).each("mcp-session-id"):
+                self._rooms.note_session(room, session)
             is_served = await room.answer(self.sockets.carries(room, scope), receive, send)
             await self._refuse_ended(scope, receive, send, is_served=is_served)
         elif searches(scope):
@@ -350,7 +352,13 @@ class RoomsEndpoint:
                 await respond(send, 200, pages.HEADERS, pages.ended())
             case "/", "GET" | "HEAD":
                 origin = base_of(self._engine.settings.public_url, base, head.all("host"))
-                body = pages.room(addresses(origin, room.id, room.reading), room.idle_s, room.expires_at())
+                body = pages.room(
+                    addresses(origin, room.id, room.reading),
+                    room.idle_s,
+                    room.expires_at(),
+                    given_up=room.engine.log.first - 1,
+                    most_entries=room.engine.settings.limits.event_log_events,
+                )
                 await respond(send, 200, pages.HEADERS, body, to_head=head.method == "HEAD")
             case "/api/room", _ if found.is_owner:
                 raise RefusedError(405, "this page takes GET, HEAD, DELETE", [(b"allow", b"GET, HEAD, DELETE")])

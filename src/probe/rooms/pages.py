@@ -47,11 +47,14 @@ and dashboard. Who has the address can see and do everything in it. There is no 
 Programs make one by <code>POST api/rooms</code>.</p>"""
 _ROOM: Final = """<p>Who knows this address can see and do everything here. It ends {idle} after its last use,
 and all of it is gone then: without a use from now on, at {ends}.</p>
-<dl>{rows}</dl>
+{gap}<dl>{rows}</dl>
 <p><a href="dashboard">Open the dashboard</a> · <a href="api/export.mcpprobe">Export everything</a>
 (for <code>mcp-probe open</code>)</p>
 <form method="post" action="end"><button>End this room now</button></form>
 <p><a href="../../../new">Make another room</a></p>"""
+_GAP: Final = """<p>The log has given up its {count} oldest entries: it keeps the newest {most}, and all rooms together
+have a bound in bytes. Verdicts that need the others are INCONCLUSIVE.</p>
+"""
 _FULL: Final = """<p>{why}</p>
 <p><a href="">Try again</a></p>"""
 _REFUSED: Final = """<p>{why}</p>
@@ -63,8 +66,8 @@ def landing(idle_s: float) -> bytes:
     return _page("MCP Probe", _LANDING.format(idle=duration(idle_s)))
 
 
-def room(addresses: Addresses, idle_s: float, expires_at: float) -> bytes:
-    """The page of a room for its owner. `expires_at` is in seconds since 1970."""
+def room(addresses: Addresses, idle_s: float, expires_at: float, *, given_up: int, most_entries: int) -> bytes:
+    """The page of a room for its owner. `expires_at` is in seconds since 1970, `given_up` counts entries of the log."""
     named = {
         "MCP over HTTP": addresses.mcp,
         "MCP over WebSocket": addresses.websocket,
@@ -75,7 +78,8 @@ def room(addresses: Addresses, idle_s: float, expires_at: float) -> bytes:
     }
     rows = "".join(f"<dt>{escape(name)}</dt><dd><code>{escape(url)}</code></dd>" for name, url in named.items())
     ends = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return _page("Your room", _ROOM.format(rows=rows, idle=duration(idle_s), ends=ends))
+    gap = _GAP.format(count=f"{given_up:,}", most=f"{most_entries:,}") if given_up else ""
+    return _page("Your room", _ROOM.format(rows=rows, idle=duration(idle_s), ends=ends, gap=gap))
 
 
 def ended() -> bytes:
@@ -101,9 +105,9 @@ def is_shown(scope: Scope, head: HttpHead) -> bool:
 
 def new_from(scope: Scope) -> str:
     """The relative address of `/new` from that of a request of a room, as a gateway may add a path before it."""
-    # `/r/ROOM` has the path "/" in its room, and no bytes of a path.
-    path: str = scope[PREFIX] + (scope["path"] if scope["raw_path"] else "")
-    return "../" * (path.count("/") - 1) + "new"
+    prefix: str = scope[PREFIX]
+    raw_path: bytes = scope["raw_path"]
+    return "../" * (prefix.count("/") + raw_path.count(b"/") - 1) + "new"
 
 
 def duration(seconds: float) -> str:

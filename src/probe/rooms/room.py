@@ -24,24 +24,27 @@ _FLUSH_S: Final = 2.0
 
 _DOWNLOADS: Final = ("/api/export", "/api/events.ndjson")
 
-# What a room has for itself of a limit of the whole server. Bounds of one message, stream or client stay.
-_SHARED: Final = (
+COUNTED: Final = (
     "max_sessions",
     "max_tasks",
     "max_calls",
     "max_listens",
-    "max_incoming_bytes",
-    "max_unsent_bytes",
     "max_interactions",
     "max_websockets",
     "max_tool_hosts",
-    "max_replay_bytes",
     "max_draft_streams",
-    "draft_stream_bytes",
-    "event_log_events",
-    "event_log_bytes",
-    "call_records",
     "max_feed_readers",
+)
+"""The limits of which a room has its share, and all rooms together have a bound."""
+
+# Bounds of one message, stream or client stay. So does that of the log: of all rooms, the one with the most gives up.
+_SHARED: Final = (
+    *COUNTED,
+    "max_incoming_bytes",
+    "max_unsent_bytes",
+    "max_replay_bytes",
+    "draft_stream_bytes",
+    "call_records",
 )
 
 

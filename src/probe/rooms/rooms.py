@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -17,16 +17,16 @@ from ..core.budgets import Admission, Rates
 from ..core.clients import client_key
 from ..engine.engine import Engine
 from ..engine.modern.rounds import KEY_BYTES, keys_from
-from ..engine.services import AddressLimitError, Limit, LimitError, SharedLimits
+from ..engine.services import AddressLimitError, AddressShares, Limit, LimitError, SharedLimits
 from ..log.events import LimitReached
 from ..server.endpoints.asgi import Scope
 from ..server.endpoints.rate_limit import RateLimiter, messages_of
 from ..server.listener.calls import Contained
-from ..settings import Settings
+from ..settings import Limits, Settings
 from ..web.paths import Paths, SharedPages
 from ..wire.errors import Refusal, Rejection, shutting_down, too_many
 from .ids import FRESH_S, RANDOM_BYTES, SKEW_S, RoomIds, secret_of
-from .room import Room, room_settings
+from .room import COUNTED, Room, room_settings
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,10 @@ _NOT_HERE: Final = (
     "a request is for a room that is not here: it ended, or another process has it and the balancer does not hash the "
     "path segment behind /r/"
 )
+_TWICE: Final = (
+    "a request has a session that its room never began: another process has that room, too, and the balancer does not "
+    "hash the path segment behind /r/; or the client made the session up"
+)
 _NOT_BEGUN: Final = (
     "This process has not opened the room, so there is no such session or page: begin without one. If the room is in "
     "use, another process has it: the balancer must hash the path segment behind /r/ (docs/rooms.md)"
@@ -49,6 +53,9 @@ _NOT_BEGUN: Final = (
 _MOST_CLIENTS: Final = 10_000
 # Ids of rooms that have ended. Of more, the first to end may open anew while its id is fresh.
 _MOST_ENDED: Final = 10_000
+# So many sessions, tasks and so on for each place of `max_rooms`, all rooms together. A room may have 100 sessions; so
+# one address with all its rooms could have 25,000. Now it has 1,000, and they take 0.1 GB at the most.
+_OF_EACH_ROOM: Final = 4
 
 
 ENDED: Final = ("owner", "idle", "shutdown", "failed")
@@ -97,7 +104,7 @@ class Rooms:
         self._settings = room_settings(settings)
         self._ids = RoomIds(keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)])
         self._pages = pages
-        self._shared = root.shared_limits()
+        self._shared = replace(root.shared_limits(), counts=_limits_of_all(limits))
         self.rate_limiter = RateLimiter(root.services)
         self._rates = Rates(limits.requests_per_second, limits.request_burst, 2 * limits.max_rooms)
         self._places = Limit("max_rooms", "There are {most} rooms already ({name})", root.services.shares)
@@ -208,6 +215,11 @@ class Rooms:
             return 0.0
         return self._recorded(room, self._rates.take(room.id if found.is_owner else room.reading, self._now()))
 
+    def note_session(self, room: Room, session: str) -> None:
+        """Warn in the log of the process if a room gets a session that it never began. The room refuses the request."""
+        if self._root.settings.request_state_keys and room.engine.sessions.label(session) is None:
+            self._warn(_TWICE)
+
     def _pace(self, id: str, scope: Scope, size: int) -> float:
         """Count a message on a WebSocket, for the address over all rooms and for the room over all addresses."""
         wait_s = self.rate_limiter.pace(scope, size)
@@ -238,9 +250,10 @@ class Rooms:
         if len(self._ended) > _MOST_ENDED:
             self._ended.popitem(last=False)
         self.ended[room.why] += 1
-        room.engine.leave_shared()
-        for ended in self._on_end:
-            ended(room)
+        with ExitStack() as last:
+            for ended in self._on_end:
+                last.callback(ended, room)
+            last.callback(room.engine.leave_shared)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the rooms until cancelled."""
@@ -267,6 +280,12 @@ class Rooms:
 
     def _rooms(self) -> list[Room]:
         return [found.room for found in self._by_id.values() if found.is_owner]
+
+
+def _limits_of_all(limits: Limits) -> Mapping[str, Limit]:
+    most = {name: max(getattr(limits, name), _OF_EACH_ROOM * limits.max_rooms) for name in COUNTED}
+    shares, why = AddressShares(replace(limits, **most)), "All rooms together have too many: the limit {name} is {most}"
+    return {name: Limit(name, why, shares, shown=f"all_rooms:{name}") for name in COUNTED}
 
 
 async def _serve(room: Room) -> None:

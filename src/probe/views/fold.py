@@ -142,9 +142,10 @@ class Views:
         self.gaps += 1
         self._evidence.missed()
 
-    def forget_before(self, first: int) -> None:
+    def forget_before(self, first: int, *, calls: bool = False) -> None:
         """The log keeps no entry before `first`: let go of views that are over and have no kept entry.
 
+        Of calls only with `calls`; their records outlive their entries otherwise.
         To be called about every 100 entries. Views still open stay, within the bounds of `retention`.
         """
         # A message is found by its exchange, so messages go first.
@@ -153,6 +154,8 @@ class Views:
         for exchange in self.exchanges.sweep(lambda each: each.began.seq < first, lambda each: _is_over(each, first)):
             self._leave_exchange(exchange)
         self.peers.forget_before(first)
+        for call in self.calls.forget_before(first) if calls else ():
+            self._let_go(call)
 
     def call(self, name: str) -> Call | None:
         """A kept call, listed or not; None without one."""

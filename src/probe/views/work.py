@@ -314,6 +314,18 @@ class Calls:
             return None
         return self._gone(self._over.store(call.name, call))
 
+    def forget_before(self, first: int) -> list[Call]:
+        """Remove the oldest listed calls that have ended before the entry `first`; returns them."""
+        gone = list[Call]()
+        for call in self.listed.values():
+            if call.ended is None or call.ended.seq >= first:
+                break
+            gone.append(call)
+        for call in gone:
+            del self.listed[call.name]
+            self._gone(call)
+        return gone
+
     def _gone(self, call: Call | None) -> Call | None:
         if call is not None and self.named.get(call.name) is call:
             del self.named[call.name]

@@ -105,6 +105,7 @@ class DraftStreams:
             session.secret = new_id()
             session.proofs.add(digest_of(session.secret))
         self._make_room(session, context)
+        self._limit.check(session.holder, context.recorder)
         stream_id = new_id()
         stream = ToolStream(next(self._numbers), stream_id, session, request_id, call, self._services, self._note)
         digest = digest_of(stream_id)
