@@ -33,7 +33,7 @@ test("a run that the command made is shown, and its evidence leads into the log 
   await checkGateway(server.url, gateway.url, file, "headers.lost");
   gateway.stop();
   const { page, complaints } = await openPage(browser, `${server.url}/dashboard/gateway`);
-  await page.getByLabel("Open a run").setInputFiles(file);
+  await page.getByLabel("Open a result file").setInputFiles(file);
   await page.getByText("The gateway passes on all of the protocol that was checked.").waitFor(SOON);
   await page.getByText("X-Twice arrived as").waitFor(SOON);
   await page.getByRole("link", { name: "headers", exact: true }).click();

@@ -41,7 +41,7 @@ async function gatewayPicture(url: string, home: string): Promise<Picture> {
   await checkGateway(url, gateway.url, file, "stream.late", "progress.dropped", "close.lost", "headers.lost", "errors.tool", "ids.changed");
   gateway.stop();
   const ready = async (page: Page) => {
-    await page.getByLabel("Open a run").setInputFiles(file);
+    await page.getByLabel("Open a result file").setInputFiles(file);
     await text("The gateway breaks")(page);
   };
   return { name: "gateway", path: "/gateway", ready };

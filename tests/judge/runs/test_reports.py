@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree.ElementTree import fromstring
 
 import pytest
@@ -12,6 +13,7 @@ from probe.judge.report import Judgement, report_of
 from probe.judge.reports.card import badge, card
 from probe.judge.reports.junit import junit
 from probe.judge.reports.terminal import comparison, terminal
+from probe.judge.reports.wording import spoken
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.log.event_log import Entry
@@ -54,6 +56,13 @@ def test_every_entry_that_breaks_a_rule_is_named_and_no_other() -> None:
     (found,) = (rule for rule in subject.rules if rule.rule.id == "jsonrpc.id-unused-before")
     assert list(found.breaches) == again
     assert any(first.seq in evidence.seqs for evidence in found.evidence), "it shows the breach, and is none"
+
+
+def test_posts_without_a_request_of_the_protocol_are_counted_as_what_they_are(report: Judgement) -> None:
+    (subject,) = report.subjects
+    refused = replace(subject, requests=0, exchanges=2, sessions=0)
+    assert spoken(refused).endswith("; no MCP request in 2 HTTP requests")
+    assert spoken(replace(refused, exchanges=0)).endswith("; no MCP request")
 
 
 @pytest.mark.parametrize(("gaps", "words"), [(1, "in 1 place."), (2, "in 2 places.")])

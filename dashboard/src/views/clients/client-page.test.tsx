@@ -79,7 +79,7 @@ test("on paper all findings are open, and no more behind it", async () => {
 test("a finding has what was found and expected, how often, its sentence at the revision spoken, its evidence, and who had it", async () => {
   await opened();
   const finding = page.getByRole("listitem").filter({ hasText: "ping.answered" }).first();
-  await expect.element(finding).toMatchTextContent(/✗Ping is not answeredMUST, 1 of 2 timesFoundtwo pings without an answerExpectedan answer to its idRuleAnswers ping ping\.answered/);
+  await expect.element(finding).toMatchTextContent(/✗Ping is not answeredMUST, 1 of 2 checksFoundtwo pings without an answerExpectedan answer to its idRuleAnswers ping ping\.answeredOne checka ping was delivered/);
   await expect.element(page.getByRole("link", { name: "2025-11-25/basic/utilities/ping.md" }).first()).toHaveAttribute("href", "https://spec.example/2025-11-25");
   expect(document.body.textContent).not.toMatch(/The older sentence/);
   await expect.element(page.getByRole("link", { name: "#7" }).first()).toHaveAttribute("href", "/dashboard/trace?at=run-7");
@@ -126,7 +126,7 @@ test("a rule that becomes decided while the page is open is marked, and what was
   show({ counts: [countsRow({ last: 101 })] });
   show({ counts: [countsRow({ last: 102 })] });
   await expect.poll(() => news.element().textContent, { timeout: 20_000 }).toContain("✓ Answers sampling: passed");
-  await expect.element(page.getByText("Answers sampling 1×, decided just now")).toBeInTheDocument();
+  await expect.element(page.getByText("Answers sampling 1 check, decided just now")).toBeInTheDocument();
   await inBothThemes(() => expectAccessible());
   // the log grew twice within a second
   expect(asked.filter((url) => url === "/api/judge/acme").length).toBe(before + 1);

@@ -128,7 +128,7 @@ function Passed({ subject, fresh }: { subject: JudgedSubject; fresh: ReadonlySet
       <ul className={styles["passed"]}>
         {passed.map((rule) => (
           <li key={rule.rule} className={fresh.has(rule.rule) ? styles["fresh"] : undefined}>
-            {rule.title} <span className={styles["quiet"]}>{rule.count}×{fresh.has(rule.rule) && ", decided just now"}</span>
+            {rule.title} <span className={styles["quiet"]}>{counted(rule.count, "check")}{fresh.has(rule.rule) && ", decided just now"}</span>
           </li>
         ))}
       </ul>

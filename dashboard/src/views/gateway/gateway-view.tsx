@@ -33,7 +33,7 @@ function NoRun() {
   const address = useMcpAddress();
   const { port, command } = withOwnProbe(location.origin, through);
   return (
-    <section className={styles["empty"]} aria-label="No run is open">
+    <section className={styles["empty"]} aria-label="No result is open">
       <h2 className={styles["sentence"]}>Does your gateway change the protocol?</h2>
       <p className={styles["lead"]}>
         <code>mcp-probe gateway</code> makes the same requests with and without the gateway, and says what it changes, delays or loses. Drop the file that
@@ -114,7 +114,7 @@ export default function GatewayView() {
 function Tools({ opened, onFile, onClose }: { opened: OpenedRun | null; onFile: (file: File) => void; onClose: () => void }) {
   return (
     <>
-      <FileButton label={opened === null ? "Open a run" : "Open another run"} accept=".json,application/json" onFile={onFile} />
+      <FileButton label={opened === null ? "Open a result file" : "Open another one"} accept=".json,application/json" onFile={onFile} />
       {opened !== null && (
         <>
           <Button look="quiet" onClick={onClose}>

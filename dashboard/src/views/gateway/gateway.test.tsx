@@ -45,7 +45,7 @@ test("without a run the page says how to make one, and is accessible in light an
 test("a run that is chosen begins with its conclusion; the worst is unfolded, what is the same is not", async () => {
   await opened();
   const report = gatewayReport([gatewayFinding("stream.held"), LATE, gatewayFinding("close.lost", { verdict: "broken", evidence: "lost: silent" })], { partial: "stopped by a signal: 9 of 40 steps were done" });
-  await page.getByLabelText("Open a run").upload(fileOf(report));
+  await page.getByLabelText("Open a result file").upload(fileOf(report));
   await expect.element(page.getByText(/stopped by a signal: 9 of 40 steps were done/)).toBeVisible();
   await expect.element(page.getByText("HAProxy breaks 1 part of the protocol and limits 1.")).toBeVisible();
   await expect.element(page.getByText("lost: silent")).toBeVisible();

@@ -273,6 +273,7 @@ const WORDS: readonly (readonly [string, string])[] = [
   ["violation", "The client did what its revision forbids, or what cannot have an effect, and the server noted it. The clause names the rule. Each is a finding of the judge, or behind one. The API calls it misuse."],
   ["tool errors (expected)", "Errors that a tool gave as it was asked to: simulated ones, wrong arguments, tasks that fail. They are no fault of the client."],
   ["finding", "A rule that a client broke: failed or warned. It has what was found and expected, the sentence of the specification, and the entries that show it."],
+  ["check", "One opportunity of a rule, such as one POST with a body. 2 of 18 checks: the log had 18, and 2 of them broke the rule."],
   ["failed (FAIL)", "A MUST was broken, and the evidence is certain."],
   ["warned (WARN)", "A SHOULD was broken, or what robust programs do; or a MUST, seen only indirectly."],
   ["inconclusive (INCONCLUSIVE)", "The rule was exercised, and the log does not contain enough to decide."],

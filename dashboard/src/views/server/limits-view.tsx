@@ -23,7 +23,7 @@ const number = (value: number) => value.toLocaleString("en", { maximumFractionDi
 const LIMIT_COLUMNS: readonly PlainColumn<LimitInfo>[] = [
   { key: "name", head: "Limit", width: 22, cell: (limit) => <code>{limit.name}</code> },
   { key: "used", head: "In use", width: 15, cell: (limit) => <Use limit={limit} /> },
-  { key: "value", head: "Value", align: "end", width: 10, cell: (limit) => number(limit.value) },
+  { key: "value", head: "Maximum", align: "end", width: 10, cell: (limit) => number(limit.value) },
   { key: "reason", head: "Unit and reason", cell: (limit) => <Why {...limit} /> },
 ];
 

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { get, ROOT, useServer } from "~/protocol/client";
+import { get, ROOT, useRefresh, useServer } from "~/protocol/client";
 import type { Server } from "~/protocol/schema";
+import { useFeed } from "~/trace/feed";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/buttons";
 import { Page, type Tab } from "~/ui/page";
@@ -57,7 +58,7 @@ function Overview({ server }: { server: Server }) {
             ["Event log", `${server.log.entries} entries, ${server.log.first} to ${server.log.last}`],
             ["Its size", `${server.log.bytes.toLocaleString("en")} bytes`],
             ["Audit", <Audit key="audit" audit={server.audit} />],
-            ["Feed readers", String(server.feed.length)],
+            ["Dashboards open", String(server.feed.length)],
           ]}
         />
         {server.feed.length > 0 && <Readers readers={server.feed} />}
@@ -158,15 +159,15 @@ function Audit({ audit }: { audit: Server["audit"] }) {
 
 const READER_COLUMNS: readonly PlainColumn<Server["feed"][number]>[] = [
   { key: "since", head: "Since", cell: (reader) => <Time at={reader.since} /> },
-  { key: "position", head: "At entry", align: "end", cell: (reader) => reader.position },
-  { key: "behind", head: "Behind", align: "end", cell: (reader) => reader.behind },
+  { key: "position", head: "Sent up to entry", align: "end", cell: (reader) => reader.position },
+  { key: "behind", head: "Still to send", align: "end", cell: (reader) => reader.behind },
 ];
 
 function Readers({ readers }: { readers: Server["feed"] }) {
   return (
     <div className={styles["readers"]}>
       <PlainTable
-        caption="Readers of the feed"
+        caption="Open dashboards"
         columns={READER_COLUMNS}
         rows={readers}
         rowKey={(reader) => `${reader.since}-${reader.position}`}
@@ -185,6 +186,8 @@ interface ServerPageProps {
 /** A part of the view of the server, which is asked again every two seconds. */
 export function ServerPage({ part, children }: ServerPageProps) {
   const { data, error, dataUpdatedAt } = useServer(EVERY_MS);
+  // the first answer may be older than the feed of this page, which it would not count
+  useRefresh(["server"], useFeed(({ hello }) => hello === null), 0);
   const old = error !== null && data !== undefined;
   return (
     <Page

@@ -40,7 +40,22 @@ async function streams() {
 }
 
 beforeEach(() => page.viewport(1280, 800));
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+test("a dashboard counts itself: the server is asked again as soon as the feed is there", async () => {
+  // or the next answer would come by itself after two seconds
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  let { feed } = { ...SERVER, feed: [] as typeof SERVER.feed };
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, feed } : undefined));
+  const view = await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByRole("region", { name: "Observation" })).toMatchTextContent(/Dashboards open0/);
+  ({ feed } = SERVER);
+  view.show({}, "abc");
+  await expect.element(page.getByRole("table", { name: "Open dashboards" })).toMatchTextContent(/Sent up to entryStill to send.*1043/);
+});
 
 test("what is used of a limit is a bar and a number; a full one says so", async () => {
   await opened(LimitsView);

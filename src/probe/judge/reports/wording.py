@@ -66,12 +66,13 @@ def heading(rule: RuleReport) -> str:
 
 
 def share(rule: RuleReport) -> str:
-    """The level, and how many of the opportunities had the worst verdict: `MUST, 1 of 240`.
+    """The level, and how many of the opportunities had the worst verdict: `MUST, 1 of 240 checks`.
 
     A MUST may warn where the breach was seen only indirectly, such as a ping without an answer behind a proxy.
     """
     level = _LEVELS[rule.level] + (", seen indirectly" if (rule.level, rule.verdict) == ("must", Verdict.WARN) else "")
-    return f"{level}, {rule.counts.get(rule.verdict, 0)} of {sum(rule.counts.values())}"
+    checks = sum(rule.counts.values())
+    return f"{level}, {rule.counts.get(rule.verdict, 0)} of {checks} check{'' if checks == 1 else 's'}"
 
 
 def conclusion(subject: SubjectReport) -> str:
@@ -99,6 +100,9 @@ def who(subject: SubjectReport) -> str:
 def spoken(subject: SubjectReport) -> str:
     """Its revisions and transports, and how much it did: `2025-11-25 over http; 12 requests, 1 session`."""
     parts = [f"{subject.requests} request{'' if subject.requests == 1 else 's'}"]
+    if not subject.requests:
+        of = f" in {subject.exchanges} HTTP request{'' if subject.exchanges == 1 else 's'}" if subject.exchanges else ""
+        parts = [f"no MCP request{of}"]
     if subject.sessions:
         parts.append(f"{subject.sessions} session{'' if subject.sessions == 1 else 's'}")
     place = f"{', '.join(subject.revisions) or 'no revision'} over {', '.join(subject.transports) or 'nothing'}"
