@@ -35,8 +35,7 @@ _ENDPOINT = re.compile(r"(?:\[(?P<six>[^\[\]]+)\]|(?P<four>[^:\[\]]+)):(?P<port>
 
 LABEL_RULE: Final = "1 to 64 characters: letters, digits, '.', '-' and '_', and neither '.', '..' nor 'rules'"
 _LABEL: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
-# The label is a part of paths such as /api/judge/NAME: the first two mean another folder there, and `rules` is the list
-# of rules.
+# The label is a part of paths such as /api/judge/NAME, where these mean something else.
 _TAKEN: Final = frozenset({".", "..", "rules"})
 
 

@@ -41,7 +41,7 @@ class HttpHead:
     def __init__(self, method: str, headers: Sequence[tuple[str, str]]) -> None:
         self.method = method
         self.headers = headers
-        # A dozen look-ups for each request. RFC 9110, section 5.5: whitespace around a value is no part of it.
+        # A dozen look-ups for each request. RFC 9110, section 5.5: spaces around a value are no part of it.
         values: dict[str, list[str]] = {}
         for name, value in headers:
             values.setdefault(name, []).append(value.strip(" \t"))

@@ -214,8 +214,8 @@ def _check_argument(head: HttpHead, request: Request, param: HeaderParam, value:
     source = f"params.arguments.{'.'.join(param.path)}"
     if isinstance(value, str | int) or (isinstance(value, float) and value.is_integer()):
         _check_value(head, request, param.header, value, source)
-    # "Parameter value is null" and "not in arguments": "Server MUST NOT expect the header". The tool reports fractions,
-    # objects and arrays as wrong arguments; a header beside them contradicts the body.
+    # "Server MUST NOT expect the header" for null and absent values. The tool reports fractions, objects and arrays as
+    # wrong arguments; a header beside them contradicts the body.
     elif head.each(param.header.lower()):
         sent = _shown_header(head, request, param.header)
         raise _mismatch(request, f"{sent}, but {source} is nothing that a header can mirror")

@@ -215,7 +215,7 @@ class ToolHost(Generic[CallT]):
 
     def expire(self, now: float) -> list[Dispatch[CallT]]:
         waiting = [item for item in self._in_flight.values() if item.cancelled_at is not None]
-        # `deadline` has the same sum, so that no rounding makes the time of `deadline` too early.
+        # The sum of `deadline`, so that no rounding makes its time too early.
         due = [item for item in waiting if (item.cancelled_at or 0.0) + self._linger_s <= now]
         for dispatch in due:
             self._receive(dispatch, DispatchInput.LINGER)

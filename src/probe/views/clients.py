@@ -27,9 +27,8 @@ _OTHERS: Final = "(others)"
 class Scope(Struct, eq=False):
     """A scope of request ids and progress tokens: a legacy session, a pipe, or a modern client over HTTP.
 
-    `requests` are the client's by the numbers of their entries, `ids` the newest of each typed id (`Message.same_id` is
-    the one before it). `running` have no delivered answer; `answered` have one, in the order of the deliveries.
-    `forgot` counts requests let go.
+    `requests` are the client's by the numbers of their entries, `ids` the newest of each typed id. `running` have no
+    delivered answer; `answered` have one, in the order of the deliveries. `forgot` counts requests let go.
     """
 
     kind: Literal["session", "pipe", "client"] = "client"
@@ -43,7 +42,7 @@ class Scope(Struct, eq=False):
 class Client(Struct, eq=False):
     """One client: everything under one label; without a label a session, a pipe, or a modern client by its own label.
 
-    `kind` is one of these. The kind `nothing` holds entries without a known client. Two processes may have one `label`.
+    The kind `nothing` holds entries without a known client. Two processes may have one `label`.
     """
 
     kind: Literal["label", "session", "pipe", "client", "nothing"]
@@ -69,14 +68,12 @@ class Process(Struct, eq=False):
 class Connection(Struct, eq=False):
     """A socket for HTTP, a WebSocket, the standard streams of a process, or the connection of a tool host.
 
-    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest revision without sessions named by
-    a message on a pipe; the judge sets it. `opened` and `closed` are None where the log does not have them. `upgraded`
-    is the HTTP request before a WebSocket.
+    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest sessionless revision named on a
+    pipe; the judge sets it. `upgraded` is the HTTP request before a WebSocket.
 
-    Of a pipe: `scope` is the scope of its ids outside of sessions, `first` the first message on it, `session` the
-    legacy session. It reads the streams (draft extension) of the calls in `reads`; its end cancelled the calls in
-    `left`. `frames` are control and refused frames, `changes` those of standard streams, `messages` the numbers of its
-    first messages both ways.
+    Of a pipe: `scope` is the scope of ids outside of sessions. It reads the draft streams of the calls in `reads`; its
+    end cancelled the calls in `left`. `frames` are control and refused frames, `changes` those of standard streams,
+    `messages` the numbers of its first messages both ways.
     """
 
     label: str
@@ -100,7 +97,6 @@ class Connection(Struct, eq=False):
         return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
 
     def closed_by(self, at: float) -> bool:
-        """True if it had been closed before a time."""
         return self.closed is not None and self.closed.mono < at
 
     @property
@@ -111,7 +107,7 @@ class Connection(Struct, eq=False):
 
     @property
     def revision(self) -> str | None:
-        """The revision of a pipe's session, else the newest sessionless revision named on it."""
+        """Of a session on the pipe, else the newest sessionless one named on it."""
         return self.modern if self.session is None else self.session.fact.revision
 
     @property
@@ -209,11 +205,10 @@ class Session(Struct, eq=False):
 
     @property
     def client_name(self) -> str:
-        """The client's own name, from its newest declaration."""
+        """From its newest declaration."""
         return cast("events.SessionOpened | events.ClientSeen", self.declared[-1].fact).client_name
 
     def closed_by(self, at: float) -> bool:
-        """True if it had ended before a time."""
         return self.closed is not None and self.closed.mono < at
 
 
@@ -246,7 +241,7 @@ class Peers:
     # -- clients and connections
 
     def client_of(self, entry: Entry) -> Client | None:
-        """The client in an entry's context, made if new. `Exchange.client` may know one where this does not."""
+        """The client in an entry's context, made if new. Only `Exchange.client` may know some."""
         context = entry.context
         if context.label is not None:
             return self.named("label", context.label, entry)
@@ -278,7 +273,7 @@ class Peers:
         return client
 
     def place(self, context: Context) -> Connection | None:
-        """The connection in an entry's context, made if new."""
+        """Made if new."""
         label = context.connection
         if label is None:
             return None

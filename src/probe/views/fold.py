@@ -33,9 +33,9 @@ _Taker: TypeAlias = Callable[[Entry, Any, Exchange | None, Call | None], Sequenc
 
 
 class Views:
-    """The views of one log; `run` is its run. `calls` are the kept calls.
+    """The views of one log, whose run is `run`.
 
-    Without `audited` calls have no rows and no evidence, for a reader without use for them.
+    Without `audited` calls have no rows and no evidence.
 
     `exchanges` and `messages` are found by their numbers; `connections`, `hosts`, `sessions` and `tasks` by the labels
     and ids of the context; `streams` by session and id; `clients` by kind and label.
@@ -131,7 +131,7 @@ class Views:
         return None if task is None else task.call
 
     def _asked_in(self, cause: int) -> Exchange | None:
-        """The exchange of a request, by the number of its head or of its message."""
+        """By the number of its head or of its message."""
         message = self.messages.get(cause)
         if message is not None:
             return message.exchange if message.received else None
@@ -158,7 +158,7 @@ class Views:
             self._let_go(call)
 
     def call(self, name: str) -> Call | None:
-        """A kept call, listed or not; None without one."""
+        """Listed or not."""
         return self.calls.named.get(name)
 
     # -- clients, exchanges and connections
@@ -171,7 +171,7 @@ class Views:
         return exchange
 
     def _leave_exchange(self, exchange: Exchange) -> None:
-        """Remove the references to an exchange that makes room, and its own."""
+        """Its references go with those to it."""
         if exchange.head is not None:
             self._heads.pop(exchange.head.seq, None)
         for call in exchange.calls.values():
@@ -182,7 +182,7 @@ class Views:
         exchange.connection = exchange.client = exchange.session = exchange.stream = None
 
     def _attribute(self, exchange: Exchange, entry: Entry) -> None:
-        """Note the client of an exchange once an entry has it, and enter its requests there."""
+        """Note the client of an exchange once known, and enter its requests there."""
         client = self.peers.client_of(entry)
         if client is None and type(entry.fact) in (events.HttpResponse, events.HttpClosed):
             client = self.peers.named("nothing", "", entry)

@@ -47,7 +47,7 @@ class Hosts:
     # -- connections
 
     def _host(self, entry: Entry) -> Host | None:
-        """The host of the entry's connection; the entry counts as its newest."""
+        """The entry counts as the newest of the host."""
         label = entry.context.connection
         if label is None:
             return None
@@ -116,7 +116,7 @@ class Hosts:
     # -- dispatches
 
     def _dispatch(self, entry: Entry) -> HostedCall | None:
-        """The dispatch of the entry's call; the entry counts as its host's newest."""
+        """The entry counts as the newest of the dispatch's host."""
         known = self._dispatches.get(entry.context.call or "") if self._dispatches else None
         if known is not None:
             _show_life(known.host, entry)

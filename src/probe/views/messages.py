@@ -90,7 +90,7 @@ class Messages:
         self._let_go(self._kept.popleft())
 
     def forget_before(self, first: int) -> None:
-        """Let go of older messages that are over: the log keeps no entry before `first`."""
+        """Let go of messages before the entry `first` that are over."""
         kept = self._kept
         for _ in range(min(len(kept), SWEPT)):
             # Most requests have their answer before `first`, too; the others go to the end.

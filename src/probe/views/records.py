@@ -1,8 +1,4 @@
-"""The row of the audit for one tool call: the request, the result, and the cause of its end.
-
-`views/records.py` has the effect of each entry on a row.
-
-The audit row of a tool call: the effect of each kind of entry (product contract, section 8).
+"""The row of the audit for one tool call, and the effect of each kind of entry (product contract, section 8).
 
 call.started        the row begins: client, tool, arguments
 call.progressed     the progress of the work; a progress notification carries the same
@@ -91,7 +87,7 @@ class CallRecord(Struct):
 
 
 ANSWERS: Final = frozenset({"response", "error"})
-# The server sends these about a task or a stream; they do not count as messages of the work.
+# About a task or a stream: no messages of the work.
 _OF_THE_SERVER: Final = frozenset(
     {
         "notifications/tasks",

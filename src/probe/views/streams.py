@@ -96,7 +96,7 @@ class Streams:
                 session.streams.popitem(last=False)
 
     def read(self, stream: Stream, entry: Entry, exchange: Exchange | None) -> None:
-        """Note the reader of a stream, if it is a new one."""
+        """Note a new reader of a stream."""
         if exchange is not None and exchange.stream is None:
             exchange.stream = stream
         newest = stream.reading

@@ -300,15 +300,15 @@ class Tables:
         return self._views.last
 
     def rows(self, table: TableName, ids: Iterable[str]) -> Iterator[bytes]:
-        """The present rows in JSON; without those no longer kept."""
+        """Without rows no longer kept."""
         return (row.encoded() for row in map(self._row[table], ids) if row is not None)
 
     def all(self, table: TableName) -> list[str]:
-        """The ids of a table, the newest last."""
+        """The newest last."""
         return [id for id, _ in self._all[table]()]
 
     def changed(self, table: TableName, after: int) -> list[tuple[str, int]]:
-        """The ids of the rows changed after an entry, each with its newest entry; the earliest change first."""
+        """The rows changed after an entry, each with its newest entry; the earliest change first."""
         if after >= self.last:
             return []
         return sorted((row for row in self._all[table]() if row[1] > after), key=lambda row: row[1])
@@ -325,7 +325,7 @@ class Tables:
         return self._counts.row(self.last)
 
     def _newest(self, views: Iterable[_View]) -> list[_View]:
-        """As many as a table shows, from views that come newest first."""
+        """Views come newest first; as many as a table shows."""
         return list(islice(views, self._views.retention.rows))
 
     def _calls(self) -> _Changed:

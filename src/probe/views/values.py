@@ -56,12 +56,11 @@ def _before(entry: Entry | None, at: float) -> bool:
 class Exchange(Struct, eq=False):
     """One HTTP request with its response; on a pipe, one message of the client with its answer.
 
-    `head` is the `http.request`, None on a pipe; `is_endpoint` is True if its path is the protocol's endpoint. `client`
-    and `session` are None until an entry has them. `response` and `closed` are `http.response` and `http.closed`.
-    `entries` are the numbers of all its entries; `shared` those that belong to all of its `calls`. `unreadable` is the
-    entry of an unread body, `misuse` the first `client.misuse`, `stream` the first event stream that its response read.
-    `refusals` are errors waiting for the status of the response. `labels` are those of the sessions and modern clients
-    in its entries.
+    `head` is the `http.request`, None on a pipe; `is_endpoint`: its path is the protocol's endpoint. `client` and
+    `session` are None until an entry has them. `entries` are the numbers of its entries; `shared` those that belong to
+    all of its `calls`. `unreadable` is the entry of an unread body, `misuse` the first `client.misuse`, `stream` the
+    first event stream that its response read. `refusals` wait for the status of the response. `labels` are those of
+    sessions and modern clients in its entries.
     """
 
     number: int
@@ -91,7 +90,7 @@ class Exchange(Struct, eq=False):
 
     @property
     def fields(self) -> HttpHead:
-        """The head of the request as the server reads it, with the secrets hidden; without headers on a pipe."""
+        """As the server reads it, with the secrets hidden; without headers on a pipe."""
         return self._fields or self._read()
 
     def _read(self) -> HttpHead:
@@ -150,7 +149,6 @@ class Exchange(Struct, eq=False):
         return _before(self.closed, at)
 
     def limited_by(self, at: float) -> bool:
-        """True if a limit of the server, or its end, had refused it before a time."""
         return _before(self.response, at) and (self.status in LIMIT_STATUSES or self.refusal in LIMIT_REFUSALS)
 
 
@@ -270,13 +268,12 @@ class Message(Struct, eq=False):
 
     @property
     def post(self) -> Exchange | None:
-        """The HTTP request of its exchange; None on a pipe, and where the log does not have its head."""
+        """None on a pipe, and where the log does not have the head."""
         exchange = self.exchange
         return None if exchange is None or exchange.head is None else exchange
 
     @property
     def pipe(self) -> Connection | None:
-        """Its connection, if that is a pipe."""
         return self.place if self.place is not None and self.place.scope is not None else None
 
     @property
@@ -299,7 +296,7 @@ class Message(Struct, eq=False):
 
     @property
     def revision(self) -> str | None:
-        """Its revision, where known; a message of the server has that of its session or request."""
+        """A message of the server has the revision of its session or request."""
         if self.opened is not None:
             return self.opened.revision
         if self.received:
@@ -314,12 +311,10 @@ class Message(Struct, eq=False):
 
     @property
     def had(self) -> float | None:
-        """The time when a socket took a message of the server."""
         return None if self.delivered is None else self.delivered.mono
 
     @property
     def answered(self) -> float | None:
-        """The time when the answer to a request was delivered."""
         return None if self.answer is None else self.answer.had
 
     @property
@@ -345,29 +340,27 @@ class Message(Struct, eq=False):
         return None if client is None else client.scope
 
     def had_by(self, at: float) -> bool:
-        """True if a socket had taken a message of the server before a time."""
         return _before(self.delivered, at)
 
     def answered_by(self, at: float) -> bool:
-        """True if its answer had been delivered before a time."""
         return self.answer is not None and _before(self.answer.delivered, at)
 
     def was_answered(self, at: float) -> bool:
-        """True if the server had made its answer before a time."""
+        """The server had made the answer, delivered or not."""
         return self.answer is not None and self.answer.entry.mono < at
 
     def progressed_by(self, at: float) -> bool:
-        """True if a progress report of its call had been delivered before a time."""
+        """A progress report of the call had been delivered."""
         reports = () if self.call is None else self.call.progress
         return any(_before(report.delivered, at) for report in reports)
 
     def cancelled_by(self, at: float) -> bool:
-        """True if before a time the client had cancelled it, or its call was cancelled."""
+        """The client had cancelled it, or its call was cancelled."""
         asked, call = self.asked_to_cancel, self.call
         return (asked is not None and asked.entry.mono < at) or (call is not None and _before(call.cancelled, at))
 
     def dropped_by(self, at: float) -> bool:
-        """True if before a time the client had left without the answer."""
+        """The client had left without the answer."""
         if self.exchange is not None and self.exchange.head is not None:
             end = self.exchange.closed if self.exchange.ended_by == "client" else None
         else:
@@ -375,7 +368,6 @@ class Message(Struct, eq=False):
         return end is not None and end.mono < at and not self.answered_by(end.mono)
 
     def limited_by(self, at: float) -> bool:
-        """True if a limit of the server, or its end, had refused it before a time."""
         if _before(self.refused, at) and getattr(self.refused.fact, "refusal", "") in LIMIT_REFUSALS:  # type: ignore[union-attr]
             return True
         return self.exchange is not None and self.exchange.limited_by(at)
@@ -398,7 +390,7 @@ class Message(Struct, eq=False):
         return ""
 
     def forget(self, *, whole: bool = False) -> int:
-        """Give up the content; with `whole` the target, too. Other facts stay. Returns the bytes of the content."""
+        """Give up the content; with `whole` the target, too. Returns the bytes of the content."""
         if self.is_forgotten:
             return 0
         if not whole and self.received and self.rpc == "request":

@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
 
 class Call(Struct, eq=False):
-    """One call. `row` is its row of the audit, None unless it is a tool call. `ended` is its `call.settled`.
+    """One call. `row` is its row of the audit, None unless it is a tool call.
 
     `request` is the message that began it, `cancelled` the cancellation with an effect. `reports` counts the progress
-    reports made for the client, `progress` are the kept ones. `has_stream` is true with a stream of the draft
-    extension, `reader` is the pipe that reads it. `host` is the connection of the tool host with an answer due.
-    `newest` is the number of the entry that changed its row last.
+    reports made for the client, `progress` are the kept ones. `has_stream`: with a draft stream, read by the pipe
+    `reader`. `host` is the tool host with an answer due. `newest` is the number of the entry that changed its row last.
 
     `entries` is its evidence in the order of finding: the head of a request is older than the entry that joins it. New
-    ones are appended, so a reader can continue where it was. `visiting` counts those of other exchanges. `cut` is true
-    if there were more, `is_forgotten` if they made room for those of other calls.
+    ones are appended, so a reader can continue where it was. `visiting` counts those of other exchanges. `cut`: there
+    were more; `is_forgotten`: they made room for those of other calls.
     """
 
     name: str
@@ -64,7 +63,7 @@ class Call(Struct, eq=False):
         return sorted(self.entries)
 
     def found(self, skip: int) -> list[int]:
-        """The numbers of its entries in the order of finding, from index `skip` on."""
+        """In the order of finding, from index `skip` on."""
         return [*self.entries][skip:]
 
 
@@ -202,7 +201,7 @@ class Stream(Struct, eq=False):
     controls: list[Entry] = field(default_factory=list)
 
     def reader_by(self, at: float) -> Exchange | None:
-        """The newest response that began to read it before a time."""
+        """The newest response that began to read before a time."""
         readers = [each.exchange for each in self.readings if each.since.mono < at and each.exchange is not None]
         return readers[-1] if readers else None
 

@@ -1,7 +1,7 @@
-"""Every way to say no: JSON-RPC codes and HTTP statuses in one table.
+"""JSON-RPC codes and HTTP statuses of refusals, in one table.
 
-A client mistake is never a 5xx. Two kinds exist, because a request that could be read is answered in its own response,
-and one that could not is answered by the transport:
+A client mistake is never a 5xx. A request that could be read is answered in its own response, another one by the
+transport:
 
 * `McpError`: the JSON-RPC error of one request, sent with HTTP 200 in the legacy era.
 * `Rejection`: the HTTP request is refused; its body is a JSON-RPC error without `id` (2025-11-25 basic/transports,

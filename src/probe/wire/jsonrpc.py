@@ -30,9 +30,9 @@ pair, which the grammar of RFC 8259 allows.
 
 
 class MalformedError(ValueError):
-    """A message breaks JSON-RPC. `id` is set where the sender's request could still be recognised.
+    """A message breaks JSON-RPC. `id` is that of the sender's request, where known.
 
-    `fault` says why the bytes are not read as JSON (-32700); None where the JSON is no message (-32600).
+    `fault` is the reason of -32700; None where the JSON is no message (-32600).
     """
 
     def __init__(self, message: str, *, fault: Fault | None = None, id: RequestId | None = None) -> None:
@@ -74,7 +74,7 @@ Message: TypeAlias = Request | Notification | Response
 
 @dataclass(frozen=True, slots=True)
 class RefusedResponse:
-    """A refused message that was meant to answer the request `id` of this server; `why` says why it was refused.
+    """A refused message that was meant to answer the request `id` of this server; `why` is the reason.
 
     `malformed` is false for a well-formed response in a batch that was refused as a whole.
     """
@@ -102,7 +102,7 @@ def parse(body: bytes, *, max_depth: int) -> Any:
 
 
 def _fault(body: bytes, why: str) -> Fault:
-    # The parser gives up at a depth of its own, far beyond any that is set here.
+    # The parser's own depth is far beyond any that is set here.
     if "recursion" in why:
         return "nesting"
     if "number out of range" in why:

@@ -17,7 +17,7 @@ def event(data: bytes, *, id: str | None = None, retry_ms: int | None = None, na
 def comment(text: str, *, id: str | None = None) -> bytes:
     """A line that clients ignore: keeps intermediaries awake and reveals peers that are gone.
 
-    With an `id` that is no event either, but where the client resumes.
+    With an `id` it is the place where the client resumes.
     """
     place = b"" if id is None else b"id: " + id.encode() + b"\n"
     return b": " + text.encode() + b"\n" + place + b"\n"

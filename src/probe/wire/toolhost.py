@@ -33,7 +33,7 @@ MAX_DEADLINE_MS: Final = 3_600_000
 LONGEST_ERROR: Final = 2000
 """Characters of the message of an error, or of a report, that go on to the client."""
 _LONGEST_TEXT: Final = 10_000
-# A light and a dark icon in a few sizes. Each tools/list repeats them: a tool's icons stay below its two schemas.
+# A light and a dark icon in a few sizes. Each tools/list repeats them.
 _MOST_ICONS: Final = 8
 _LONGEST_ICON: Final = 16_384
 _MOST_SIZES: Final = 16
@@ -263,7 +263,7 @@ def _read(model: type[_M], value: Any, name: str) -> _M:
 
 
 def _of_tool(value: Any, where: tuple[int | str, ...]) -> str:
-    """The tool that a fault is in: its author knows it by name, and only the library has counted its place."""
+    """The author of a tool knows it by name; only the library has counted its place."""
     match where:
         case ("tools", int(place), *_):
             tool = value["tools"][place]

@@ -74,7 +74,7 @@ class LoggedExchanges:
         yield from self._names(() if session is None else (session,), entry.context.label)
 
     def _names(self, labels: Iterable[str], given: str | None) -> Iterator[str]:
-        """The labels of sessions, their clients' own names, and the given name."""
+        """Labels of sessions, names that clients give themselves, and the given name."""
         for label in labels:
             yield label
             session = self._views().sessions.get(label)
@@ -136,12 +136,12 @@ class Conditions:
         self.texts = [word for word in words if word.key == "text"]
 
     def around(self, key: int) -> bool:
-        """True if an exchange fits the words for client, tool, outcome and status."""
+        """True if the exchange fits the words for client, tool, outcome and status."""
         named = self._exchanges.named
         return all(any(map(matches, named(key, word.key))) != word.negated for word, matches in self._of_exchange)
 
     def names(self, entry: Entry) -> bool:
-        """True if an entry fits all other words except texts."""
+        """True if the entry fits all other words except texts."""
         return all(ask.has(entry) != ask.negated for ask in self.asks)
 
     def passes_entry(self, entry: Entry) -> bool:
@@ -151,7 +151,7 @@ class Conditions:
         return row is None or all(_has_text(row, word) != word.negated for word in self.texts)
 
     def look(self, entry: Entry, found: set[int]) -> None:
-        """Add to `found` the words about entries and texts that fit this entry."""
+        """Add to `found` the words that fit this entry."""
         found.update(place for place, ask in enumerate(self.asks) if place not in found and ask.finds((entry,)))
         texts = [pair for pair in enumerate(self.texts, len(self.asks)) if pair[0] not in found]
         if texts:
@@ -244,11 +244,11 @@ class FollowedExchanges:
         )
 
     def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
-        """Whether an entry passes a line. The log must have been read up to it."""
+        """The log must have been read up to the entry."""
         return self._conditions(words).passes_entry(entry)
 
     def passes_row(self, words: tuple[Word, ...], key: int, seqs: Sequence[int]) -> bool:
-        """Whether an exchange passes a line, as far as it has come; `seqs` are the numbers of its entries, in order."""
+        """True if the exchange passes so far; `seqs` are the numbers of its entries, in order."""
         return self._rows(words).passes(key, seqs)
 
 
@@ -260,11 +260,9 @@ class LineMarks:
     exchanges: FollowedExchanges = field(compare=False, repr=False)
 
     def entry(self, entry: Entry) -> bool:
-        """Whether an entry passes."""
         return self.exchanges.passes(self.words, entry)
 
     def exchange(self, key: int, seqs: Sequence[int]) -> bool:
-        """Whether an exchange with these entries passes."""
         return self.exchanges.passes_row(self.words, key, seqs)
 
 
@@ -278,22 +276,18 @@ class LineFilter:
 
     @property
     def passes_all(self) -> bool:
-        """Whether every entry passes."""
         return self.events.passes_all and not self.words
 
     @property
     def text(self) -> str | None:
-        """See `EventFilter.text`."""
         return self.events.text
 
     def fits(self, entry: Entry) -> bool:
-        """Whether an entry fits all conditions except `text`."""
+        """True if an entry fits all conditions except `text`."""
         return self.events.fits(entry) and (not self.words or self.exchanges.passes(self.words, entry))
 
     def concerns(self, entry: Entry) -> bool:
-        """See `EventFilter.concerns`."""
         return self.events.concerns(entry)
 
     def finds(self, row: bytes) -> bool:
-        """See `EventFilter.finds`."""
         return self.events.finds(row)

@@ -109,7 +109,7 @@ def task_request(params: messages.CallToolRequestParams, revision: str) -> messa
 
 
 def offers(capabilities: Mapping[str, Any], revision: str, capability: str) -> bool:
-    """True if a client can be asked for what a capability stands for; `elicitation.url` is elicitation's URL mode.
+    """True if a client can be asked for what a capability stands for; `elicitation.url` is a mode.
 
     2025-11-25 client/elicitation: an empty object means form mode; a client may offer URL mode alone.
     """
@@ -174,7 +174,7 @@ def first_fault(error: ValidationError) -> str:
 
 
 def _deepest(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """The deepest faults, since they come from the branch of a union that was meant; not those of another `type`."""
+    """The deepest faults come from the branch of a union that was meant; not those of another `type`."""
     deepest = max(_path(fault).count(".") for fault in faults)
     deep = [fault for fault in faults if _path(fault).count(".") == deepest]
     other = [fault["loc"][:-1] for fault in deep if fault["type"] == "literal_error"]
@@ -186,7 +186,7 @@ def _path(fault: ErrorDetails) -> str:
 
 
 def _is_branch(part: int | str) -> bool:
-    """True if a part of a path is the validator's name for a branch of a union, no member of the message."""
+    """True if a part of a path is no member, but the validator's name for a branch of a union."""
     if isinstance(part, int):
         return False
     return "[" in part or part in ("str", "int", "float", "bool") or part in messages.BRANCHES

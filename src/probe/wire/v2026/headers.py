@@ -24,7 +24,7 @@ _SUFFIX: Final = "?="
 
 # Header values "must consist of visible ASCII characters (0x21-0x7E), space (0x20), and horizontal tab (0x09)".
 _LEGAL = re.compile(r"[\t\x20-\x7e]*")
-# A tab inside is legal, but "control characters" are also a reason to encode; encoding it is right by both sentences.
+# A tab is legal, but "control characters" are also a reason to encode.
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
@@ -83,8 +83,7 @@ def same(raw_header: str, body_value: str | float) -> bool:
         return text == encode(body_value)
     if isinstance(body_value, str):
         return text == body_value
-    # 2026-07-28, Server Validation: servers "SHOULD compare the header value and the body value numerically rather
-    # than as strings (e.g., 42.0 and 42 are considered equal)".
+    # 2026-07-28, Server Validation: "SHOULD compare the header value and the body value numerically" (42.0 equals 42).
     return Decimal(text) == _integer(body_value) if _NUMBER.fullmatch(text) else False
 
 
@@ -111,8 +110,8 @@ class HeaderParam:
 def header_params(input_schema: Mapping[str, Any]) -> Mapping[str, HeaderParam]:
     """The `x-mcp-header` annotations of an input schema by their header name in lower case.
 
-    Only chains of `properties` are followed. Where one annotation is no token, stands twice, or is on a property that
-    is no string, integer or boolean, there are none: clients "MUST exclude the invalid tool", so nobody sends any.
+    Only chains of `properties` are followed. There are none if one is no token, stands twice, or is on a property that
+    is no string, integer or boolean: clients "MUST exclude the invalid tool".
     """
     found: dict[str, HeaderParam] = {}
     for path, schema in _properties(input_schema, ()):
