@@ -29,7 +29,7 @@ class Compared:
     remark: str
 
     def is_worse(self, least: Verdict) -> bool:
-        """Whether this report has a finding, at least so bad, and the other a better verdict or none."""
+        """True if this report has a finding, and the other a better verdict or none."""
         return self.here >= least and self.here > self.there
 
 
@@ -44,7 +44,7 @@ class ComparedValue:
 
 
 def compare(here: Judgement, there: Judgement) -> Sequence[Compared]:
-    """Every rule that either report has observed, in the order of this report's subjects and of the rules."""
+    """Every rule that either report has observed, in the order of this report."""
     found = []
     for label, one, other in _clients(here, there):
         left, right = _observed(one), _observed(other)
@@ -53,7 +53,7 @@ def compare(here: Judgement, there: Judgement) -> Sequence[Compared]:
 
 
 def compare_values(here: Judgement, there: Judgement) -> Sequence[ComparedValue]:
-    """The values that both reports have measured and that differ, by subject and name."""
+    """The values that both reports have measured and that differ."""
     return [
         ComparedValue(label, name, one.measured[name], other.measured[name])
         for label, one, other in _clients(here, there)
@@ -99,7 +99,7 @@ _MEMBERS: Final = frozenset({"rule", "verdict", "reason", "until", "client"})
 
 
 class ExpectationError(ValueError):
-    """A file of expectations cannot be used; the message says where and why."""
+    """A file of expectations cannot be used; the message has the place and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,10 @@ class Expectation:
     client: str | None = None
 
     def is_about(self, client: str) -> bool:
-        """Whether it is about a client."""
         return self.client in (None, client)
 
     def is_over(self, today: date, version: int) -> bool:
-        """Whether its time has passed on a day, or at a version of the catalogue."""
+        """True if its time has passed on a day, or at a version of the catalogue."""
         if isinstance(self.until, date):
             return today >= self.until
         return self.until is not None and version >= self.until
@@ -178,7 +177,7 @@ def findings(report: Judgement) -> Iterator[RuleFinding]:
 
 
 def unexpected(report: Judgement, expected: Sequence[Expectation], today: date) -> Sequence[RuleFinding]:
-    """The findings that nobody expected, or that are worse than expected."""
+    """The findings without an expectation, or worse than it."""
     valid = [each for each in expected if not each.is_over(today, report.catalogue.version)]
     return [
         finding
@@ -191,7 +190,7 @@ def unexpected(report: Judgement, expected: Sequence[Expectation], today: date) 
 
 
 def stale(report: Judgement, expected: Sequence[Expectation], today: date) -> Sequence[Expectation]:
-    """The expectations whose finding has not come although the rule was decided, or whose time has passed."""
+    """The expectations without their finding although the rule was decided, and those that are over."""
     return [each for each in expected if each.is_over(today, report.catalogue.version) or _is_stale(report, each)]
 
 
@@ -213,7 +212,7 @@ MINIMUM: Final = ("message", "list", "call")
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The demands of a person on a run: whether warnings count, the expected findings, and rules that must be observed.
+    """The demands on a run: do warnings count, the expected findings, and rules that must be observed.
 
     `require` has ids of rules, and prefixes such as `ping.*`: at least one rule of each must have been observed. It may
     have the words of `MINIMUM`, too: a request of any kind (`message`), a request for a list, a call of what it lists.
@@ -290,7 +289,7 @@ def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
 
 
 def _may_be_of_another(found: RuleReport, subject: SubjectReport, demands: Demands) -> bool:
-    """Whether only the number of clients under this name keeps a rule from a verdict that would be a finding."""
+    """True if only the number of clients under this name keeps a rule from a finding."""
     may_fail = found.level == "must" and found.rule.worst == "FAIL"
     if subject.several is None or not (demands.strict or may_fail):
         return False

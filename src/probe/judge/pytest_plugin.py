@@ -90,7 +90,7 @@ class McpProbe:
         return report
 
     def _report_of_files(self) -> dict[str, Any]:
-        """Servers that the client started have left their logs; what came over HTTP is saved beside them."""
+        """Servers that the client started have left their logs; the log over HTTP is saved beside them."""
         from .reports.as_json import as_json
         from .runs.run import new_judge
         from .runs.saved import judge_files
@@ -197,7 +197,6 @@ def _get(url: str) -> Any:
 
 
 def _open(url: str) -> Any:
-    """The answer of the server. Raises `HTTPError`, and `ProbeError` if it was a room that has ended."""
     try:
         return urllib.request.urlopen(url, timeout=_PATIENCE_S)  # noqa: S310 - it is the server of these tests
     except urllib.error.HTTPError as error:

@@ -45,7 +45,7 @@ class RuleReport:
 
     @property
     def remark(self) -> str:
-        """The remark about the worst that was seen."""
+        """The remark about the worst opportunity."""
         return self.evidence[0].remark if self.evidence else ""
 
 
@@ -76,22 +76,19 @@ class SubjectReport:
     out_of_reach: tuple[Rule, ...]
 
     def having(self, verdict: Verdict) -> Sequence[RuleReport]:
-        """The rules with a verdict."""
         return [rule for rule in self.rules if rule.verdict is verdict]
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
-        """How many rules have each verdict, the worst first."""
+        """The number of rules with each verdict, the worst first."""
         return {verdict: len(self.having(verdict)) for verdict in sorted(Verdict, reverse=True)}
 
     @property
     def worst(self) -> Verdict:
-        """The worst verdict of all rules."""
         return max((rule.verdict for rule in self.rules), default=Verdict.NOT_OBSERVED)
 
     @property
     def measured(self) -> Mapping[str, Any]:
-        """The values that the rules have measured, by name."""
         return {name: value for rule in self.rules for name, value in sorted(rule.measured.items())}
 
 
@@ -112,18 +109,18 @@ class LogReport:
 
     @property
     def whole(self) -> bool:
-        """Whether no entry is missing so far, and of a saved log the end is there."""
+        """True if no entry is missing so far, and a saved log has its end."""
         return not self.gaps and (self.living or (self.end is not None and self.end.why == "complete"))
 
     @property
     def cut_off(self) -> bool:
-        """Whether a saved log has no end."""
+        """True for a saved log without an end."""
         return self.end is None and not self.living
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Everything. `forgotten` is how many subjects made room for others."""
+    """The whole report. `forgotten` is the number of subjects that made room for others."""
 
     catalogue: RuleCatalogue
     logs: tuple[LogReport, ...]
@@ -132,7 +129,7 @@ class Judgement:
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """The rules whose code has a defect, with the defect."""
+        """Rules with a defect in their code, and the defect."""
         return {
             rule.rule.id: rule.broken for subject in self.subjects for rule in subject.rules if rule.broken is not None
         }
@@ -180,7 +177,6 @@ def subject_report(judge: Judge, subject: Subject) -> SubjectReport:
 
 
 def _in_reach(rule: Rule, subject: Subject) -> bool:
-    """Whether a rule can apply to what a subject spoke, and over what."""
     if subject.transports and not subject.transports & set(rule.transports):
         return False
     return not subject.revisions or bool(subject.revisions & set(rule.revisions))

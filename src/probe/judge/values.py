@@ -1,4 +1,4 @@
-"""JSON values as they are read and shown: whatever a client sent may have another type than it should."""
+"""JSON values as they are read and shown; those of a client may have any type."""
 
 from __future__ import annotations
 

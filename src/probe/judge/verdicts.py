@@ -2,10 +2,9 @@
 
     FAIL > WARN > INCONCLUSIVE > PASS > NOT_OBSERVED
 
-A rule collects opportunities, each with a verdict. The verdict of the rule is the worst of them, so a FAIL stays one
-whatever comes later. NOT_OBSERVED says that no opportunity came; it is never counted as good. An opportunity that the
-client's end has cut is INCONCLUSIVE, and never outweighs a PASS. Evidence stands in the order of the log, whenever it
-was found: a living log and a saved one show the same.
+The verdict of a rule is the worst of its opportunities, so a FAIL stays one whatever comes later. NOT_OBSERVED is never
+counted as good. An opportunity that the client's end has cut is INCONCLUSIVE, and never outweighs a PASS. Evidence
+stands in the order of the log, so a living log and a saved one show the same.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class _Opportunities:
         self.known = _UNKNOWN
 
     def keep(self, placed: _Placed) -> _Placed | None:
-        """Keep one of the first ones; returns the one that is not among them any more."""
+        """Keep one of the first ones; returns the one that makes room."""
         insort(self.first, placed)
         over = self.first.pop() if len(self.first) > _FIRST else None
         if len(self.first) == _FIRST:
@@ -73,7 +72,6 @@ class _Opportunities:
         return over
 
     def add(self, placed: _Placed) -> None:
-        """Count one more, and keep the last one."""
         self.count += 1
         over = self.keep(placed) if placed[0] <= self.known else placed
         if over is not None and (self.last is None or over > self.last):
@@ -83,8 +81,8 @@ class _Opportunities:
 class RuleTally:
     """The opportunities of one rule and one subject, in bounded memory.
 
-    `measured` are values that a rule has found, by name. `breaches` are the numbers of the entries that break it, the
-    first 1,000: not those beside them that only show it, such as the request whose id was used again.
+    `measured` are values by name. `breaches` are the numbers of the first 1,000 entries that break the rule, without
+    those that only show it, such as the request whose id was used again.
     """
 
     __slots__ = ("_at", "_cut", "_others", "_passed", "breaches", "measured")
@@ -101,7 +99,7 @@ class RuleTally:
     def add_pass(
         self, place: int, revision: str | None, shown_by: Collection[Seen | int] = (), remark: str = ""
     ) -> None:
-        """One more PASS. `revision` is that of the protocol where it is known, `place` the entry that it is about.
+        """One more PASS about the entry `place`. `revision` is that of the protocol where it is known.
 
         Most opportunities are this, and nothing is made for them: the hundredth PASS shows nothing that the first three
         do not.
@@ -134,7 +132,6 @@ class RuleTally:
 
     @property
     def _observed(self) -> Mapping[Verdict, _Opportunities]:
-        """The opportunities of each verdict, the worst first."""
         found = {verdict: self._others[verdict] for verdict in sorted(self._others, reverse=True)}
         if self._passed.count:
             found[Verdict.PASS] = self._passed
@@ -142,17 +139,14 @@ class RuleTally:
 
     @property
     def at(self) -> Mapping[str, Verdict]:
-        """The worst verdict at each revision that is known."""
         return self._at
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of all opportunities."""
         return max(self._observed, default=Verdict.NOT_OBSERVED)
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
-        """How many opportunities had each verdict, the worst first; those without any are left out."""
         return {verdict: seen.count for verdict, seen in self._observed.items()}
 
     @property
@@ -166,7 +160,6 @@ class RuleTally:
 
 
 def _numbers(place: int, shown_by: Collection[Seen | int]) -> tuple[int, ...]:
-    """The entries that show an opportunity, each once, in order."""
     if not shown_by:
         return (place,)
     return tuple(sorted({place, *(each if isinstance(each, int) else each.seq for each in shown_by)}))

@@ -95,7 +95,7 @@ _SIGNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A group of rules at one revision: the worst verdict, and how many rules were observed of how many there are."""
+    """A group of rules at one revision: the worst verdict, and how many of its rules were observed."""
 
     style: str
     sign: str
@@ -108,7 +108,7 @@ def card(report: Judgement, lookup: Lookup) -> str:
 
 
 def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
-    """The values that `card.html` needs, also where another page extends it."""
+    """The values that `card.html` and pages that extend it need."""
     subjects = [subject for subject in report.subjects if subject.requests or subject.worst]
     totals = {verdict: sum(subject.counts[verdict] for subject in subjects) for verdict in Verdict}
     return {
@@ -140,7 +140,6 @@ def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
 
 
 def _matrix(subject: SubjectReport) -> Sequence[tuple[str, Sequence[_Cell]]]:
-    """A row for each group of rules, a cell for each revision."""
     return [
         (group, [_cell(list(rules), revision, subject) for revision in _REVISIONS])
         for group, rules in ((name, list(each)) for name, each in groupby(subject.rules, lambda rule: rule.rule.group))
@@ -160,7 +159,7 @@ def _cell(rules: Sequence[RuleReport], revision: str, subject: SubjectReport) ->
 
 
 def entry_shown(seq: int, entry: Entry | None) -> Mapping[str, str]:
-    """One entry of the log: its line, and its message or headers. A large message takes no longer than a small one."""
+    """One entry of the log: its line, and its message or headers."""
     body = ""
     if entry is not None:
         fact: Any = entry.fact

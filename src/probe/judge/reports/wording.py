@@ -40,19 +40,19 @@ _MOST_AGENTS: Final = 3
 
 
 def harmless(text: str) -> str:
-    """A text without the characters that a terminal or a browser obeys; line breaks and tabs stay."""
+    """A text without control characters, but for line breaks and tabs."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def sentences(rule: Rule, revisions: Iterable[str]) -> Sequence[Sentence]:
-    """The sentences that a rule rests on: those that demand it, and of these the ones of the revisions spoken."""
+    """The sentences that demand a rule, those of the given revisions where there are any."""
     demanding = [sentence for sentence in rule.spec if sentence.role == "demands"] or list(rule.spec)
     spoken = [sentence for sentence in demanding if sentence.doc.partition("/")[0] in set(revisions)]
     return spoken or demanding
 
 
 def counted(subject: SubjectReport) -> str:
-    """`2 failed, 1 warned, 61 passed, 84 not observed`: only what there is, but what was not observed always."""
+    """`2 failed, 1 warned, 61 passed, 84 not observed`: kinds without a rule are left out, but for the last."""
     counts = subject.counts
     shown = [
         f"{count} {NAMES[verdict]}" for verdict, count in counts.items() if count or verdict is Verdict.NOT_OBSERVED
@@ -61,7 +61,7 @@ def counted(subject: SubjectReport) -> str:
 
 
 def heading(rule: RuleReport) -> str:
-    """What is wrong where a rule is broken, else what the rule asks for."""
+    """The fault of a broken rule, else its title."""
     return rule.rule.fault if rule.verdict >= Verdict.WARN else rule.rule.title
 
 
@@ -90,7 +90,7 @@ def conclusion(subject: SubjectReport) -> str:
 
 
 def who(subject: SubjectReport) -> str:
-    """The names and versions that the client gave itself, and its User-Agent where these are defaults or none."""
+    """The names and versions of the client, and its User-Agent where these are defaults or missing."""
     said = [" ".join(filter(None, name)) for name in subject.names]
     if all(name in _DEFAULT_NAMES for name, _ in subject.names):
         said += [f"User-Agent {agent}" for agent in subject.agents[:_MOST_AGENTS]]
@@ -132,7 +132,7 @@ WHERE_MORE: Final = (
 
 
 def head(entry: Entry | None) -> str:
-    """The first 120 characters of the message of an entry, with `…` where it goes on; empty where it has none."""
+    """The first 120 characters of the message of an entry; empty where it has none."""
     fact: Any = None if entry is None else entry.fact
     message = getattr(fact, "message", None)
     # A letter has 4 bytes at most, and one more shows that the message goes on.
@@ -144,15 +144,15 @@ def head(entry: Entry | None) -> str:
 def act(rule: Rule) -> str:
     """The step with which a person gives the client an opportunity: `call progress {}`.
 
-    In the catalogue `passive` means that the opportunity comes with whatever the client does, a name of a tool that it
-    is called, and a drill is what this server cannot do yet.
+    In the catalogue `passive` stands for an opportunity that any client has, the name of a tool for a call of it, and a
+    drill for what this server cannot do yet.
     """
     text = _PASSIVE.sub("", _DRILL.sub("", rule.provoke))
     return f"call {text}" if _TOOL.match(text) else text or "use the client as usual"
 
 
 def checklist(subject: SubjectReport) -> Sequence[tuple[str, Sequence[RuleReport]]]:
-    """The rules that were not observed, by the act that reaches them; the acts that reach most rules come first."""
+    """The rules that were not observed, by the act that reaches them; the most useful acts come first."""
     by_act: dict[str, list[RuleReport]] = {}
     for rule in subject.having(Verdict.NOT_OBSERVED):
         by_act.setdefault(act(rule.rule), []).append(rule)

@@ -36,12 +36,11 @@ def _task_by(request: Message | None, at: float) -> str | None:
 
 @rule("cancel.own-request", each=NOTIFICATION, methods={_CANCELLED}, general=True)
 def own_request(message: Message, trace: Trace) -> Finding | None:
-    """Cancels only requests that it made.
+    """Over HTTP the request can arrive after its cancellation, or be lost on the way.
 
-    Over HTTP the request can arrive after its cancellation. One that never came may have been lost on the way, so only
-    an id that differs in type from a request's, or that of an open question of the server, shows a mistake; and only
-    where this client has no ids of that type, as ids of both sides count from 1. A cancellation that names a task is
-    the fault of another rule.
+    So only an id that differs in type from a request's, or that of an open question of the server, shows a mistake; and
+    only where this client has no ids of that type, as ids of both sides count from 1. A cancellation that names a task
+    is the fault of another rule.
     """
     id = cancelled_id(message)
     if id is None:
@@ -84,7 +83,7 @@ def _has_id_like(message: Message, id: RequestId, until: float) -> bool:
 
 @rule("cancel.in-progress", each=NOTIFICATION, methods={_CANCELLED})
 def in_progress(message: Message, trace: Trace) -> Finding | None:
-    """Cancels only what still runs; `cancel.not-initialize` and `cancel.not-task` judge some."""
+    """`cancel.not-initialize` and `cancel.not-task` judge some."""
     id = cancelled_id(message)
     request = None if id is None else trace.seen.request_with_id(message, id, message.at)
     if request is None or request.method == "initialize" or _task_by(request, message.at) is not None:
@@ -97,7 +96,6 @@ def in_progress(message: Message, trace: Trace) -> Finding | None:
 
 @rule("cancel.not-initialize", each=NOTIFICATION, methods={_CANCELLED})
 def not_initialize(message: Message, trace: Trace) -> Finding | None:
-    """Does not cancel initialize."""
     id = cancelled_id(message)
     if id is None:
         return None
@@ -110,13 +108,12 @@ def not_initialize(message: Message, trace: Trace) -> Finding | None:
 @rule("cancel.not-task", each=REQUEST, methods={"tasks/cancel"})
 @rule("cancel.not-task-ext", each=REQUEST, methods={"tasks/cancel"})
 def cancels_task(request: Message, trace: Trace) -> Finding | None:
-    """Cancels tasks with tasks/cancel."""
     return PASS()
 
 
 @rule("cancel.not-task", each=NOTIFICATION, methods={_CANCELLED})
 def not_task(message: Message, trace: Trace) -> Finding | None:
-    """Cancels tasks with tasks/cancel. Before the task's id was delivered the client cannot know it."""
+    """Before the task's id was delivered the client cannot know it."""
     id = cancelled_id(message)
     request = None if id is None else trace.seen.request_with_id(message, id, message.at)
     return None if id is None else _is_task(message, id, request, trace)
@@ -132,7 +129,6 @@ def _is_task(message: Message, id: RequestId, request: Message | None, trace: Tr
 
 @rule("cancel.not-task-ext", each=NOTIFICATION, methods={_CANCELLED})
 def not_extension_task(message: Message, trace: Trace) -> Finding | None:
-    """Cancels extension tasks with tasks/cancel."""
     id = member(message, "/params/requestId", below=True)
     if not is_id(id):
         return None
@@ -147,7 +143,7 @@ def not_extension_task(message: Message, trace: Trace) -> Finding | None:
 
 @rule("cancel.shape", each=NOTIFICATION, methods={_CANCELLED})
 def shape(message: Message, trace: Trace) -> Finding | None:
-    """Names the request and nothing but text as reason. Params that are no object are left to the rule about these."""
+    """Params that are no object are left to the rule about these."""
     if not isinstance(members(message.value).get("params", {}), dict):
         return None
     id, reason = member(message, "/params/requestId", below=True), member(message, "/params/reason", below=True)
@@ -163,9 +159,8 @@ def shape(message: Message, trace: Trace) -> Finding | None:
 
 @rule("cancel.explicit", each=LEFT)
 def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Says that it gives up a call instead of just hanging up.
+    """Closing is not cancelling, and may be the network's: the client may come back for the stream, or be gone.
 
-    Closing is not cancelling, and may be the network's: the client may come back for the stream, or be gone for good.
     One that deletes its session gives up all calls. A stream of `stream/resume` is no call's own.
     """
     stream, session, left = exchange.stream, exchange.session, trace.at
@@ -189,7 +184,7 @@ def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("cancel.modern-closes-stream", each=NOTIFICATION, methods={_CANCELLED}, general=True)
 def no_notification(message: Message, trace: Trace) -> Finding | None:
-    """Cancels by closing the stream. A notification that names a task, or is malformed, is judged by another rule."""
+    """A notification that names a task, or is malformed, is judged by another rule."""
     if message.era != "modern" or trace.found_by_others() is not None:
         return None
     return WARN(f"sent {_CANCELLED} over HTTP, where closing the stream cancels")
@@ -197,7 +192,6 @@ def no_notification(message: Message, trace: Trace) -> Finding | None:
 
 @rule("cancel.modern-closes-stream", each=LEFT)
 def closes_stream(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Closing it is right."""
     given_up = [each for each in exchange.messages if each.rpc == "request" and each.era == "modern"]
     if exchange.ended_by == "client" and given_up and not given_up[0].was_answered(trace.at):
         return PASS(exchange, at=given_up[0])
@@ -206,10 +200,7 @@ def closes_stream(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("cancel.server-withdrawal", each=TOLD, methods={_CANCELLED})
 def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
-    """Does not answer a question that was withdrawn.
-
-    A person's answer may cross the withdrawal, and a client may be unable to stop what it has begun.
-    """
+    """A person's answer may cross the withdrawal, and a client may be unable to stop what it has begun."""
     id, had, place = withdrawal.params.get("requestId"), trace.at, withdrawal.in_session or withdrawal.pipe
     question = trace.seen.question_with_id(withdrawal, id, had) if is_id(id) else None
     until = had + trace.allowances.alive_s
@@ -222,7 +213,6 @@ def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
 
 @rule("cancel.server-withdrawal", each=ANSWER)
 def late_answer(message: Message, trace: Trace) -> Finding | None:
-    """An answer after it came too _late."""
     question = trace.subject.dialogue.asked.of(message)
     withdrawal = None if question is None else trace.subject.dialogue.withdrawn.get(question)
     if withdrawal is None or withdrawal.had is None or withdrawal.had >= message.at:

@@ -85,12 +85,10 @@ class Rule:
 
     @property
     def group(self) -> str:
-        """The part of the id before the dot."""
         return self.id.partition(".")[0]
 
     @property
     def is_of_all_revisions(self) -> bool:
-        """True if it is for every revision that this server speaks."""
         return set(self.revisions) >= _REVISIONS
 
     def level_of(self, revision: str | None) -> Level:
@@ -149,7 +147,6 @@ class RuleCatalogue:
 
     @property
     def passive(self) -> Iterable[Rule]:
-        """The rules that need no drill."""
         return (rule for rule in self.rules.values() if not rule.needs_drill)
 
 
@@ -189,7 +186,6 @@ def check_complete(catalogue: RuleCatalogue, coded: Collection[str]) -> None:
 
 
 def _seen_by(what: str, ids: list[str] | str, rules: Mapping[str, Rule]) -> tuple[str, ...]:
-    """The rules that see something; none for a word that says that the client did not cause it."""
     if isinstance(ids, str):
         if ids not in _NOT_THE_CLIENT:
             raise CatalogueError(f"{what} is caused by the unknown {ids!r}")

@@ -61,7 +61,7 @@ _USES: Final = ("tools/call", "resources/read", "prompts/get", "completion/compl
 
 @rule("polite.refused-not-hammered", each=DENIED)
 def hammers(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Does not repeat what was refused for good. Equal are requests with the same bytes but for the id."""
+    """Equal are requests with the same bytes but for the id."""
     at, equal = trace.at, trace.subject.alike.series(exchange, None)
     later = equal.between(at, at + _WINDOW_S, _MANY_REFUSALS + 1)
     if not later:
@@ -83,7 +83,7 @@ def hammers(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 class Attempts(Struct):
-    """The newest attempts to connect without a success, and when the last one failed."""
+    """The newest attempts to connect without a success, and the time of the last failure."""
 
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_MANY_ATTEMPTS + 1))
     failed: float = NEVER
@@ -91,7 +91,7 @@ class Attempts(Struct):
 
 @rule("polite.reconnect-rate", each=CONTROL)
 def is_told_to_wait(control: Control, trace: Trace) -> Finding | None:
-    """A stream that was closed with a `retry` says when to come back."""
+    """A stream that was closed with a `retry` names the time to come back."""
     if control.fact.retry_ms is not None:
         trace.kept(Attempts).times.clear()
     return None
@@ -99,7 +99,7 @@ def is_told_to_wait(control: Control, trace: Trace) -> Finding | None:
 
 @rule("polite.reconnect-rate", each=DENIED)
 def is_refused(exchange: Exchange, trace: Trace) -> Finding | None:
-    """What was refused for good is judged by `polite.refused-not-hammered`."""
+    """Refusals for good are judged by `polite.refused-not-hammered`."""
     if exchange.status in FOR_GOOD or exchange.limited_by(ALWAYS):
         attempts = trace.kept(Attempts)
         attempts.times.clear()
@@ -111,7 +111,6 @@ def is_refused(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("polite.reconnect-rate", each=LEFT)
 def loses_stream(exchange: Exchange, trace: Trace) -> Finding | None:
-    """The end of a stream is a failure."""
     if exchange.status is None or _is_stream(exchange):
         trace.kept(Attempts).failed = trace.at
     return None
@@ -119,31 +118,26 @@ def loses_stream(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("polite.reconnect-rate", each=PIPE_END)
 def loses_pipe(pipe: Connection, trace: Trace) -> Finding | None:
-    """The end of a connection is a failure, too."""
     trace.kept(Attempts).failed = trace.at
     return None
 
 
 @rule("polite.reconnect-rate", each=EXCHANGE, methods={"GET"}, one_process=True)
 def opens_stream(exchange: Exchange, trace: Trace) -> Finding | None:
-    """A GET is an attempt."""
     return attempt(trace) if _is_stream(exchange) else None
 
 
 @rule("polite.reconnect-rate", each=REQUEST, methods={"initialize"}, one_process=True)
 def initializes(request: Message, trace: Trace) -> Finding | None:
-    """An initialize is one."""
     return attempt(trace) if request.pipe is None else None
 
 
 @rule("polite.reconnect-rate", each=PIPE, one_process=True)
 def connects(pipe: Connection, trace: Trace) -> Finding | None:
-    """A new WebSocket or process is one."""
     return attempt(trace)
 
 
 def attempt(trace: Trace) -> Finding | None:
-    """Backs off when it reconnects."""
     attempts, now = trace.kept(Attempts), trace.at
     failed, attempts.failed, times = attempts.failed, NEVER, attempts.times
     since = times[-1] if times else NEVER
@@ -175,10 +169,9 @@ def _is_stream(exchange: Exchange) -> bool:
 
 @rule("polite.no-list-polling", each=REQUEST, methods=LISTS, one_process=True)
 def polls_lists(request: Message, trace: Trace) -> Finding | None:
-    """Does not ask for lists again and again.
+    """Most clients list once a turn, and a turn has calls.
 
-    Most clients list once a turn, and a turn has calls. Answers of the modern era have a ttl: `cache.fresh-kept`. A
-    minute with a gap is no opportunity.
+    Answers of the modern era have a ttl: `cache.fresh-kept`. A minute with a gap is no opportunity.
     """
     at, until = request.at, request.at + _WINDOW_S
     if request.era == "modern":
@@ -208,7 +201,6 @@ def is_idle(since: float, until: float, trace: Trace) -> bool:
 
 @rule("polite.completion-debounced", each=REQUEST, methods={"completion/complete"})
 def debounces(request: Message, trace: Trace) -> Finding | None:
-    """Debounces completions."""
     newest = trace.seen.newest(REQUEST, "completion/complete", 2 * _KEYS + 1)
     if not _has_value(request):
         return None
@@ -246,7 +238,7 @@ class Rate(Struct):
 
 @rule("polite.call-rate", each=REQUEST)
 def floods(request: Message, trace: Trace) -> Finding | None:
-    """Does not flood. A load test does, so it is a remark."""
+    """A load test does, so it is a remark."""
     rate = trace.kept(Rate)
     rate.total += 1
     rate.count += 1

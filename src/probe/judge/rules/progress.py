@@ -30,10 +30,7 @@ form(
 
 @rule("progress.token-unique", each=REQUEST, with_meta=True)
 def own_token(request: Message, trace: Trace) -> Finding | None:
-    """Gives each active request its own progress token.
-
-    Over HTTP, what ends the first request can be on its way on another connection.
-    """
+    """Over HTTP, what ends the first request can be on its way on another connection."""
     running, other = trace.subject.tokens.beside(request)
     if running is None:
         return None if other is None else PASS(other)
@@ -52,7 +49,7 @@ def own_token(request: Message, trace: Trace) -> Finding | None:
 
 @rule("progress.asked-for", each=REQUEST, methods={"tools/call"})
 def asked_for(request: Message, trace: Trace) -> Finding | None:
-    """Asks for progress. A fact of the card, never a fault."""
+    """A fact of the card, never a fault."""
     if "progressToken" in request.meta:
         return PASS(measured={"asks for progress": "yes"})
     is_first = trace.seen.last(REQUEST, "tools/call", until=request.at) is None
@@ -61,10 +58,9 @@ def asked_for(request: Message, trace: Trace) -> Finding | None:
 
 @rule("progress.only-for-server-tokens", each=NOTIFICATION, methods={_PROGRESS})
 def server_tokens(message: Message, trace: Trace) -> Finding | None:
-    """Sends progress only for tokens of the server.
+    """The client can have read a question before the log says that it was delivered.
 
-    The client can have read a question before the log says that it was delivered. A token that is missing, or is none,
-    is the business of the rules about the form of messages.
+    A token that is missing, or is none, is the business of the rules about the form of messages.
     """
     token = member(message, "/params/progressToken")
     if token is MISSING or not is_id(token):
@@ -79,21 +75,19 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
 
 @rule("lifecycle.progress-extends-patience", each=NOTIFICATION, methods={_CANCELLED})
 def cancels_progressing(message: Message, trace: Trace) -> Finding | None:
-    """Waits longer for a call that reports progress. Measured, as a client may do without."""
+    """Measured, as a client may do without."""
     call = _cancelled(message, trace)
     return None if call is None else _gave_up(call, message.at, trace)
 
 
 @rule("lifecycle.progress-extends-patience", each=LEFT)
 def leaves_progressing(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise where it hangs up."""
     call = _left(exchange)
     return None if call is None else _gave_up(call, trace.at, trace)
 
 
 @rule("lifecycle.progress-extends-patience", each=ANSWERED, methods={"tools/call"})
 def waits_for_progress(request: Message, trace: Trace) -> Finding | None:
-    """Likewise where it waits to the end."""
     waited = trace.at - request.at
     if not request.progressed_by(trace.at) or not _is_longer(waited, _patience(trace)):
         return None

@@ -45,12 +45,12 @@ class Descendants:
         self._line = f"{_NAME}={self.mark[_NAME]}".encode()
 
     def end(self, how: signal.Signals) -> int:
-        """Send a signal to each one that runs; returns how many there were."""
+        """Send a signal to each one that runs; returns their number."""
         return sum(self._signal(number, how) for number in _numbers())
 
     @property
     def any(self) -> bool:
-        """Whether one runs."""
+        """True while one runs."""
         return any(self._is_marked(number) for number in _numbers())
 
     def _is_marked(self, number: int) -> bool:
@@ -96,12 +96,12 @@ _LOOK_S = 0.02
 
 
 class ClientStartError(Exception):
-    """The client could not be started; the message says why."""
+    """The client could not be started; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientExit:
-    """How the client ended: its exit status, or the signal that ended it. `timed_out` and `told` say why it had to."""
+    """The end of a client: its exit status, or the signal that ended it, and if it had to end."""
 
     status: int | None
     signal: str | None
@@ -200,7 +200,6 @@ class ClientRun:
 
 
 def _not_started(program: str, error: Exception) -> str:
-    """Why a program was not started; of a file that is no program, what people forget before it."""
     why = getattr(error, "strerror", None) or str(error)
     if isinstance(error, FileNotFoundError | PermissionError) and Path(program).is_file():
         why += ". A script needs its interpreter before it: mcp-probe judge -- python my_client.py"

@@ -44,7 +44,7 @@ async def in_thread(method: Callable[..., _T], *arguments: Any) -> _T:
 
 
 def run_in_thread(method: Callable[..., _T], *arguments: Any) -> _T:
-    """As `in_thread`, outside of trio."""
+    """Call a method as `in_thread` does, outside of trio."""
     return trio.run(in_thread, method, *arguments)
 
 
@@ -187,7 +187,6 @@ def _asked(method: str, url: str) -> Iterator[HTTPResponse]:
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
-    """The reason in a problem, as text behind a status."""
     try:
         return f": {shown(json.loads(error.read(_MOST_READ))['detail'])}"
     except (OSError, HTTPException, ValueError, LookupError, TypeError):

@@ -72,11 +72,11 @@ class Wanted:
 
 
 class JudgedServer(Protocol):
-    """The server that a client speaks to, while it runs."""
+    """The server of a client, while it runs."""
 
     @property
     def engine(self) -> Engine:
-        """Its engine, whose log is judged."""
+        """The engine with the log that is judged."""
 
     @property
     def urls(self) -> Sequence[str]:
@@ -216,7 +216,7 @@ async def _clock_offset(room: RemoteRoom) -> float:
 
 @contextmanager
 def _command(wanted: Wanted, url: str | None, server: Sequence[str] = ()) -> Iterator[list[str]]:
-    """The command line of the client; the file that it may name is there for as long as the block."""
+    """The command line of the client; a file that it names exists for as long as the block."""
     given = list(wanted.command)
     with tempfile.TemporaryDirectory(prefix="mcp-probe-") as folder:
         path = Path(folder) / "mcp.json"
@@ -236,7 +236,7 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
 
 
 async def _tell_news(judge: Judge, say: Callable[[str], None]) -> None:
-    """Say each finding once, and each time it becomes worse."""
+    """Pass each finding on once, and each time it becomes worse."""
     known: set[object] = set()
     while True:
         await trio.sleep(_NEWS_S)

@@ -73,7 +73,6 @@ def _started(path: Path) -> tuple[float, str]:
 
 @contextmanager
 def _log_in(path: Path) -> Iterator[IO[bytes]]:
-    """The log of a session file, or the file itself, which is a log."""
     with path.open("rb") as file:
         begins = file.read(len(_ZIP))
         file.seek(0)
@@ -95,7 +94,6 @@ def _log_in(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a file, of which none is larger than what memory holds."""
     return iter(partial(file.readline, _LONGEST_LINE), b"")
 
 
@@ -118,7 +116,6 @@ def _named(path: Path, lines: Iterable[bytes]) -> LogReader:
 
 
 def _evidence(report: Judgement) -> set[int]:
-    """The numbers of all entries that a report names."""
     return {
         seq
         for subject in report.subjects
@@ -129,7 +126,7 @@ def _evidence(report: Judgement) -> set[int]:
 
 
 def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) -> Mapping[int, Entry]:
-    """The wanted entries, by the numbers that the report has for them; read again, so that only these are kept."""
+    """The wanted entries, by their numbers in the report; read again, so that only these are kept."""
     found: dict[int, Entry] = {}
     for at, (path, offset) in enumerate(zip(files, offsets, strict=True)):
         until = offsets[at + 1] if at + 1 < len(offsets) else math.inf

@@ -31,16 +31,14 @@ _JITTER: Final = 0.05
 
 
 def ttl_s(request: Message, trace: Trace) -> float:
-    """How long a client keeps the answer to a request; 0 where it does not say."""
     page = trace.subject.known.pages.get(request.seq)
     return 0.0 if page is None or page.ttl_ms is None else min(page.ttl_ms / 1000, _LONGEST_S)
 
 
 @rule("cache.fresh-kept", each=REQUEST, methods=CACHEABLE, one_process=True)
 def keeps_fresh(request: Message, trace: Trace) -> Finding | None:
-    """Keeps a list while it is fresh.
+    """Each process has a cache of its own, and a new one can only be seen by its connection, its pipe or its discovery.
 
-    Each process has a cache of its own, and a new one can only be seen by its connection, its pipe or its discovery.
     A request that began before the answer was delivered could not know it.
     """
     equal = trace.subject.alike.series(request, request.place).newest(request.at, _MANY + 1)
@@ -83,7 +81,6 @@ def has_reason(request: Message, since: float, until: float, trace: Trace) -> bo
 
 @rule("cache.no-ttl-polling", each=REQUEST, methods=CACHEABLE)
 def polls_by_ttl(request: Message, trace: Trace) -> Finding | None:
-    """Does not refetch in the background whenever a ttl ends."""
     newest = trace.seen.newest(REQUEST, None, _AT_ENDS + 1)
     if len(newest) <= _AT_ENDS or trace.gap_in(newest[-1].at, request.at):
         return None
@@ -112,7 +109,7 @@ def is_at_end(request: Message, before: Message, trace: Trace) -> bool:
 
 @rule("cache.jitter", each=REQUEST, methods=CACHEABLE)
 def jitters(request: Message, trace: Trace) -> Finding | None:
-    """Polls with jitter if it polls. Statistics prove nothing, so it is never a FAIL."""
+    """Statistics prove nothing, so it is never a FAIL."""
     newest = trace.seen.newest(REQUEST, None, _GAPS + 1)
     if len(newest) <= _GAPS or not all(trace.subject.alike.are_equal(request, each) for each in newest):
         return None

@@ -37,7 +37,7 @@ _REPEATS: Final = 3
 
 @rule("listen.relists", each=REQUEST, methods=LISTS)
 def relists(request: Message, trace: Trace) -> Finding | None:
-    """Lists again when a list has changed; one with several sessions needs to ask in one of them."""
+    """A client with several sessions needs to ask in one of them."""
     method = str(request.method)
     for told in trace.seen.newest(TOLD, _CHANGE_OF[method]):
         if told.had is None or trace.seen.has(REQUEST, method, since=told.had, until=request.at):
@@ -94,7 +94,7 @@ def awaited(told: Message, had: float, until: float, trace: Trace) -> Sequence[s
 
 @rule("listen.filter-known", each=REQUEST, methods={"subscriptions/listen"})
 def asks_for_known(request: Message, trace: Trace) -> Finding | None:
-    """Asks in subscriptions/listen for notifications that exist. Members of extensions are free."""
+    """Members of extensions are free."""
     wanted = request.params.get("notifications")
     if not isinstance(wanted, dict):
         return None
@@ -116,10 +116,9 @@ def _wrong(name: str, value: Any, has_extensions: bool) -> str | None:
 
 @rule("listen.partly-granted", each=TOLD, methods={"notifications/subscriptions/acknowledged"})
 def accepts_part(told: Message, trace: Trace) -> Finding | None:
-    """Does not repeat a subscription that was granted in part.
+    """After a stream that others ended the client may subscribe again.
 
-    After a stream that others ended the client may subscribe again. A repeat counts beside an open stream, and after
-    one that the client left.
+    A repeat counts beside an open stream, and after one that the client left.
     """
     request, had, until = told.request, trace.at, trace.at + trace.allowances.repeat_s
     if request is None or is_granted(members(request.params.get("notifications")), told):

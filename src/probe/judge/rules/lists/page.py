@@ -30,7 +30,6 @@ _REFRESHES: Final = 3
 
 @rule("page.followed", each=ANSWERED, methods=PAGED)
 def follows(request: Message, trace: Trace) -> Finding | None:
-    """Follows nextCursor to the last page."""
     return PASS() if _is_last_page(request, trace) else None
 
 
@@ -75,7 +74,6 @@ def first_only(firsts: Sequence[FirstPage], use: Message, trace: Trace) -> Findi
 
 @rule("page.followed", each=END)
 def never_asked(end: ClientEnd, trace: Trace) -> Finding | None:
-    """A person may not have wanted more, or not yet."""
     firsts = _first_pages(trace.at, trace)
     if not firsts or trace.nth() > 1:
         return None
@@ -89,10 +87,10 @@ def _named(firsts: Sequence[FirstPage]) -> str:
 
 @rule("page.cursor-opaque", each=REQUEST, methods=PAGED)
 def keeps_cursor(request: Message, trace: Trace) -> Finding | None:
-    """Gives cursors back as they were.
+    """A person can type a cursor into a workbench, and a client can have one of an earlier run.
 
-    A person can type a cursor into a workbench, and a client can have one of an earlier run. The client's fault is one
-    made of a given cursor, such as `resources:50` of its Base64, or no cursor at all, such as 50.
+    The client's fault is one made of a given cursor, such as `resources:50` of its Base64, or no cursor at all, such as
+    50.
     """
     cursor, method, lists = member(request, "/params/cursor"), str(request.method), trace.seen.lists()
     if cursor is MISSING:
@@ -137,10 +135,7 @@ def _decoded(cursor: str) -> str | None:
 
 @rule("page.stops", each=ANSWERED, methods=PAGED)
 def stops(request: Message, trace: Trace) -> Finding | None:
-    """Ends a list where there is no nextCursor.
-
-    A client that wants more asks within seconds. Where its session or connection ends before, nothing more can come.
-    """
+    """A client that wants more asks within seconds, or its session or connection ends before."""
     had, until = trace.at, trace.at + trace.allowances.settle_s
     if not _is_last_page(request, trace):
         return None
@@ -159,10 +154,7 @@ def stops(request: Message, trace: Trace) -> Finding | None:
 
 @rule("page.not-across-sessions", each=REQUEST, methods=PAGED, one_process=True)
 def forgets_cursors(request: Message, trace: Trace) -> Finding | None:
-    """Keeps cursors within the session.
-
-    This server gives the same cursors in all sessions, so only one that comes before any was given is from another.
-    """
+    """Cursors are the same in all sessions, so only one that comes before any was given is from another."""
     session, method, lists = request.in_session, str(request.method), trace.seen.lists()
     if session is None or trace.nth((session.label, method)) > 1 or len(trace.seen.newest(SESSION, None, 2)) < 2:
         return None

@@ -102,10 +102,10 @@ def _looks_encoded(value: str) -> bool:
 
 @rule("param.mirrored", each=REQUEST, methods=_CALL, one_process=True)
 def mirrors_arguments(request: Message, trace: Trace) -> Finding | None:
-    """Mirrors annotated arguments in headers.
+    """A client begins with `server/discover`.
 
-    A client begins with `server/discover`. A list before it may have been another client's of the same program; this
-    one learns of the headers by the refusal, as the specification has it.
+    A list before it may have been another client's of the same program; this one learns of the headers by the refusal,
+    as the specification has it.
     """
     found = [each for each in mirrored(request, trace) if is_mirrored(each.value)]
     missing = next((each.header for each in found if each.sent is None), None)
@@ -130,10 +130,7 @@ def is_refused(request: Message, trace: Trace) -> Finding | None:
 
 @mirrors("param.value")
 def mirrors_value(each: Mirrored) -> Finding | None:
-    """Mirrors the value of the body, written as the rules say.
-
-    Strings that have to be encoded are those of `param.base64` and `param.sentinel`.
-    """
+    """Strings that have to be encoded are those of `param.base64` and `param.sentinel`."""
     if each.sent is None or each.is_hidden or not is_mirrored(each.value):
         return None
     if isinstance(each.value, str) and (each.needs_base64 or _looks_encoded(each.value)):
@@ -147,7 +144,6 @@ def mirrors_value(each: Mirrored) -> Finding | None:
 
 @mirrors("param.base64")
 def encodes(each: Mirrored) -> Finding | None:
-    """Encodes values that no header can carry."""
     sent = each.text
     if sent is None or not each.needs_base64:
         return None
@@ -159,10 +155,7 @@ def encodes(each: Mirrored) -> Finding | None:
 
 @mirrors("param.sentinel")
 def encodes_twice(each: Mirrored) -> Finding | None:
-    """Encodes values that look encoded.
-
-    `=?base64?=` begins and ends so, and has no room for anything encoded: every reader takes it as it is.
-    """
+    """`=?base64?=` begins and ends so, and has no room for anything encoded: every reader takes it as it is."""
     sent = each.text
     if sent is None or each.needs_base64 or not _looks_encoded(each.value):
         return None
@@ -175,7 +168,6 @@ def encodes_twice(each: Mirrored) -> Finding | None:
 
 @mirrors("param.absent-omitted")
 def omits_absent(each: Mirrored) -> Finding | None:
-    """Sends no header for an argument that it does not send."""
     if each.value is not MISSING:
         return None
     if each.sent is None:
@@ -186,7 +178,6 @@ def omits_absent(each: Mirrored) -> Finding | None:
 
 @rule("param.only-annotated", each=REQUEST, methods=_CALL, one_process=True)
 def mirrors_nothing_else(request: Message, trace: Trace) -> Finding | None:
-    """Mirrors nothing that is not annotated."""
     tool, sent = called_tool(request, trace), _headers(request.post)
     if tool is None or not sent or tool.is_invalid:
         return None

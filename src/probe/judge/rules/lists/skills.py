@@ -30,7 +30,6 @@ _PREFETCHED: Final = 3
 
 
 def _settings(discovery: Message) -> Any:
-    """The settings of the extension in the answer to `server/discover`; None without it."""
     capabilities = members(discovery.answer and members(discovery.answer.result).get("capabilities"))
     return members(capabilities.get("extensions")).get(SKILLS_EXTENSION)
 
@@ -49,13 +48,11 @@ def _declares_directories(discovery: Message) -> bool:
 
 @rule("skills.declared", each=ANSWERED, methods=METHODS, one_process=True)
 def asks_after_declaration(request: Message, trace: Trace) -> Finding | None:
-    """Asks for skills only after the server has declared them."""
     return _judged(request, "the extension", _declares_skills, trace)
 
 
 @rule("skills.directory-declared", each=ANSWERED, methods={"resources/directory/read"}, one_process=True)
 def reads_directories_after_declaration(request: Message, trace: Trace) -> Finding | None:
-    """Reads directories only of a server that has declared `directoryRead`."""
     return _judged(request, "directoryRead", _declares_directories, trace)
 
 
@@ -82,7 +79,6 @@ form("skills.get-uri", each=REQUEST, methods={"skills/get"}, member="/params/uri
 
 @rule("skills.listed-files", each=REQUEST, methods={_READ}, one_process=True)
 def reads_listed_files(request: Message, trace: Trace) -> Finding | None:
-    """Reads only those files of a skill that its entry lists."""
     uri = request.params.get("uri")
     entry = trace.subject.known.skills.holding(uri, request.at)
     if entry is None or entry.files is None or request.hides("/params/uri"):
@@ -92,10 +88,7 @@ def reads_listed_files(request: Message, trace: Trace) -> Finding | None:
 
 @rule("skills.unverified-unused", each=ANSWERED, methods={_READ}, one_process=True)
 def stops_at_misfit(request: Message, trace: Trace) -> Finding | None:
-    """Stops at a SKILL.md that does not fit its entry.
-
-    A host that goes on to other files of the skill has taken its instructions. A new entry is how a host recovers.
-    """
+    """A host that goes on to other files of the skill has taken its instructions. A new entry mends that."""
     had, uri = trace.at, request.params.get("uri")
     entry, content = trace.subject.known.skills.holding(uri, had), _content(request)
     misfit = None if entry is None or entry.uri != uri or content is None else entry.misfit(content)
@@ -127,7 +120,6 @@ def _content(request: Message) -> bytes | None:
 
 @rule("skills.not-ahead", each=ANSWERED, methods={"skills/list"}, one_process=True)
 def reads_when_needed(request: Message, trace: Trace) -> Finding | None:
-    """Reads a skill when it is loaded, and not because it is listed."""
     had, roots = trace.at, set[str]()
     until = had + trace.allowances.settle_s
     if trace.subject.known.skills.count(had) < _PREFETCHED or not _is_told(request):

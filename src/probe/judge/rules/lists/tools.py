@@ -32,16 +32,15 @@ _WENT_ON: Final = 2
 
 @rule("tools.listed-name", each=REQUEST, methods=_CALL)
 def calls_listed(request: Message, trace: Trace) -> Finding | None:
-    """Calls tools by the names that it was given."""
     return PASS() if trace.seen.lists().listed(request.target, trace.at) is not None else None
 
 
 @rule("tools.listed-name", each=ANSWERED, methods=_CALL)
 def calls_unlisted(request: Message, trace: Trace) -> Finding | None:
-    """Calls no other tools.
+    """A model can invent a name.
 
-    A model can invent a name. The client's fault is a listed name with other case, spaces, `-` or `_`, such as
-    `Get-User` for `get_user`. The server may have a tool without listing it, such as one that needs a capability.
+    The client's fault is a listed name with other case, spaces, `-` or `_`, such as `Get-User` for `get_user`. The
+    server may have a tool without listing it, such as one that needs a capability.
     """
     name, lists, at = request.target, trace.seen.lists(), trace.at
     if lists.listed(name, at) is not None or not lists.has("tools/list", at):
@@ -65,7 +64,7 @@ def _plain(name: str) -> str:
 
 @rule("tools.arguments-object", each=REQUEST, methods=_CALL)
 def passes_object(request: Message, trace: Trace) -> Finding | None:
-    """Passes arguments as an object, or not at all. Those of a prompt are left to `jsonrpc.wire-schema`."""
+    """Those of a prompt are left to `jsonrpc.wire-schema`."""
     if not isinstance(members(request.value).get("params"), dict):
         return None
     arguments = member(request, "/params/arguments")
@@ -93,7 +92,7 @@ def offers_tasks(session: Session, trace: Trace) -> bool:
 
 @rule("tools.task-required", each=REQUEST, methods=_CALL)
 def runs_as_task(request: Message, trace: Trace) -> Finding | None:
-    """Runs a tool as a task if it runs in no other way. Another form of task is left to `jsonrpc.wire-schema`."""
+    """Another form of task is left to `jsonrpc.wire-schema`."""
     session = request.in_session
     tool = None if session is None else listed_in(session, request, trace)
     if session is None or tool is None or tool.task_support != "required" or not offers_tasks(session, trace):
@@ -105,7 +104,6 @@ def runs_as_task(request: Message, trace: Trace) -> Finding | None:
 
 @rule("tools.task-forbidden", each=REQUEST, methods=_CALL)
 def runs_no_other_as_task(request: Message, trace: Trace) -> Finding | None:
-    """Runs a tool as a task only if the list allows it."""
     session = request.in_session if isinstance(request.params.get("task"), dict) else None
     if session is None or not offers_tasks(session, trace):
         return None
@@ -123,8 +121,8 @@ def runs_no_other_as_task(request: Message, trace: Trace) -> Finding | None:
 def unfollowed(scope: Scope | None, at: float, trace: Trace) -> Message | None:
     """The newest call answered in a scope before a time, if the client has not gone on since.
 
-    After a good result a further call shows that it went on. A list does not: some clients check the result against
-    the schema, and end.
+    A further call shows that it went on after a good result. A list does not: some clients check the result against the
+    schema, and end.
     """
     call = None if scope is None else trace.seen.last(ANSWERED, "tools/call", until=at, scope=scope)
     if call is None or call.answered is None:
@@ -136,7 +134,7 @@ def unfollowed(scope: Scope | None, at: float, trace: Trace) -> Message | None:
 
 
 class Habits(Struct):
-    """What one client did after results: how often it went on, and the last end after an error."""
+    """Acts of one client after results: how often it went on, and the last end after an error."""
 
     went_on: int = 0
     survived: bool = False
@@ -146,7 +144,7 @@ class Habits(Struct):
 
 @rule("tools.error-survived", each=MESSAGE)
 def goes_on(message: Message, trace: Trace) -> Finding | None:
-    """Goes on after a tool error and after a protocol error. An `initialize` begins anew."""
+    """An `initialize` begins anew."""
     call = None if message.method == "initialize" else unfollowed(message.scope, message.at, trace)
     if call is None or (message.scope is not None and message.scope.kind == "client" and trace.several() is not None):
         return None
@@ -160,23 +158,17 @@ def goes_on(message: Message, trace: Trace) -> Finding | None:
 
 @rule("tools.error-survived", each=SESSION_END)
 def deletes_session(session: Session, trace: Trace) -> Finding | None:
-    """Does not end its session because of an error."""
     return ends(session.scope, trace) if is_deleted(session) else None
 
 
 @rule("tools.error-survived", each=PIPE_END)
 def closes_pipe(pipe: Connection, trace: Trace) -> Finding | None:
-    """Does not close its connection because of an error."""
     scope = pipe.scope if pipe.session is None else pipe.session.scope
     return ends(scope, trace) if pipe.ended_by == "client" else None
 
 
 def ends(scope: Scope | None, trace: Trace) -> Finding | None:
-    """Judge an end by the client.
-
-    A client for one call ends after each. So the client must have gone on after its good results, and never after an
-    error.
-    """
+    """A client for one call ends after each: it must have gone on after good results, and never after an error."""
     call = unfollowed(scope, trace.at, trace)
     if call is None or call.answered is None or trace.at - call.answered > trace.allowances.end_after_s:
         return None
@@ -194,7 +186,6 @@ def ends(scope: Scope | None, trace: Trace) -> Finding | None:
 
 @rule("tools.large-result", each=MESSAGE, after=LARGE)
 def reads_large(message: Message, trace: Trace) -> Finding | None:
-    """Reads a result of several megabytes, and goes on."""
     scope = message.scope
     call = None if scope is None else trace.seen.last(ANSWERED, "tools/call", until=message.at, scope=scope)
     if call is None or not _is_large(call) or message.method == "initialize":
@@ -205,13 +196,11 @@ def reads_large(message: Message, trace: Trace) -> Finding | None:
 
 @rule("tools.large-result", each=LEFT)
 def leaves_large(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Does not hang up on one."""
     return cut_off(exchange.messages, trace) if exchange.ended_by == "client" else None
 
 
 @rule("tools.large-result", each=PIPE_END)
 def closes_on_large(pipe: Connection, trace: Trace) -> Finding | None:
-    """Does not close its connection on one."""
     scope = pipe.scope if pipe.session is None else pipe.session.scope
     return None if scope is None or pipe.ended_by != "client" else cut_off(list(scope.running.values()), trace)
 
@@ -240,10 +229,9 @@ def _is_large(call: Message) -> bool:
 
 @rule("tools.large-result", each=LARGE, methods=_CALL)
 def begins_anew(call: Message, trace: Trace) -> Finding | None:
-    """Does not initialize anew because of one.
+    """Another window of the same client also initializes, and the first one goes on later.
 
-    Another window of the same client also initializes, and the first one goes on later. A client with a session for
-    each call also initializes after small results.
+    A client with a session for each call also initializes after small results.
     """
     if call.answer is None:
         return None
@@ -270,7 +258,7 @@ def initialized_after(call: Message, trace: Trace) -> Message | None:
 
 
 def went_on(call: Message, trace: Trace) -> Literal["on", "anew", "nothing"]:
-    """What came first after a result: something where that was delivered, or an `initialize`."""
+    """The first act after a result: a message where that was delivered, or an `initialize`."""
     had, scope = call.answered, call.scope
     if had is None or scope is None or scope.kind == "client":
         return "nothing"

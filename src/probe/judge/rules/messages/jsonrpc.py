@@ -24,17 +24,16 @@ _NOTIFICATIONS: Final = "notifications/"
 
 @rule("jsonrpc.utf8-json", each=MESSAGE)
 def json_text(message: Message, trace: Trace) -> Finding | None:
-    """Sends messages that are JSON in UTF-8. An array counts once."""
+    """An array counts once."""
     return None if message.batch else PASS()
 
 
 @rule("jsonrpc.utf8-json", each=UNREADABLE)
 def no_json(unreadable: Unreadable, trace: Trace) -> Finding | None:
-    """Only what the grammar of JSON forbids is a fault.
+    """Only what the grammar of JSON forbids is a fault, and no depth, number or escape that this server does not read.
 
-    A depth, a number or an escape that this server does not read may be legal JSON. A body that was cut short says
-    nothing of its JSON. A POST without a body and without a JSON media type is the health check of a proxy. Text on
-    standard input may stand between messages, or be one of several lines: the rules of that transport know.
+    A POST without a body and without a JSON media type is the health check of a proxy. Text on standard input may stand
+    between messages, or be one of several lines: the rules of that transport know.
     """
     fact, fault, exchange = unreadable.fact, unreadable.fault, unreadable.exchange
     if fault == "incomplete" or (fact.declared or 0) > fact.size:
@@ -50,7 +49,7 @@ def no_json(unreadable: Unreadable, trace: Trace) -> Finding | None:
 
 
 def is_line(of: Unreadable | Message) -> bool:
-    """True for a line of standard input, and for what may be one as the log lacks the beginning of its connection."""
+    """True for a line of standard input, also where the log lacks the beginning of its connection."""
     if of.pipe is not None:
         return of.pipe.transport == "stdio" or of.pipe.opened is None
     return of.exchange is None or of.exchange.head is None
@@ -76,7 +75,6 @@ form("jsonrpc.request-id-type", each=MESSAGE, where=has_request_id, member="/id"
 
 @rule("jsonrpc.notification-without-id", each=MESSAGE)
 def no_id(message: Message, trace: Trace) -> Finding | None:
-    """Sends notifications without an id."""
     if message.method is None or not message.method.startswith(_NOTIFICATIONS):
         return None
     return FAIL(f"{message.method} has an id") if "id" in members(message.value) else PASS()
@@ -84,7 +82,6 @@ def no_id(message: Message, trace: Trace) -> Finding | None:
 
 @rule("jsonrpc.params-object", each=MESSAGE)
 def params_object(message: Message, trace: Trace) -> Finding | None:
-    """Sends params as an object, or not at all."""
     if message.method is None:
         return None
     params = members(message.value).get("params", {})
@@ -101,7 +98,7 @@ def _is_early(message: Message) -> bool:
 
 @rule("jsonrpc.no-batch", each=MESSAGE, any_revision=True)
 def one_message(message: Message, trace: Trace) -> Finding | None:
-    """Sends one message at a time. An array before the revision is known is judged when it is."""
+    """An array before the revision is known is judged when it is."""
     revision = message.revision
     if revision is None:
         is_first = _is_array(message) and trace.seen.first(MESSAGE, None, _is_early) is message
@@ -124,13 +121,11 @@ def early_array(session: Session, trace: Trace) -> Finding | None:
 
 @rule("jsonrpc.batch-without-initialize", each=REQUEST, methods={"initialize"})
 def initialize_alone(message: Message, trace: Trace) -> Finding | None:
-    """Keeps initialize out of batches."""
     return PASS() if message.batch is None else FAIL("initialize is part of an array")
 
 
 @rule("jsonrpc.response-shape", each=MESSAGE, rpcs={"response", "error", "invalid"})
 def answer_shape(message: Message, trace: Trace) -> Finding | None:
-    """Answers with exactly one of result and error, and errors with code and message."""
     if trace.subject.dialogue.asked.of(message) is None:
         return None
     value = members(message.value)
@@ -161,7 +156,7 @@ _EXTENSION: Final = frozenset({"tasks/get", "tasks/cancel", "tasks/update"})
 
 @rule("jsonrpc.methods-of-revision", each=MESSAGE)
 def known_method(message: Message, trace: Trace) -> Finding | None:
-    """Uses only methods that its revision has. Methods of no revision belong to extensions."""
+    """Methods of no revision belong to extensions."""
     method, revision = message.method, message.revision
     if method is None or revision is None or method not in _CORE:
         return None
@@ -175,11 +170,10 @@ _REFUSED: Final = 400
 
 @rule("jsonrpc.id-unused-before", each=REQUEST)
 def new_id(request: Message, trace: Trace) -> Finding | None:
-    """Never uses a request id twice in one session.
+    """A transport that believes a POST lost sends the same bytes again, on another connection.
 
-    A transport that believes a POST lost sends the same bytes again, on another connection and whether or not it was
-    answered, so equal bytes count only on one connection where the first request was answered, and in one batch. A
-    request that a limit of the server refused is sent again by design.
+    So equal bytes count only on one connection where the first request was answered, and in one batch. A request that a
+    limit of the server refused is sent again by design.
     """
     scope, first = request.scope, request.same_id
     if request.in_session is None or request.id is None or scope is None:
@@ -199,10 +193,9 @@ def new_id(request: Message, trace: Trace) -> Finding | None:
 
 @rule("jsonrpc.id-not-in-flight", each=REQUEST)
 def free_id(request: Message, trace: Trace) -> Finding | None:
-    """Does not give two requests in flight the same id.
+    """Over HTTP one program may have several clients under its label, each with a count of its own.
 
-    Over HTTP one program may have several instances of a client under its label, each with a count of its own: only
-    what one connection carried comes from one sender.
+    Only what one connection carried comes from one sender.
     """
     first, at = request.same_id, request.at
     if request.id is None:
@@ -222,7 +215,7 @@ def free_id(request: Message, trace: Trace) -> Finding | None:
 
 
 def _is_in_flight(request: Message, at: float, trace: Trace) -> bool:
-    """True if a response was still to come: the client had none, nor has it left, nor can one be on its way to it."""
+    """True if the client has no answer, has not left, and none is on its way."""
     exchange, answer = request.exchange, request.answer
     if exchange is not None and exchange.head is not None:
         refused = exchange.response is not None and exchange.response.mono < at and (exchange.status or 0) >= _REFUSED
@@ -235,10 +228,9 @@ def _is_in_flight(request: Message, at: float, trace: Trace) -> bool:
 
 @rule("jsonrpc.response-id", each=ANSWER)
 def answers_with_id(message: Message, trace: Trace) -> Finding | None:
-    """Answers with the id of the question, with its JSON type.
+    """A late answer has an id that was used.
 
-    A late answer has an id that was used. One whose id differs from that of a question in its JSON type only may stand
-    beside the right one.
+    One whose id differs from that of a question in its JSON type only may stand beside the right one.
     """
     id = members(message.value).get("id")
     if message.question is not None:
@@ -268,10 +260,9 @@ def _unknown(message: Message, id: RequestId, trace: Trace) -> Finding | None:
 
 @rule("jsonrpc.answers-once", each=ANSWER)
 def answers_once(message: Message, trace: Trace) -> Finding | None:
-    """Answers each question once.
+    """The same bytes again are a POST that a transport has repeated.
 
-    The same bytes again are a POST that a transport has repeated. A question can be delivered again to a client that
-    resumes a stream.
+    A question can be delivered again to a client that resumes a stream.
     """
     question = trace.subject.dialogue.asked.of(message)
     if question is None:
@@ -289,7 +280,7 @@ _OWN_PARTS: Final = ("/result/content", "/params/inputResponses")
 
 @rule("jsonrpc.wire-schema", each=MESSAGE, rpcs={"invalid"}, general=True)
 def any_message(message: Message, trace: Trace) -> Finding | None:
-    """Sends only what is a message. A bare value on standard input may be a part of one: its rules look at that."""
+    """A bare value on standard input may be a part of a message: its rules look at that."""
     value = message.value
     if isinstance(value, list) or (not isinstance(value, dict) and is_line(message)):
         return None
@@ -307,10 +298,7 @@ def _why_no_message(value: Any) -> str:
 @rule("jsonrpc.wire-schema", each=REQUEST, general=True)
 @rule("jsonrpc.wire-schema", each=NOTIFICATION, general=True)
 def fits_schema(message: Message, trace: Trace) -> Finding | None:
-    """Sends requests and notifications that fit the schema of their revision.
-
-    An initialize that asks for another revision than it gets may be written by the schema of that.
-    """
+    """An initialize that asks for another revision than it gets may be written by the schema of that."""
     revision, method = message.revision or "", message.method or ""
     definition = schemas.request_of(revision, method) if revision else None
     if definition is None or (method == "initialize" and message.params.get("protocolVersion") != revision):
@@ -325,7 +313,6 @@ def fits_schema(message: Message, trace: Trace) -> Finding | None:
 
 @rule("jsonrpc.wire-schema", each=ANSWER, general=True)
 def result_fits_schema(message: Message, trace: Trace) -> Finding | None:
-    """Sends results that fit the schema of their revision."""
     question, revision = message.question, message.revision
     if question is None or revision is None or message.rpc != "response":
         return None

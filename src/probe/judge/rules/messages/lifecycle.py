@@ -43,10 +43,9 @@ _SESSION_HEADER: Final = "mcp-session-id"
 
 @rule("lifecycle.initialize-first", each=MESSAGE, methods={"initialize", _INITIALIZED}, any_revision=True)
 def begins(message: Message, trace: Trace) -> Finding | None:
-    """Begins with initialize.
+    """A message without any word of its era may be of a modern client that forgot its `_meta`.
 
-    A message without any word of its era may be of a modern client that forgot its `_meta`. So what came first counts
-    once the client shows its era; only `notifications/initialized` is certain by itself.
+    So what came first counts once the client shows its era; only `notifications/initialized` is certain by itself.
     """
     if message.method == "initialize":
         early = _early(message.pipe, message.at, trace)
@@ -63,7 +62,7 @@ def ends_without_initialize(pipe: Connection, trace: Trace) -> Finding | None:
 
 @rule("lifecycle.initialize-first", each=END)
 def never_initializes(end: ClientEnd, trace: Trace) -> Finding | None:
-    """Likewise a client, over HTTP or on a connection that is open still."""
+    """A client over HTTP, or on a connection that is still open, never began."""
     places = [None, *(pipe for pipe in trace.seen.newest(PIPE) if pipe.closed is None)]
     found = (_early(place, ALWAYS, trace) for place in places)
     return next((_too_early(early, trace) for early in found if early is not None), None)
@@ -153,7 +152,7 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @rule("lifecycle.version-known", each=REQUEST, methods={"initialize"})
 def known_version(request: Message, trace: Trace) -> Finding | None:
-    """Asks for a protocol version that exists; one newer than this program is a date like the others."""
+    """A version newer than this program is a date like the others."""
     version = request.params.get("protocolVersion")
     if not isinstance(version, str):
         return None
@@ -168,7 +167,6 @@ def known_version(request: Message, trace: Trace) -> Finding | None:
 
 @rule("lifecycle.initialized-sent", each=MESSAGE, methods={_INITIALIZED, "initialized"}, any_revision=True)
 def says_initialized(message: Message, trace: Trace) -> Finding | None:
-    """Sends notifications/initialized."""
     if message.in_session is None:
         return None
     return PASS() if message.method == _INITIALIZED else FAIL('the notification is named "initialized"')
@@ -189,7 +187,7 @@ def owes_initialized(request: Message, trace: Trace) -> Finding | None:
 
 @rule("lifecycle.initialized-sent", each=SESSION)
 def ends_uninitialized(session: Session, trace: Trace) -> Finding | None:
-    """At the end of the session it is.
+    """At the end of the session its absence is certain.
 
     A client that was killed behind its first request may have been about to send it: it must have done something else
     later, deleted the session, or held its pipe.
@@ -226,10 +224,7 @@ def _was_sent(session: Session, until: float, trace: Trace) -> bool:
 
 @rule("lifecycle.initialized-before-requests", each=NOTIFICATION, methods={_INITIALIZED})
 def requests_before(message: Message, trace: Trace) -> Finding | None:
-    """Sends notifications/initialized before its first request.
-
-    Two connections may change the places of two messages; on a pipe their order is certain.
-    """
+    """Two connections may change the places of two messages; on a pipe their order is certain."""
     session = message.in_session
     early = None if session is None or session.initialized is not message else trace.subject.firsts.get(session)
     if early is None or early.at > message.at or early.limited_by(message.at):
@@ -242,7 +237,6 @@ def requests_before(message: Message, trace: Trace) -> Finding | None:
 
 @rule("lifecycle.initialized-before-requests", each=FIRST)
 def requests_after(request: Message, trace: Trace) -> Finding | None:
-    """The first request after it is right."""
     session = request.in_session
     told = None if session is None else session.initialized
     if told is None or told.at > request.at:
@@ -252,10 +246,7 @@ def requests_after(request: Message, trace: Trace) -> Finding | None:
 
 @rule("lifecycle.waits-for-initialize", each=REQUEST, any_revision=True)
 def waits(request: Message, trace: Trace) -> Finding | None:
-    """Waits for the answer to initialize before its other requests.
-
-    Without a session id a request over HTTP belongs to an initialize only where both have the label of one client.
-    """
+    """Over HTTP a request without a session id belongs to an initialize only under one label."""
     session, at = request.in_session, request.at
     if request.method in FREE or request.era == "modern":
         return None
@@ -276,7 +267,7 @@ def waits(request: Message, trace: Trace) -> Finding | None:
 
 @rule("lifecycle.initialized-once", each=NOTIFICATION, methods={_INITIALIZED})
 def once(message: Message, trace: Trace) -> Finding | None:
-    """Sends notifications/initialized once per session; a POST that a transport repeats at once does not count."""
+    """A POST that a transport repeats at once does not count."""
     first = None if message.in_session is None else message.in_session.initialized
     if message.in_session is None or first is None or first is message:
         return PASS() if message.in_session is not None else None
@@ -302,11 +293,10 @@ _STATUS: Final = "notifications/tasks/status"
 
 @rule("lifecycle.capabilities-respected", each=REQUEST)
 def uses_declared(request: Message, trace: Trace) -> Finding | None:
-    """Uses only what was declared.
+    """A client of 2026-07-28 need not ask, so only a server/discover at the same URL or on the same pipe counts.
 
-    A client of 2026-07-28 need not ask for that, so only the result of a server/discover that it got at the same URL
-    or on the same pipe counts. Tasks are left to the extension and to `jsonrpc.methods-of-revision` where the revision
-    has none. tools/list at a server without tools is common and harmless.
+    Tasks are left to the extension and to `jsonrpc.methods-of-revision` where the revision has none. tools/list at a
+    server without tools is common and harmless.
     """
     capability = _OF_METHOD.get((request.method or "").partition("/")[0])
     if capability is None or (capability == "tasks" and request.revision != _WITH_TASKS):
@@ -323,7 +313,6 @@ def uses_declared(request: Message, trace: Trace) -> Finding | None:
 
 
 def _told(request: Message, trace: Trace) -> Message | None:
-    """The request by whose answer the client knows what the server offers."""
     session, at, url = request.in_session, request.at, _url(request)
     if session is not None:
         return session.initialize if session.initialize is not None and session.initialize.answered_by(at) else None
@@ -358,7 +347,7 @@ def _url(request: Message) -> tuple[str, str]:
 
 @rule("lifecycle.capabilities-respected", each=NOTIFICATION, methods={_STATUS})
 def declares_tasks(message: Message, trace: Trace) -> Finding | None:
-    """Likewise the client itself, for the status of its own tasks."""
+    """The client has to declare tasks of its own before it sends their status."""
     session = message.in_session
     if session is None or message.revision != _WITH_TASKS:
         return None
@@ -398,10 +387,9 @@ def _is_modern(request: Message) -> bool:
 
 @rule("version.era-remembered", each=REQUEST, any_revision=True, one_process=True)
 def remembers_era(request: Message, trace: Trace) -> Finding | None:
-    """Remembers which era the server speaks.
+    """A new process knows nothing, so a probe counts that follows another on the same connection.
 
-    A new process knows nothing yet, so only a probe that follows another on the same connection counts, and only while
-    the answer to that may still be kept.
+    It counts only while the answer to that may still be kept.
     """
     at, method = request.at, request.method
     is_back = method == "initialize" and trace.seen.first(ANSWERED, None, _is_modern, until=at) is not None
@@ -434,10 +422,7 @@ def _probes(request: Message, known: _Probing, trace: Trace) -> Finding | None:
 
 @rule("version.missing-capability-learned", each=FAILED)
 def learns_capability(request: Message, trace: Trace) -> Finding | None:
-    """Does not repeat a request the server cannot serve it.
-
-    A model may try a tool once more, so it takes three within a minute.
-    """
+    """A model may try a tool once more, so it takes three within a minute."""
     had = trace.at
     if trace.seen.error_of(request) != Code.MISSING_CLIENT_CAPABILITY:
         return None
@@ -453,7 +438,6 @@ def learns_capability(request: Message, trace: Trace) -> Finding | None:
 
 @rule("version.missing-capability-learned", each=REQUEST)
 def declares_lacked(request: Message, trace: Trace) -> Finding | None:
-    """The same request with the capability is right."""
     lacked = trace.subject.alike.lacked(request)
     declared = members(request.meta.get(CLIENT_CAPABILITIES)).keys()
     return PASS() if lacked is not None and lacked <= declared else None

@@ -80,10 +80,7 @@ form(
 
 @rule("meta.client-info", each=REQUEST, any_revision=True, sessionless=True)
 def client_info(request: Message, trace: Trace) -> Finding | None:
-    """Says who it is in each request's _meta.
-
-    A client may be configured not to, so it is told once. A value of another form is left to `jsonrpc.wire-schema`.
-    """
+    """A client may be configured not to, so it is reported once."""
     if not says_version(request, trace):
         return None
     info = members(request.meta.get(CLIENT_INFO))
@@ -105,7 +102,6 @@ _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 
 @rule("meta.capability-objects", each=REQUEST)
 def capability_objects(request: Message, trace: Trace) -> Finding | None:
-    """Declares capabilities as objects."""
     names = ("params", "capabilities") if request.method == "initialize" else ("params", "_meta", CLIENT_CAPABILITIES)
     if request.method != "initialize" and request.era != "modern":
         return None
@@ -152,7 +148,6 @@ def keys_of(message: Message) -> frozenset[str] | set[str]:
 
 @rule("meta.key-names", each=MESSAGE, with_meta=True)
 def key_names(message: Message, trace: Trace) -> Finding | None:
-    """Names its own _meta keys as the rules say."""
     own = keys_of(message) - _DEFINED
     wrong = sorted(key for key in own if _KEY.fullmatch(key) is None)
     if wrong:
@@ -162,7 +157,7 @@ def key_names(message: Message, trace: Trace) -> Finding | None:
 
 @rule("meta.reserved-keys", each=MESSAGE, with_meta=True)
 def reserved_keys(message: Message, trace: Trace) -> Finding | None:
-    """Leaves reserved _meta prefixes alone; later revisions and official extensions may define more of them."""
+    """Later revisions and official extensions may define more of them."""
     keys = keys_of(message)
     unknown = sorted(key for key in keys - _DEFINED if _is_reserved(key))
     if unknown:

@@ -26,11 +26,7 @@ Fate: TypeAlias = Literal["answered", "asleep", "silent"]
 
 @rule("ping.answered", each=ASKED, methods={"ping"})
 def answers_ping(ping: Message, trace: Trace) -> Finding | None:
-    """Answers ping.
-
-    One ping without an answer may be a stream that a proxy holds back, so it takes two, and none that was answered
-    between them, to fail.
-    """
+    """A proxy may have held back one ping, so it takes two, and none that was answered between them."""
     had, fate = trace.at, fate_of(ping, trace)
     silence = f"no answer within {trace.at - had:.0f} s"
     if fate == "answered":
@@ -46,7 +42,7 @@ def answers_ping(ping: Message, trace: Trace) -> Finding | None:
 
 
 def fate_of(ping: Message, trace: Trace) -> Fate:
-    """What came of a ping.
+    """The end of a ping.
 
     A laptop that sleeps and a client in a debugger hold their connections and say nothing at all: only a client that
     said something else after the ping is known to be awake, so a silent one has more time; once it speaks again it has
@@ -78,7 +74,6 @@ def _had_at(ping: Message) -> float:
 
 
 def is_held(ping: Message, at: float) -> bool:
-    """True if the client still held the stream or the pipe that carried the ping."""
     if ping.pipe is not None:
         return not ping.pipe.closed_by(at)
     reader = None if ping.stream is None else ping.stream.reader_by(at)
@@ -96,7 +91,7 @@ def is_cut_off(ping: Message, at: float) -> bool:
 
 @rule("ping.empty", each=ANSWER)
 def empty(message: Message, trace: Trace) -> Finding | None:
-    """Answers ping with an empty result; one that is no object is left to `jsonrpc.response-shape`."""
+    """A result that is no object is left to `jsonrpc.response-shape`."""
     ping = message.question
     if ping is None or ping.method != "ping":
         return None
@@ -110,7 +105,7 @@ def empty(message: Message, trace: Trace) -> Finding | None:
 
 @rule("ping.prompt", each=ANSWER)
 def prompt(message: Message, trace: Trace) -> Finding | None:
-    """Answers ping promptly; no revision says how soon that is, so the median is reported."""
+    """No revision defines promptly, so the median is reported."""
     ping = message.question
     if ping is None or delay_of(message, trace) is None:
         return None
@@ -138,7 +133,7 @@ def delay_of(message: Message, trace: Trace) -> float | None:
 
 @rule("ping.not-excessive", each=REQUEST, methods={"ping"})
 def not_excessive(message: Message, trace: Trace) -> Finding | None:
-    """Pings with measure: at most one a second on average."""
+    """At most one ping a second on average."""
     session = message.in_session
     if session is None:
         return None

@@ -60,10 +60,9 @@ _ASKING: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 @rule("refused.by-server", each=REFUSED, general=True)
 def refused_message(message: Message, trace: Trace) -> Finding | None:
-    """Sends no message that the server refuses.
+    """A message over HTTP is judged with its response, as other rules may see the fault there only.
 
-    A message over HTTP is judged with its response, as other rules may see the fault there only. An answer without its
-    question is the business of `jsonrpc.response-id`.
+    An answer without its question is the business of `jsonrpc.response-id`.
     """
     exchange, problem = _over_http(message), getattr(message.refused and message.refused.fact, "problem", "")
     if exchange is not None:
@@ -79,7 +78,6 @@ def refused_message(message: Message, trace: Trace) -> Finding | None:
 
 
 def _doubt(message: Message, trace: Trace) -> str | None:
-    """Why the refusal of a message need not be a fault of the client."""
     name, is_naming = message.refusal or "", message.method in _NAMING
     if name == Refusal.METHOD_NOT_FOUND.name:
         return _ONCE
@@ -92,10 +90,7 @@ def _doubt(message: Message, trace: Trace) -> str | None:
 
 
 def _tries(request: Message, trace: Trace) -> Sequence[Message]:
-    """The try of the same method before, which the server does not have.
-
-    It may be one of many, and then `polite.refused-not-hammered` has found that a minute later.
-    """
+    """The try of the same method before. `polite.refused-not-hammered` finds many a minute later."""
 
     def is_unknown(each: Message) -> bool:
         is_error = trace.seen.error_of(each) == Code.METHOD_NOT_FOUND
@@ -114,7 +109,6 @@ def _was_initialize_refused(trace: Trace) -> bool:
 
 @rule("refused.by-server", each=FAILED, general=True)
 def answered_with_error(request: Message, trace: Trace) -> Finding | None:
-    """Sends no request that a method answers with an error because of what the client sent."""
     if request.answer is None:
         return None
     error = members(request.answer.error)
@@ -140,7 +134,7 @@ def _is_in_tolerance(data: Any, trace: Trace) -> bool:
 
 @rule("refused.by-server", each=DENIED, general=True)
 def refused_exchange(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Sends no HTTP request that the server refuses before there is a message."""
+    """The server refused it before there was a message."""
     name, method = exchange.refusal or "", exchange.request.method
     problem = getattr(exchange.response and exchange.response.fact, "problem", None) or f"HTTP status {exchange.status}"
     if not name or name in _LIMITS or _names_limit(problem) or any(each.refused for each in exchange.messages):
@@ -169,7 +163,6 @@ def _is_explained(views: Sequence[Seen], trace: Trace) -> bool:
 
 
 def _looked_at(message: Message) -> Sequence[Seen]:
-    """A message, its HTTP request, and the others of the array that it was part of."""
     exchange = _over_http(message)
     return (message,) if exchange is None else (message, exchange, *exchange.messages)
 

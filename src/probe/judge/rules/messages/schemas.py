@@ -1,14 +1,14 @@
-"""Whether a message, or a part of one, fits the official schema of its revision, and what should be there in words.
+"""Messages and parts of them against the official schema of their revision, and the right form in words.
 
     misfit("2025-11-25", "ElicitResult", message.result, message.hidden, at="/result")
 
-`definition` is a name in the schema; `request_of` gives that of a method. Known errors of the schemas are mended
-before they are used, never in their files:
+`definition` is a name in the schema, such as that of `request_of`. Known errors of the schemas are mended before they
+are used, never in their files:
 
-* They are made from TypeScript, which has one type for numbers. Where no annotation says more, the schema says
-  `integer`, and the page of the revision says `number`: a `ttl` of 1.5 and a number in the content of `ElicitResult`
-  are right. Only ids, progress tokens and codes are integers by the text as well.
-* `JSONValue` of 2026-07-28 is any JSON by its page, and its schema leaves out `null`.
+They are made from TypeScript, which has one type for numbers. Where no annotation says more, the schema has `integer`,
+and the page of the revision `number`: a `ttl` of 1.5 and a number in the content of `ElicitResult` are right. Only ids,
+progress tokens and codes are integers by the text as well. `JSONValue` of 2026-07-28 is any JSON by its page, and its
+schema leaves out `null`.
 
 `format` is not asserted: no revision obliges a client to more than the type.
 """
@@ -59,7 +59,7 @@ _PLAIN: Final = frozenset({"boolean", "null"})
 
 
 def right_form(document: Mapping[str, Any], error: jsonschema_rs.ValidationError, pointer: str) -> str:
-    """What a value that does not fit should have been; empty where the schema does not say it in a few words.
+    """The right form for a value that does not fit; empty where that takes more than a few words.
 
     `document` has the definitions that the path of the error goes through, `pointer` is the place of the value.
     """
@@ -163,9 +163,9 @@ _RESULTS: Final[Mapping[str, str]] = {
 
 
 class Misfit(NamedTuple):
-    """The place at which a value does not fit, as a JSON pointer from the root of the message, and why.
+    """The JSON pointer to a value that does not fit, from the root of the message, and why it does not.
 
-    `right` says what should be there, such as "`/params/cursor` is a string"; it is empty where that takes more words.
+    `right` is what should be there, such as "`/params/cursor` is a string"; it is empty where that takes more words.
     """
 
     pointer: str
@@ -173,7 +173,6 @@ class Misfit(NamedTuple):
     right: str = ""
 
     def __str__(self) -> str:
-        """All, as a remark says them."""
         text = f"{clip(self.pointer, _LONGEST_POINTER)}: {self.why}" if self.pointer else self.why
         return f"{text}; right: {self.right}" if self.right else text
 
@@ -183,8 +182,8 @@ def misfit(
 ) -> Misfit | None:
     """The first place where a value does not fit a definition of a revision; None where it fits.
 
-    `hidden` is that of the message, `at` the JSON pointer of the value in it. A hidden value fits everything.
-    Raises `KeyError` where the revision has no such definition.
+    `hidden` is that of the message, `at` the JSON pointer of the value in it. A hidden value fits everything. Raises
+    `KeyError` where the revision has no such definition.
     """
     return next(iter(misfits(revision, definition, value, hidden, at=at)), None)
 
@@ -192,7 +191,6 @@ def misfit(
 def misfits(
     revision: str, definition: str, value: Any, hidden: Iterable[tuple[str, str]] = (), *, at: str = ""
 ) -> list[Misfit]:
-    """All places where a value does not fit."""
     validator = _validator(revision, definition)
     if validator.is_valid(value):
         return []
@@ -208,7 +206,7 @@ def misfits(
 
 @lru_cache(maxsize=len(LEGACY) + len(MODERN))
 def client_methods(revision: str) -> Mapping[str, str]:
-    """The requests and notifications that a client can send, and their definitions."""
+    """The requests and notifications of a client, and their definitions."""
     definitions = _definitions(revision)[1]
     names: list[str] = []
     for union in ("ClientRequest", "ClientNotification"):
@@ -219,12 +217,12 @@ def client_methods(revision: str) -> Mapping[str, str]:
 
 
 def request_of(revision: str, method: str) -> str | None:
-    """The definition of a request or notification of a client; None where the revision has no such method."""
+    """The definition of a request or notification; None where the revision has no such method."""
     return client_methods(revision).get(method)
 
 
 def result_of(revision: str, method: str) -> str | None:
-    """The definition of a client's result for a question of the server; None where the revision has none."""
+    """The definition of a client's result; None where the revision has none."""
     name = _RESULTS.get(method)
     return name if name in _definitions(revision)[1] else None
 
@@ -243,7 +241,7 @@ def _found(
 
 
 def _is_hidden(pointer: str, path: str, kind: str) -> bool:
-    """Whether what is wrong at a pointer may come of a hidden member at `path`, which is cut where it is long."""
+    """True if a fault at a pointer may come of a hidden member at `path`, which is cut where it is long."""
     if pointer == path or pointer.startswith(f"{path}/"):
         return True
     if len(path) >= _LONGEST_POINTER and pointer.startswith(path):
@@ -268,7 +266,6 @@ def _validator(revision: str, definition: str) -> _Validator:
 
 @lru_cache(maxsize=len(LEGACY) + len(MODERN))
 def _definitions(revision: str) -> tuple[str, dict[str, Any]]:
-    """The name of the member that has the definitions, and these, mended."""
     document = from_json((files(wire) / "schemas" / f"{revision}.json").read_bytes())
     key = "$defs" if "$defs" in document else "definitions"
     definitions = {name: _mended(part, name) for name, part in document[key].items()}

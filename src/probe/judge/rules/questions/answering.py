@@ -43,7 +43,6 @@ def _without_nulls(value: Any) -> Any:
 
 
 def has_result(reply: Reply) -> bool:
-    """True for a result, False for an error."""
     return reply.error is None
 
 
@@ -55,9 +54,8 @@ def serves(
 ) -> Finding | None:
     """A client serves a declared capability.
 
-    Only -32601 to every question is certain: another error may have a reason in the moment. A malformed result was an
-    attempt; other rules judge its form. `other` finds an earlier question without an answer, if this is the first
-    refusal.
+    Only -32601 to every question is certain: another error may have a reason in the moment. Other rules judge a
+    malformed result. `other` finds an earlier question without an answer, if this is the first refusal.
     """
     question = reply.question
     if not question.is_declared:
@@ -84,7 +82,7 @@ def never_serves(question: Question, trace: Trace, what: str, shown_by: Sequence
 def is_silent(question: Question, trace: Trace, seconds: float, *, given_up: bool) -> bool:
     """No answer came to a declared question within some seconds, and other messages of its session did.
 
-    A question is inconclusive if the server has `given_up` before. In 2026-07-28 a client need not retry.
+    It is inconclusive if the server has `given_up` before. In 2026-07-28 a client need not retry.
     """
     had, until, session = question.had, question.had + seconds, question.sent.in_session
     if session is None or question.key is not None or not question.is_declared:

@@ -24,7 +24,6 @@ _SHOWN: Final = 60
 
 
 def fields(form: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The fields of a `requestedSchema` by their names."""
     return {name: members(field) for name, field in members(form.get("properties")).items()}
 
 
@@ -89,7 +88,7 @@ def _matches(pattern: str, value: str) -> bool:
 
 
 def _has_format(name: str, value: str) -> bool:
-    """Whether a text has a format, as far as all validators agree."""
+    """True if a text has a format, as far as all validators agree."""
     match name:
         case "email":
             return re.fullmatch(r"\S.*@.*\S", value, re.DOTALL) is not None
@@ -145,7 +144,6 @@ _NEARLY: Final = 0.9
 
 @rule("elicit.action", each=REPLY, methods=_ELICIT)
 def names_action(reply: Reply, trace: Trace) -> Finding | None:
-    """Answers with an action: accept, decline or cancel."""
     if reply.error is not None or reply.is_wrapped or reply.hides("action"):
         return None
     action = members(reply.value).get("action")
@@ -156,10 +154,9 @@ def names_action(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.content-fits", each=REPLY, methods=_ELICIT)
 def fits_form(reply: Reply, trace: Trace) -> Finding | None:
-    """Sends content that fits the form: required fields, types, bounds, choices, patterns and formats.
+    """Wrong types are left to `elicit.value-types` and `mrtr.answer-shape` where these find them.
 
-    Wrong types are left to `elicit.value-types` and `mrtr.answer-shape` where these find them. null and "" in an
-    optional field count as left empty.
+    null and "" in an optional field count as left empty.
     """
     content, required = _accepted(reply), _required(reply)
     if content is None:
@@ -187,7 +184,6 @@ def fits_form(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.value-types", each=REPLY, methods=_ELICIT)
 def types_values(reply: Reply, trace: Trace) -> Finding | None:
-    """Sends numbers as numbers and ticks as booleans."""
     content, form = _accepted(reply), _fields(reply)
     if content is None or not _is_typed(reply):
         return None
@@ -201,7 +197,7 @@ def types_values(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.content-only-when-accepted", each=REPLY, methods=_ELICIT)
 def adds_content(reply: Reply, trace: Trace) -> Finding | None:
-    """Sends content only with accept; an empty one and null come from libraries with fixed fields."""
+    """An empty content and null come from libraries with fixed fields."""
     value = members(reply.value)
     if value.get("action") not in ("decline", "cancel") or reply.question.is_url:
         return None
@@ -210,7 +206,6 @@ def adds_content(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.url-no-content", each=REPLY, methods=_ELICIT)
 def adds_no_content(reply: Reply, trace: Trace) -> Finding | None:
-    """Sends no content for a URL."""
     value = members(reply.value)
     if not reply.question.is_url or value.get("action") not in _ACTIONS:
         return None
@@ -219,10 +214,9 @@ def adds_no_content(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("elicit.defaults", each=REPLY, methods=_ELICIT)
 def fills_in_defaults(reply: Reply, trace: Trace) -> Finding | None:
-    """Fills in defaults.
+    """A person may clear fields, and a client need not know defaults: only a form without all of them counts.
 
-    A person may clear fields, and a client need not know defaults: only a form without all of them counts. Required
-    fields are filled in anyway and do not count.
+    Required fields are filled in anyway and do not count.
     """
     content, required = _accepted(reply), _required(reply)
     given = [name for name, field in _fields(reply).items() if "default" in field and name not in required]
@@ -255,7 +249,6 @@ def _is_no_content(reply: Reply, value: Any) -> bool:
 
 
 def _is_typed(reply: Reply) -> bool:
-    """True for a form with numbers or ticks."""
     return any(field.get("type") in _TYPED for field in _fields(reply).values())
 
 
@@ -266,7 +259,6 @@ def _required(reply: Reply) -> list[str]:
 
 @rule("elicit.url-not-prefetched", each=REPLY, methods=_ELICIT)
 def answers_first(reply: Reply, trace: Trace) -> Finding | None:
-    """Does not fetch an elicited URL by itself. An answer without a visit before it is right."""
     if not reply.question.is_url or reply.error is not None or _url(reply.question) in _fetched(reply.at, trace):
         return None
     return PASS(reply.question)
@@ -320,7 +312,6 @@ def _fetched(until: float, trace: Trace) -> Mapping[str, PageVisit]:
 
 @rule("elicit.declared-served", each=REPLY, methods=_ELICIT)
 def serves_elicitation(reply: Reply, trace: Trace) -> Finding | None:
-    """Serves the elicitation it declares."""
     return serves(reply, trace, has_result)
 
 

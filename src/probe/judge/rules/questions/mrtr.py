@@ -30,10 +30,9 @@ _SUPPORTED: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 
 @rule("mrtr.state-echoed", each=RETRY, methods=_SUPPORTED, one_process=True)
 def echoes_state(retry: Retry, trace: Trace) -> Finding | None:
-    """Gives requestState back exactly.
+    """An unknown state may be of an earlier run of the server.
 
-    An unknown state may be of an earlier run of the server. It is a changed one if it resembles the state of an open
-    round of an equal request.
+    It is a changed one if it resembles the state of an open round of an equal request.
     """
     if retry.round is not None:
         return PASS(retry.round.sent)
@@ -63,7 +62,7 @@ def _misses_state(open_rounds: Sequence[Round], candidates: int) -> Finding:
 
 @rule("mrtr.new-id", each=RETRY, methods=_SUPPORTED)
 def renews_id(retry: Retry, trace: Trace) -> Finding | None:
-    """Gives the retry a new id; the round is known by its state, so no other process is mixed up with this one."""
+    """The round is known by its state, so no other process is mixed up with this one."""
     message, round = retry.message, retry.round
     if round is None or message.id is None or retry.kin == "other":
         return None
@@ -78,10 +77,7 @@ def renews_id(retry: Retry, trace: Trace) -> Finding | None:
 
 @rule("mrtr.isolation", each=RETRY, methods=_SUPPORTED)
 def keeps_rounds_apart(retry: Retry, trace: Trace) -> Finding | None:
-    """Uses answers and state only for the request they belong to.
-
-    Changed arguments do not make it another request (mrtr.same-request), unless a round with these arguments is open.
-    """
+    """Changed arguments are left to `mrtr.same-request`, unless a round with these arguments is open."""
     if retry.round is None or retry.kin != "other" or _hides_target(retry, retry.round):
         return None
     first = retry.round.request
@@ -99,7 +95,6 @@ def leaves_round_alone(request: Message, trace: Trace) -> Finding | None:
 
 @rule("mrtr.same-request", each=RETRY, methods=_SUPPORTED)
 def repeats_request(retry: Retry, trace: Trace) -> Finding | None:
-    """Repeats the original parameters in the retry; `_meta` may differ."""
     if retry.round is None or retry.kin == "other" or _hides_target(retry, retry.round):
         return None
     if retry.kin == "same":
@@ -109,7 +104,7 @@ def repeats_request(retry: Retry, trace: Trace) -> Finding | None:
 
 @rule("mrtr.inputs-first", each=RETRY, methods=_SUPPORTED)
 def brings_inputs(retry: Retry, trace: Trace) -> Finding | None:
-    """Retries with answers. The server asks again for a missing one of several, so that is a WARN."""
+    """The server asks again for a missing one of several, so that is a WARN."""
     round, given = retry.round, retry.message.params.get("inputResponses", {})
     if round is None or retry.kin == "other" or not round.questions or retry.message.hides(_RESPONSES):
         return None
@@ -123,7 +118,7 @@ def brings_inputs(retry: Retry, trace: Trace) -> Finding | None:
 
 @rule("mrtr.keys", each=RETRY, methods=_SUPPORTED)
 def answers_by_key(retry: Retry, trace: Trace) -> Finding | None:
-    """Answers with the keys of the questions, those of earlier rounds of the same request among them."""
+    """Keys of earlier rounds of the same request count, too."""
     round, given = retry.belongs, members(retry.message.params.get("inputResponses"))
     if round is None or (retry.kin == "other" and retry.round is not None) or not given:
         return None
@@ -133,10 +128,7 @@ def answers_by_key(retry: Retry, trace: Trace) -> Finding | None:
 
 @rule("mrtr.answer-shape", each=REPLY, general=True)
 def shapes_answers(reply: Reply, trace: Trace) -> Finding | None:
-    """Writes each input as the result of its question.
-
-    Faults with a rule of their own are left to it: an unknown action, a sampled message without its members.
-    """
+    """Faults with a rule of their own are left to it: an unknown action, a sampled message without its members."""
     if reply.question.key is None or reply.message.method not in _SUPPORTED:
         return None
     if (trace.found_by_others() or "").startswith(_OF_ANSWERS):
@@ -153,7 +145,6 @@ def _named(message: Message) -> str:
 
 
 def _hides_target(retry: Retry, round: Round) -> bool:
-    """True if redaction hid arguments, so that the two requests cannot be compared."""
     return retry.message.hides(_ARGUMENTS) or round.request.hides(_ARGUMENTS)
 
 

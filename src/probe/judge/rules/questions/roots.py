@@ -27,7 +27,6 @@ _UNESCAPED: Final = re.compile(r"[\x00-\x20\\<>\"^`{|}]|^file://[A-Za-z]:", re.I
 
 @rule("roots.file-uri", each=REPLY, methods={_LIST})
 def names_files(reply: Reply, trace: Trace) -> Finding | None:
-    """Names its roots by file URIs."""
     roots = [root.get("uri") for at, root in enumerate(_listed(reply)) if not reply.hides("roots", str(at))]
     uris = [uri for uri in roots if isinstance(uri, str)]
     other = next((uri for uri in uris if not uri.lower().startswith("file://")), None)
@@ -41,7 +40,7 @@ def names_files(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("roots.change-told", each=NOTIFICATION, methods={_CHANGED})
 def declares_changes(message: Message, trace: Trace) -> Finding | None:
-    """Declares roots.listChanged if it sends such notifications."""
+    """A client that sends such notifications declares `roots.listChanged`."""
     session = message.in_session
     if session is None or _declares(session):
         return None
@@ -50,10 +49,9 @@ def declares_changes(message: Message, trace: Trace) -> Finding | None:
 
 @rule("roots.change-told", each=REPLY, methods={_LIST})
 def notifies_of_changes(reply: Reply, trace: Trace) -> Finding | None:
-    """Notifies the server when its roots have changed.
+    """The notification may arrive after the second answer, and may have left before the first.
 
-    The notification may arrive after the second answer, and may have left before the first. One in another session of
-    the client, or in none, shows good will: INCONCLUSIVE.
+    One in another session of the client, or in none, shows good will: INCONCLUSIVE.
     """
     before, session, until = _changed(reply, trace), reply.message.in_session, trace.at + trace.allowances.settle_s
     if before is None or session is None or not _declares(session):
@@ -83,13 +81,12 @@ def _changed(reply: Reply, trace: Trace) -> Reply | None:
 
 @rule("roots.declared-served", each=REPLY, methods={_LIST})
 def serves_roots(reply: Reply, trace: Trace) -> Finding | None:
-    """Serves the roots it declares. No folder open is an empty list, not an error."""
+    """No folder open is an empty list, not an error."""
     return serves(reply, trace, _has_roots, _unanswered)
 
 
 @rule("roots.declared-served", each=QUESTION, methods={_LIST})
 def answers_roots(question: Question, trace: Trace) -> Finding | None:
-    """Silence counts while the question stands."""
     seconds = trace.allowances.alive_s
     if not _is_silent(question, trace):
         return None
@@ -105,7 +102,6 @@ def _is_silent(question: Question, trace: Trace) -> bool:
 
 
 def _unanswered(before: Question, trace: Trace) -> Question | None:
-    """An earlier question without an answer."""
     fates = trace.fates(QUESTION, _is_silent, _LIST, before=before)
     return next((question for question, silent in fates if silent), None)
 

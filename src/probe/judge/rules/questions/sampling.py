@@ -23,10 +23,7 @@ _REJECTED: Final = -1
 
 @rule("sampling.result-shape", each=REPLY, methods=_SAMPLING)
 def shapes_message(reply: Reply, trace: Trace) -> Finding | None:
-    """Answers sampling with role, content and model.
-
-    The role of a result is that of the assistant by its meaning only, so `user` is no misfit.
-    """
+    """The role of a result is that of the assistant by its meaning only, so `user` is no misfit."""
     if reply.error is not None or reply.is_wrapped or reply.revision is None:
         return None
     found = has_form(reply, reply.revision, "CreateMessageResult")
@@ -37,7 +34,7 @@ def shapes_message(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("sampling.max-tokens", each=REPLY, methods=_SAMPLING)
 def keeps_to_tokens(reply: Reply, trace: Trace) -> Finding | None:
-    """Keeps to maxTokens, as far as characters show it; how many tokens they were is not visible."""
+    """Characters show it roughly; the number of tokens is not visible."""
     most = reply.question.params.get("maxTokens")
     if not isinstance(most, int) or most <= 0 or reply.hides("content"):
         return None
@@ -52,7 +49,7 @@ def keeps_to_tokens(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("sampling.declared-served", each=REPLY, methods=_SAMPLING)
 def serves_sampling(reply: Reply, trace: Trace) -> Finding | None:
-    """Serves the sampling it declares. A person may refuse with -1; another error may be for want of a model."""
+    """A person may refuse with -1; another error may be for want of a model."""
     return serves(reply, trace, _is_served)
 
 
@@ -62,7 +59,6 @@ def _is_served(reply: Reply) -> bool:
 
 @rule("sampling.no-unasked-tools", each=REPLY, methods=_SAMPLING)
 def uses_offered_tools(reply: Reply, trace: Trace) -> Finding | None:
-    """Uses no tools where none were offered."""
     value = members(reply.value)
     if not value or reply.question.params.get("tools") or reply.hides():
         return None

@@ -39,8 +39,6 @@ _INVALID_PARAMS: Final = -32602
 
 
 class _Gaps:
-    """The gaps between polls: how many there were and were too short, and the newest as shares of their intervals."""
-
     def __init__(self) -> None:
         self.count = 0
         self.short = 0
@@ -55,10 +53,7 @@ class _Gaps:
 @rule("tasks.poll-interval", each=REQUEST, methods=_ABOUT)
 @rule("tasksx.poll-interval", each=REQUEST, methods=_ABOUT, one_process=True)
 def polls_slowly(request: Message, trace: Trace) -> Finding | None:
-    """Polls tasks no faster than the newest poll interval it was given.
-
-    After news of the task, an answer to its question or another request about it an early look is right.
-    """
+    """After news of the task, an answer to its question or another request about it an early look is right."""
     task = trace.seen.task(request)
     before = None if task is None else trace.before((request.in_session, task.id))
     if task is None or before is None or before.method != _GET or request.method != _GET:
@@ -98,7 +93,7 @@ def _judge_gap(gap: float, interval: float, before: Message, trace: Trace) -> Fi
 
 @rule("tasks.polls-to-end", each=TASK_TOLD, methods={"tools/call"})
 def follows_task(told: Told, trace: Trace) -> Finding | None:
-    """Follows a task to its end. A notification of the end, or `tasks/cancel`, is an excuse."""
+    """A notification of the end, or `tasks/cancel`, is an excuse."""
     task, until = told.task, last_look(told, trace)
     news, requests = task.told.first(_is_news, until), task.requests
     acts = [*requests[_RESULT].between(NEVER, until)[:1], *requests[_CANCEL].between(NEVER, until)[:1]]
@@ -164,7 +159,6 @@ def _is_gone(told: Told, until: float, trace: Trace) -> bool:
 
 @rule("tasks.result-fetched", each=TASK_TOLD, methods={_GET})
 def fetches_result(told: Told, trace: Trace) -> Finding | None:
-    """Fetches the result of a finished task."""
     if told.status != "completed" or trace.nth(told.task.id) > 1:
         return None
     fetched = told.task.requests[_RESULT].between(NEVER, told.at + trace.allowances.alive_s)
@@ -175,10 +169,9 @@ def fetches_result(told: Told, trace: Trace) -> Finding | None:
 
 @rule("tasks.input-required", each=TASK_TOLD, methods=_NEWS)
 def asks_for_question(told: Told, trace: Trace) -> Finding | None:
-    """Calls tasks/result when a task wants input.
+    """A `tasks/result` from before may be open still.
 
-    A `tasks/result` from before may be open still. An answer to the question is right, too: it may have come on the GET
-    stream.
+    An answer to the question is right, too: it may have come on the GET stream.
     """
     task, since, until = told.task, told.at, told.at + trace.allowances.alive_s
     if told.status != "input_required" or told.before == "input_required":
@@ -216,7 +209,6 @@ def _judge_act(act: Message | Reply | Told, told: Told, trace: Trace) -> Finding
 
 @rule("tasks.related-task", each=REPLY)
 def names_task(reply: Reply, trace: Trace) -> Finding | None:
-    """Names the task in its answers to a task's questions."""
     asked = reply.question.related_task
     if asked is None or not isinstance(reply.value, dict) or reply.hides("_meta", RELATED_TASK):
         return None
@@ -231,14 +223,13 @@ def names_task(reply: Reply, trace: Trace) -> Finding | None:
 
 @rule("tasks.no-related-task", each=REQUEST, methods={_GET, _RESULT, _CANCEL})
 def names_task_once(request: Message, trace: Trace) -> Finding | None:
-    """Leaves related-task out of tasks/get, tasks/result and tasks/cancel."""
     return FAIL(f"_meta of {request.method} has {RELATED_TASK}") if RELATED_TASK in request.meta else PASS()
 
 
 @rule("tasks.stops-when-terminal", each=TASK_TOLD, methods={_GET})
 @rule("tasksx.stops-when-terminal", each=TASK_TOLD, methods={_GET, "notifications/tasks"}, one_process=True)
 def stops_at_end(told: Told, trace: Trace) -> Finding | None:
-    """Stops polling when the task has ended. A reloaded page may ask a few times more."""
+    """A reloaded page may ask a few times more."""
     task, session, since = told.task, told.session, told.at
     if task.over.get(session) is not told:
         return None
@@ -250,7 +241,7 @@ def stops_at_end(told: Told, trace: Trace) -> Finding | None:
 @rule("tasks.stops-when-terminal", each=REQUEST, methods={_GET})
 @rule("tasksx.stops-when-terminal", each=REQUEST, methods={_GET}, one_process=True)
 def polls_on(request: Message, trace: Trace) -> Finding | None:
-    """However slowly: many are too many."""
+    """However slow they are, many are too many."""
     task, session = trace.seen.task(request), request.in_session
     over = None if task is None else task.over.get(session)
     if task is None or over is None or over.at >= request.at:
@@ -270,7 +261,6 @@ def _few(more: int, few: int, many: int, words: str, trace: Trace) -> Finding | 
 
 @rule("tasks.unknown-left-alone", each=ANSWERED, methods={_GET})
 def leaves_unknown(request: Message, trace: Trace) -> Finding | None:
-    """Gives up a task after the answer -32602."""
     task = trace.seen.task(request)
     if task is None or not is_unknown(request, trace) or trace.nth(("answers", task.id)) > 1:
         return None
@@ -280,7 +270,7 @@ def leaves_unknown(request: Message, trace: Trace) -> Finding | None:
 
 @rule("tasks.unknown-left-alone", each=REQUEST, methods={_GET})
 def asks_on(request: Message, trace: Trace) -> Finding | None:
-    """However slowly: many are too many."""
+    """However slow they are, many are too many."""
     task = trace.seen.task(request)
     before = None if task is None else task.requests[_GET].last_before(request.at)
     if task is None or before is None or not before.answered_by(request.at) or not is_unknown(before, trace):

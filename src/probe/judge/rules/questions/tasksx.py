@@ -1,7 +1,7 @@
 """Rules `tasksx.*`: the tasks extension of 2026-07-28.
 
 There are no sessions: a task belongs to every process with its id. Where a label may be two processes, silence of one
-is no accusation, as the other may follow the task (`one_process`). Functions for both kinds of tasks are in `tasks.py`.
+is no accusation, as the other may follow the task (`one_process`).
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _CAPABILITIES: Final = pointer("params", "_meta", CLIENT_CAPABILITIES)
 
 @rule("tasksx.polymorphic", each=TASK_TOLD, methods={"tools/call"}, one_process=True)
 def uses_handle(told: Told, trace: Trace) -> Finding | None:
-    """Understands a task handle as the answer to a call.
+    """A client may keep a handle for later.
 
-    A client may keep a handle for later. FAIL takes three ignored handles of three, the first of them ignored for five
-    minutes, and acts of the client long after each.
+    FAIL takes three ignored handles of three, the first ignored for five minutes, and acts of the client long after
+    each.
     """
     fate = _fate(told, trace)
     if fate is None:
@@ -61,7 +61,7 @@ def uses_handle(told: Told, trace: Trace) -> Finding | None:
 
 
 def _fate(told: Told, trace: Trace) -> Literal["used", "ignored", "idle", "asleep"] | None:
-    """What the client did with a handle: `ignored` with acts later, `asleep` without, `idle` with no other request."""
+    """The use of a handle: `ignored` with acts later, `asleep` without, `idle` with no other request."""
     if told.request is None or not _declares(told.request):
         return None
     waits, alive_s = patience(told.poll_s, trace), trace.allowances.alive_s
@@ -84,7 +84,6 @@ def _is_repeated(told: Told, trace: Trace) -> bool:
 
 @rule("tasksx.polls-to-end", each=TASK_TOLD, one_process=True)
 def sees_end(told: Told, trace: Trace) -> Finding | None:
-    """Follows a task to its end or cancels it."""
     return PASS() if told.is_terminal else None
 
 
@@ -119,10 +118,10 @@ def _is_terminal(told: Told) -> bool:
 
 @rule("tasksx.update", each=QUESTION, one_process=True)
 def updates_task(question: Question, trace: Trace) -> Finding | None:
-    """Answers a task's questions with tasks/update.
+    """A person may take minutes.
 
-    A person may take minutes. Silence counts after five minutes of polling; or at the end of the task, if the client
-    had far more time than for its answer to such a question in a round.
+    Silence counts after five minutes of polling; or at the end of the task, if the client had far more time than for
+    its answer to such a question in a round.
     """
     task = trace.subject.dialogue.tasks.find(question.task)
     if task is None or not question.is_declared:
@@ -145,7 +144,6 @@ def updates_task(question: Question, trace: Trace) -> Finding | None:
 
 
 def _judge_end(question: Question, task: TaskView, had: float, ended: float, trace: Trace) -> Finding:
-    """The task has ended without an answer to its question."""
     replies = trace.seen.all(REPLY, question.method, until=ended)[-BOUNDS.searched :]
     took = min((each.at - each.question.had for each in replies if each.question.task is None), default=None)
     polled = task.requests[_GET].last_before(ended)
@@ -158,10 +156,7 @@ def _judge_end(question: Question, task: TaskView, had: float, ended: float, tra
 
 @rule("tasksx.update-keys", each=REQUEST, methods={_UPDATE}, one_process=True)
 def updates_by_key(request: Message, trace: Trace) -> Finding | None:
-    """Answers with the keys of the questions.
-
-    Emitted keys count: the answer may be in the log before the delivery of the question.
-    """
+    """Emitted keys count: the answer may be in the log before the delivery of the question."""
     task, given = trace.seen.task(request), members(request.params.get("inputResponses"))
     if not given:
         return None
@@ -178,7 +173,6 @@ def updates_by_key(request: Message, trace: Trace) -> Finding | None:
 
 @rule("tasksx.no-double-answer", each=ANSWERED, methods={_UPDATE}, one_process=True)
 def answers_question(request: Message, trace: Trace) -> Finding | None:
-    """Answers each question of a task once."""
     task, given = trace.seen.task(request), members(request.params.get("inputResponses"))
     if task is None or request.answer is None or request.answer.rpc != "response":
         return None
@@ -210,7 +204,6 @@ def _is_answered(task: TaskView, key: str, before: Message, request: Message, tr
 
 @rule("tasksx.declared", each=REQUEST, methods={_GET, _UPDATE, _CANCEL})
 def declares_extension(request: Message, trace: Trace) -> Finding | None:
-    """Declares the extension on every request about tasks."""
     if request.hides(_CAPABILITIES):
         return None
     if _declares(request):

@@ -49,7 +49,6 @@ def is_post(exchange: Exchange) -> bool:
 
 
 def is_modern(exchange: Exchange) -> bool:
-    """True if the head names a revision without sessions."""
     return era_by_head(exchange.fields) == "modern"
 
 
@@ -69,7 +68,7 @@ def parts(exchange: Exchange, name: str) -> Sequence[str]:
 # A client sends the same heads again and again; equal ones are one object.
 @lru_cache(maxsize=64)
 def accepts(head: HttpHead, *kinds: str) -> Finding:
-    """Check that Accept lists media types. A range such as `*/*` covers them, and every server takes it: WARN."""
+    """A range such as `*/*` covers media types, and every server takes it: WARN."""
     listed = {kind: acceptance(head, kind) for kind in kinds}
     if missing := [kind for kind, how in listed.items() if how == "not"]:
         return FAIL(f"Accept does not list {' and '.join(missing)} (client or gateway)")
@@ -80,7 +79,6 @@ def accepts(head: HttpHead, *kinds: str) -> Finding:
 
 @lru_cache(maxsize=64)
 def says_json(head: HttpHead) -> Finding:
-    """Check that Content-Type is `application/json` in UTF-8."""
     try:
         if is_json(head):
             return PASS()
@@ -107,20 +105,18 @@ _OUTSIDE: Final = frozenset({"initialize", "server/discover"})
 
 @rule("http.post-accept", each=EXCHANGE, methods={"POST"})
 def accepts_both(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Accepts JSON and event streams on every POST."""
     return accepts(exchange.fields, _JSON, _EVENTS) if is_post(exchange) else None
 
 
 @rule("http.get-accept", each=EXCHANGE, methods={"GET"})
 def accepts_events(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Accepts event streams on GET. A browser on the address has no session id, and is not judged."""
+    """A browser on the address has no session id, and is not judged."""
     has_session = exchange.is_endpoint and SESSION_ID in exchange.headers
     return accepts(exchange.fields, _EVENTS) if has_session and not is_modern(exchange) else None
 
 
 @rule("http.content-type", each=EXCHANGE, methods={"POST"})
 def content_type(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Declares the bodies of its POSTs as JSON."""
     return says_json(exchange.fields) if is_post(exchange) else None
 
 
@@ -141,7 +137,6 @@ def session_of(exchange: Exchange, at: float) -> Session | None:
 
 @rule("http.version-header", each=EXCHANGE)
 def names_version(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Names the protocol version on every request after initialize."""
     session = session_of(exchange, trace.at)
     is_owed = session is not None and session.revision in trace.rule.revisions
     return PASS() if is_owed and VERSION in exchange.headers else None
@@ -149,7 +144,7 @@ def names_version(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.version-header", each=RESPONSE)
 def names_no_version(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise. An `initialize` in a session is judged by another rule."""
+    """An `initialize` in a session is judged by another rule."""
     session = None if VERSION in exchange.headers else session_of(exchange, trace.at)
     if session is None or session.revision not in trace.rule.revisions:
         return None
@@ -160,10 +155,7 @@ def names_no_version(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.version-header-negotiated", each=EXCHANGE)
 def names_negotiated(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Names the negotiated version.
-
-    A request with a revision without sessions is no request of the session, although it carries its id.
-    """
+    """A request with a revision without sessions is no request of the session, although it carries its id."""
     session, named = session_of(exchange, trace.at), exchange.fields.each(VERSION)
     if session is None or session.revision not in trace.rule.revisions or not named or is_modern(exchange):
         return None
@@ -174,13 +166,13 @@ def names_negotiated(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.session-header", each=EXCHANGE, one_process=True)
 def has_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Sends the session id with every request. Without a label a request without an id belongs to no client."""
+    """Without a label a request without an id belongs to no client."""
     return PASS() if trace.subject.kind == "label" and session_of(exchange, trace.at) is not None else None
 
 
 @rule("http.session-header", each=REFUSED, one_process=True, any_revision=True)
 def message_without_id(message: Message, trace: Trace) -> Finding | None:
-    """Likewise: a refused message, unless it is legal outside of sessions. A ping is legal before `initialize`."""
+    """A refused message is a breach unless it is legal outside of sessions, such as a ping before `initialize`."""
     exchange = message.exchange
     if exchange is None or message.limited_by(ALWAYS):
         return None
@@ -192,7 +184,7 @@ def message_without_id(message: Message, trace: Trace) -> Finding | None:
 
 @rule("http.session-header", each=DENIED, methods={"DELETE"}, one_process=True)
 def delete_without_id(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise: a DELETE. A GET without an id asks for the old transport."""
+    """A GET without an id asks for the old transport and is no breach."""
     return None if exchange.limited_by(ALWAYS) else _lacks_id(exchange, None, trace)
 
 
@@ -215,7 +207,7 @@ def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Find
 
 
 def open_session(at: float, trace: Trace) -> Session | None:
-    """The newest session over HTTP that was open at a time, the client having its id."""
+    """The newest session over HTTP that was open at a time, with its id at the client."""
     newest = trace.seen.newest(SESSION)
     over_http = (each for each in newest if each.fact.transport == "http")
     return next((each for each in over_http if _had_id(each, at) and not each.closed_by(at)), None)
@@ -226,7 +218,7 @@ def _had_id(session: Session, at: float) -> bool:
 
 
 def is_on_connection_of(session: Session, exchange: Exchange) -> bool:
-    """True if one of the newest requests of a session before an exchange came on the same connection."""
+    """True if one of the newest requests of a session came before an exchange on the same connection."""
     requests = reversed(session.scope.requests.values())
     newest = islice((each for each in requests if each.seq < exchange.seq), BOUNDS.searched)
     return exchange.connection is not None and any(each.place is exchange.connection for each in newest)
@@ -254,10 +246,9 @@ def head_of(message: Message) -> Exchange | None:
 
 @rule("http.meta-version-header", each=REQUEST)
 def names_meta_version(request: Message, trace: Trace) -> Finding | None:
-    """Names the protocol version on every POST.
+    """For notifications "header requirements … are not defined by this revision".
 
-    For notifications "header requirements … are not defined by this revision". Two different headers are judged by
-    `http.meta-version-equal`.
+    Two different headers are judged by `http.meta-version-equal`.
     """
     exchange = head_of(request)
     if exchange is None or not isinstance(request.meta.get(PROTOCOL_VERSION), str):
@@ -274,7 +265,6 @@ def names_meta_version(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.meta-version-equal", each=REQUEST)
 def same_version(request: Message, trace: Trace) -> Finding | None:
-    """Names the same version in header and `_meta`."""
     exchange, named = head_of(request), request.meta.get(PROTOCOL_VERSION)
     if exchange is None or not isinstance(named, str) or VERSION not in exchange.headers:
         return None
@@ -286,7 +276,7 @@ def same_version(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.mcp-method", each=REQUEST)
 def repeats_method(request: Message, trace: Trace) -> Finding | None:
-    """Repeats the method in Mcp-Method. The log clips a very long method; the message has all of it."""
+    """The log clips a very long method; the message has all of it."""
     exchange, method = head_of(request), members(request.value).get("method")
     if exchange is None or not isinstance(method, str):
         return None
@@ -305,7 +295,6 @@ def repeats_method(request: Message, trace: Trace) -> Finding | None:
 @rule("http.mcp-name", each=REQUEST, methods={"tools/call", "prompts/get", "resources/read"})
 @rule("http.mcp-name-task", each=REQUEST, methods={"tasks/get", "tasks/update", "tasks/cancel"})
 def repeats_name(request: Message, trace: Trace) -> Finding | None:
-    """Repeats name, uri or task id in Mcp-Name."""
     source = _MEMBERS[request.method or ""]
     exchange, name = head_of(request), member(request, f"/params/{source}")
     if exchange is None or not isinstance(name, str):
@@ -328,7 +317,7 @@ def repeats_name(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.no-posted-responses", each=MESSAGE)
 def posts_no_responses(message: Message, trace: Trace) -> Finding | None:
-    """Posts no responses. In a session, with its id, they are legal."""
+    """In a session, with its id, they are legal."""
     exchange = message.post
     if exchange is None or SESSION_ID in exchange.headers or message.rpc == "invalid":
         return None
@@ -337,7 +326,6 @@ def posts_no_responses(message: Message, trace: Trace) -> Finding | None:
 
 @rule("http.no-session-remains", each=REQUEST)
 def request_without_remains(request: Message, trace: Trace) -> Finding | None:
-    """Leaves sessions, GET and Last-Event-ID behind."""
     exchange = request.post
     if exchange is None or holds_session(exchange, trace):
         return None
@@ -347,7 +335,6 @@ def request_without_remains(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.no-session-remains", each=EXCHANGE, methods={"GET", "DELETE"})
 def no_get_or_delete(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise: a GET or DELETE."""
     if not exchange.is_endpoint or not is_modern(exchange) or holds_session(exchange, trace):
         return None
     return _left_over(
@@ -371,10 +358,9 @@ _SECRETS: Final = frozenset({"access_token", "token", "api_key", "apikey", "key"
 
 @rule("security.session-id-kept", each=EXCHANGE)
 def keeps_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Keeps the session id out of addresses.
+    """The server compares before it hides anything.
 
-    The server compares before it hides anything. The sentence is of 2025-11-25: of an id in an address alone it must be
-    known that its session is of that revision.
+    The sentence is of 2025-11-25: of an id in an address alone it must be known that its session is of that revision.
     """
     session, bound = exchange.session, set(trace.rule.revisions)
     named = None if session is None or session.seq > exchange.seq or not session.is_legacy else session.revision
@@ -391,7 +377,7 @@ def keeps_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("security.secrets-not-in-query", each=EXCHANGE)
 def keeps_secrets(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Sends no credentials in the query. A person gives the address, and some gateways demand it."""
+    """A person gives the address, and some gateways demand it."""
     request = exchange.request
     if not request.query or not (exchange.is_endpoint or request.path.rstrip("/").endswith("/ws")):
         return None
@@ -401,6 +387,5 @@ def keeps_secrets(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @lru_cache(maxsize=256)
 def _names(query: str) -> frozenset[str]:
-    """The names of the parameters of a query that have a value, in lower case."""
     parts = (part.partition("=") for part in query.split("&"))
     return frozenset(unquote_plus(name).lower() for name, _, value in parts if value)

@@ -48,7 +48,6 @@ def is_missed(request: Message, at: float, trace: Trace) -> bool:
 
 
 def missed_by(message: Message, trace: Trace) -> Message | None:
-    """The request of a cancellation, if its answer was missed."""
     id = message.params.get("requestId")
     request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
     if request is None or request.asked_to_cancel is not message:
@@ -67,7 +66,6 @@ class _Forms:
 
 @rule("http.both-answer-forms", each=ANSWERED)
 def is_answered(request: Message, trace: Trace) -> Finding | None:
-    """Understands JSON answers and event streams."""
     known, form = trace.kept(_Forms), form_of(request)
     if form is not None and form not in known.went_on:
         known.newest[form] = request
@@ -76,7 +74,7 @@ def is_answered(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.both-answer-forms", each=REQUEST)
 def goes_on(message: Message, trace: Trace) -> Finding | None:
-    """Likewise. People, models and scripts repeat calls, so a repetition is no evidence."""
+    """People, models and scripts repeat calls, so a repetition is no evidence."""
     known = trace.kept(_Forms)
     went_on = [form for form, request in known.newest.items() if not _is_repetition(message, request)]
     for form in went_on:
@@ -92,7 +90,7 @@ def _is_repetition(message: Message, request: Message) -> bool:
 
 @rule("http.both-answer-forms", each=NOTIFICATION, methods={_CANCELLED})
 def misses_a_form(message: Message, trace: Trace) -> Finding | None:
-    """Likewise. Without a parser for a form all its answers are missed: an answer without a cancellation excuses."""
+    """Without a parser for a form all its answers are missed: an answer without a cancellation excuses."""
     request, known = missed_by(message, trace), trace.kept(_Forms)
     form = None if request is None else form_of(request)
     if request is None or request.answered is None or form is None:
@@ -112,10 +110,9 @@ def misses_a_form(message: Message, trace: Trace) -> Finding | None:
 
 @rule("http.sse-empty-data", each=REQUEST, after=CONTROL)
 def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
-    """Ignores an event without data.
+    """The fault shows later: the request is cancelled although its answer came, or the connection begins a new session.
 
-    The fault shows only later: the request is cancelled although its answer came, or the session is begun anew on the
-    same connection. A new process begins a session as well, and has a connection of its own.
+    A new process begins a session as well, and has a connection of its own.
     """
     request = primed_before(message.at, trace)
     if request is None:
@@ -129,14 +126,12 @@ def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
 
 @rule("http.sse-empty-data", each=EXCHANGE, methods={"DELETE"})
 def ends_after_empty(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise if it ends its session next."""
     request = primed_before(trace.at, trace)
     return None if request is None else PASS(exchange, at=request)
 
 
 @rule("http.sse-empty-data", each=NOTIFICATION, methods={_CANCELLED})
 def misses_after_empty(message: Message, trace: Trace) -> Finding | None:
-    """Likewise if it gives the request up."""
     request = missed_by(message, trace)
     if request is None or not is_primed(request):
         return None
@@ -153,7 +148,7 @@ def is_primed(request: Message) -> bool:
 
 
 def primed_before(at: float, trace: Trace) -> Message | None:
-    """The request with an answer on such a stream, if the client sent no other request since then."""
+    """The request with such an answer, if the client sent no other request since then."""
     request = trace.seen.last(ANSWERED, until=at)
     if request is None or request.answered is None or not is_primed(request) or is_missed(request, at, trace):
         return None
@@ -195,7 +190,6 @@ class _Comments:
 
 @rule("http.sse-comments", each=CONTROL)
 def has_comment(control: Control, trace: Trace) -> Finding | None:
-    """Ignores comments on event streams."""
     first, number = trace.kept(_Comments).first, control.exchange.number
     if control.fact.what == "comment" and number not in first:
         first.store(number, (control.at, _silence_before(control)))
@@ -204,7 +198,6 @@ def has_comment(control: Control, trace: Trace) -> Finding | None:
 
 @rule("http.sse-comments", each=ANSWERED, after=CONTROL)
 def outlives_comments(request: Message, trace: Trace) -> Finding | None:
-    """Likewise if a stream goes on to its answer."""
     known, exchange, asked = trace.kept(_Comments), request.exchange, request.asked_to_cancel
     if exchange is None or exchange.number not in known.first or (asked is not None and asked.at < trace.at):
         return None
@@ -214,18 +207,16 @@ def outlives_comments(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.sse-comments", each=LEFT)
 def leaves_at_comment(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise if the client hangs up.
+    """A comment counts after a silence of `keep_alive_s` only, and not at a multiple of five seconds.
 
     A timer of the client may end a stream together with a comment, as both follow a silence. And the server sends a
-    comment to a peer that seems gone: then the end is its cause. So a comment counts after a silence of `keep_alive_s`
-    only, and not at a multiple of five seconds.
+    comment to a peer that seems gone: then the end is its cause.
     """
     return _ended(exchange, trace.at, trace) if exchange.ended_by == "client" else None
 
 
 @rule("http.sse-comments", each=NOTIFICATION, methods={_CANCELLED})
 def cancels_at_comment(message: Message, trace: Trace) -> Finding | None:
-    """Likewise if it cancels."""
     id = message.params.get("requestId")
     request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
     exchange = None if request is None else request.exchange

@@ -75,23 +75,18 @@ def _is_owed(stream: Stream, at: float) -> bool:
 
 
 def retry_s(stream: Stream, at: float) -> float:
-    """The newest value of `retry` before a time, in seconds."""
     facts = (cast("events.StreamControl", each.fact) for each in reversed(stream.controls) if each.mono < at)
     return next((fact.retry_ms / 1000 for fact in facts if fact.retry_ms is not None), 0.0)
 
 
 def returns(stream: Stream, since: float, until: float, trace: Trace) -> Sequence[Exchange]:
-    """The returns of the client to a stream in a window."""
     gets = trace.seen.all(EXCHANGE, "GET", since=since, until=until)
     return [each for each in gets if each.session is stream.session and (last_event(each) or ("",))[0] == stream.id]
 
 
 @rule("resume.comes-back", each=LEFT)
 def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Comes back for a stream the server closed; after two returns it may give up.
-
-    Without an act long after the time for it, the client may have ended.
-    """
+    """After two returns it may give up. Without an act long after the time for it, the client may have ended."""
     left, stream = trace.at, lost(exchange, trace.at)
     session = None if stream is None else stream.session
     if stream is None or session is None or session.revision not in trace.rule.revisions:
@@ -115,7 +110,6 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("resume.last-event-id", each=EXCHANGE, methods={"GET"})
 def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Names the last event when it comes back."""
     stream = _named_stream(exchange)
     reader = None if stream is None else stream.reader_by(trace.at)
     if reader is None or not reader.closed_by(trace.at) or lost(reader, _left_at(reader)) is None:
@@ -125,7 +119,7 @@ def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("resume.last-event-id", each=EXCHANGE, methods={"GET"})
 def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise. A GET without it opens another stream beside the lost one, and another GET may follow."""
+    """A GET without it opens another stream beside the lost one, and another GET may follow."""
     session, at = exchange.session, trace.at
     if session is None or not exchange.is_endpoint or last_event(exchange):
         return None
@@ -152,10 +146,9 @@ def _newest_loss(session: Session, at: float, trace: Trace) -> tuple[Stream, Exc
 
 @rule("resume.position-true", each=RESPONSE, methods={"GET"})
 def true_position(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Names an event within its reach.
+    """An older event than the last is innocent: later ones may not have arrived.
 
-    An older one than the last is innocent: later ones may not have arrived. And a socket may have taken a part of an
-    event without a delivery in the log.
+    A socket may have taken a part of an event without a delivery in the log.
     """
     event, last, stream = last_event(exchange), exchange.header(LAST_EVENT), _named_stream(exchange)
     if event is None or exchange.session is None:
@@ -176,7 +169,7 @@ Needless: TypeAlias = Literal["read", "late"]
 
 
 def needless(exchange: Exchange, trace: Trace) -> Needless | None:
-    """The evidence in a return for an answer at the client: it names that event as its last, or comes long after it."""
+    """The evidence in a return for an answer at the client: the event is its last, or it comes long after."""
     event, stream, at = last_event(exchange), _named_stream(exchange), exchange.began.mono
     request = None if stream is None or stream.purpose != "response" else stream.request
     if event is None or request is None or request.answer is None or request.answered is None:
@@ -190,10 +183,10 @@ def needless(exchange: Exchange, trace: Trace) -> Needless | None:
 
 @rule("resume.stops-when-answered", each=EXCHANGE, methods={"GET"})
 def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Stops coming back once it has the answer.
+    """One return may be under way, or the last bytes were lost: it takes two for one stream.
 
-    One return may be under way, or the last bytes were lost: it takes two for one stream. With the event of the answer
-    as its last one the client has read the answer: two of those are enough, on any streams and at any time.
+    With the event of the answer as its last one the client has read the answer: two of those are enough, on any streams
+    and at any time.
     """
     how, stream = needless(exchange, trace), _named_stream(exchange)
     if how is None or stream is None or stream.request is None:
@@ -209,7 +202,6 @@ def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("resume.stops-when-answered", each=END)
 def stays_away(end: ClientEnd, trace: Trace) -> Finding | None:
-    """Likewise if it never came back."""
     came = {_named_stream(each) for each in trace.seen.all(EXCHANGE, "GET") if needless(each, trace)}
     for request in reversed(trace.seen.all(ANSWERED)):
         stream = None if request.exchange is None else request.exchange.stream
@@ -226,7 +218,7 @@ _MANY: Final = 10
 
 @rule("resume.gives-up", each=DENIED, methods={"GET"})
 def gives_up(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Gives up when a stream cannot be resumed. With longer and longer waits any number of returns is polite."""
+    """With longer and longer waits any number of returns is polite."""
     status, last, at = exchange.status, exchange.header(LAST_EVENT), trace.at
     if status not in (400, 410) or last_event(exchange) is None:
         return None
@@ -254,10 +246,7 @@ _AT_ONCE_S: Final = 5.0
 
 @rule("resume.no-second-call", each=LEFT)
 def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Resumes a call instead of making it twice, also if it comes back later.
-
-    Equal calls side by side are no repetition.
-    """
+    """Equal calls side by side are no repetition."""
     left, stream = trace.at, lost(exchange, trace.at)
     request = None if stream is None else stream.request
     if stream is None or request is None or request.method != "tools/call" or _has_twin(request, trace):

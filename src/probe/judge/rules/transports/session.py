@@ -25,10 +25,10 @@ def _refused_ids(until: float, trace: Trace) -> set[str]:
 
 @rule("session.reinitialize-without-id", each=REQUEST, methods={"initialize"})
 def begins_without_id(request: Message, trace: Trace) -> Finding | None:
-    """Sends no session id with initialize.
+    """The sentence is about an `initialize` after a 404.
 
-    The sentence is about an `initialize` after a 404. Before one, an id, perhaps of an earlier run, breaks no rule; the
-    session cannot begin. A header such as `undefined` is judged by another rule.
+    Before one, an id, perhaps of an earlier run, breaks no rule; the session cannot begin. A header such as `undefined`
+    is judged by another rule.
     """
     exchange = request.post
     given = None if exchange is None else exchange.header(SESSION_ID)
@@ -43,11 +43,7 @@ def begins_without_id(request: Message, trace: Trace) -> Finding | None:
 
 @rule("session.dead-id-abandoned", each=EXCHANGE, one_process=True, after=DENIED)
 def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Leaves a dead session id alone.
-
-    Several workers of a client may each hold the old id for a moment, so the first seconds do not count; a DELETE does
-    no harm.
-    """
+    """Workers of a client may hold the old id for some seconds, and a DELETE does no harm."""
     named, at = exchange.session, trace.at
     if exchange.fields.method == "DELETE" or (named is not None and not named.closed_by(at)):
         return None
@@ -64,7 +60,6 @@ def uses_dead_id(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("session.dead-id-abandoned", each=SESSION, one_process=True)
 def leaves_dead_id(session: Session, trace: Trace) -> Finding | None:
-    """Likewise if it goes on in its new session alone."""
     opened = trace.at
     if session.fact.transport != "http" or not _refused_ids(opened, trace):
         return None
@@ -74,7 +69,7 @@ def leaves_dead_id(session: Session, trace: Trace) -> Finding | None:
 
 @rule("session.id-as-given", each=EXCHANGE)
 def known_id(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Sends a session id the server gave, and not a word such as `undefined`."""
+    """A word such as `undefined` is none."""
     value = exchange.header(SESSION_ID)
     if value is None or not exchange.is_endpoint or is_modern(exchange):
         return None
@@ -85,14 +80,14 @@ def known_id(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("session.id-as-given", each=DENIED)
 def id_of_earlier_run(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Likewise: ids of an earlier run are unknown and innocent."""
+    """Ids of an earlier run are unknown and innocent."""
     is_unknown = exchange.request.named is None and session_id(exchange) is not None
     return PASS() if exchange.status == 404 and is_unknown else None
 
 
 @rule("session.deleted", each=SESSION_END)
 def deletes(session: Session, trace: Trace) -> Finding | None:
-    """Ends its session with DELETE. After a long silence the client may still be there."""
+    """After a long silence the client may still be there."""
     why = None if session.closed is None else getattr(session.closed.fact, "why", "")
     if session.fact.transport != "http":
         return None
@@ -104,7 +99,7 @@ def deletes(session: Session, trace: Trace) -> Finding | None:
 
 @rule("session.deleted", each=SESSION)
 def replaces(session: Session, trace: Trace) -> Finding | None:
-    """Likewise: sessions were left if new ones replace them again and again, and no request names the old ones."""
+    """Sessions were left if new ones replace them again and again, and no request names the old ones."""
     at = trace.at
     left = [
         each
@@ -122,7 +117,7 @@ def replaces(session: Session, trace: Trace) -> Finding | None:
 
 @rule("session.deleted", each=PROCESS)
 def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
-    """Likewise at the end of the client's process, unless it was killed or crashed."""
+    """The end of the client's process counts, unless it was killed or crashed."""
     if change.fact.what != "exited":
         return None
     newest = trace.seen.newest(SESSION)
@@ -158,7 +153,7 @@ _UNDER_WAY_S: Final = 1.0
 
 @rule("session.nothing-after-delete", each=EXCHANGE)
 def uses_deleted(exchange: Exchange, trace: Trace) -> Finding | None:
-    """Does not use a session it has deleted. A second DELETE is harmless."""
+    """A second DELETE is harmless."""
     session, method = exchange.session, exchange.fields.method
     deleted = session.closed if session is not None and is_deleted(session) else None
     if session is None or deleted is None or trace.at <= deleted.mono or method == "DELETE":
@@ -169,7 +164,7 @@ def uses_deleted(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 def _is_behind(exchange: Exchange, end: Exchange | None) -> bool:
-    """True if a request was sent after the answer to a DELETE: behind it on its connection, or on a later one."""
+    """True if a request was sent after the answer to a DELETE."""
     answered, place = None if end is None else end.response, exchange.connection
     if end is None or answered is None or place is None or exchange.began.mono <= answered.mono:
         return False
@@ -180,7 +175,6 @@ def _is_behind(exchange: Exchange, end: Exchange | None) -> bool:
 
 @rule("session.nothing-after-delete", each=SESSION_END)
 def leaves_deleted(session: Session, trace: Trace) -> Finding | None:
-    """Likewise if it leaves it alone."""
     deleted = trace.at
     if not is_deleted(session):
         return None
@@ -201,7 +195,7 @@ _MANY: Final = 5
 
 @rule("session.not-churned", each=SESSION, one_process=True)
 def uses_sessions(session: Session, trace: Trace) -> Finding | None:
-    """Uses the sessions it opens. Health checks, and several users behind one address, have no label."""
+    """Health checks, and several users behind one address, have no label."""
     opened, until = trace.at, trace.at + trace.allowances.answer_s
     newest = trace.seen.newest(SESSION)
     recent = [each for each in newest if each.fact.transport == "http" and each.opened.mono > opened - _WINDOW_S]

@@ -27,13 +27,12 @@ _SIGNALS: Final = frozenset({"SIGTERM", "SIGINT", "SIGHUP"})
 
 @rule("stdio.only-messages", each=MESSAGE, general=True)
 def sends_messages(message: Message, trace: Trace) -> Finding | None:
-    """Writes nothing but messages to standard input."""
     return only_messages(message, "JSON that is no message", trace) if message.rpc == "invalid" else PASS()
 
 
 @rule("stdio.only-messages", each=UNREADABLE, general=True)
 def sends_json(unreadable: Unreadable, trace: Trace) -> Finding | None:
-    """Likewise: each line is JSON. A longer line than `max_body_bytes` meets a limit of this server."""
+    """A longer line than `max_body_bytes` meets a limit of this server."""
     if unreadable.pipe is None or unreadable.pipe.transport != "stdio" or unreadable.fault == "size":
         return None
     if unreadable.fault not in ("syntax", "encoding"):
@@ -65,13 +64,11 @@ def _whole(run: Run, line: Line, trace: Trace) -> Run:
 
 @rule("stdio.one-line-each", each=MESSAGE)
 def one_line(message: Message, trace: Trace) -> Finding | None:
-    """Writes each message on one line."""
     return None if message.rpc == "invalid" else PASS()
 
 
 @rule("stdio.one-line-each", each=UNREADABLE)
 def several_lines(unreadable: Unreadable, trace: Trace) -> Finding | None:
-    """Likewise: several lines together are one message."""
     run = trace.subject.lines.run_of(unreadable)
     if run is None or run.lines[0] is not unreadable or not is_one_message(_whole(run, unreadable, trace)):
         return None
@@ -103,7 +100,6 @@ def is_one_message(run: Run) -> bool:
 
 @rule("stdio.closes-input-first", each=PROCESS)
 def closes_input(change: ProcessChange, trace: Trace) -> Finding | None:
-    """Ends the server by closing its input."""
     pipe = change.pipe
     if change.fact.what != "end_of_input" or pipe is None:
         return None
@@ -117,7 +113,7 @@ def closes_input(change: ProcessChange, trace: Trace) -> Finding | None:
 
 @rule("stdio.closes-input-first", each=PROCESS)
 def sends_signal(change: ProcessChange, trace: Trace) -> Finding | None:
-    """Likewise: a signal came while the input was open.
+    """A signal came while the input was open.
 
     A terminal, a supervisor or a wrapper may send the signal in place of the client, and at the kill of a client
     everything closes at once. If both come at the same time, their order is unknown.
@@ -137,10 +133,7 @@ def sends_signal(change: ProcessChange, trace: Trace) -> Finding | None:
 
 @rule("stdio.no-responses", each=MESSAGE)
 def answers_nothing(message: Message, trace: Trace) -> Finding | None:
-    """Writes no responses.
-
-    Inside a session on the same pipe answers are legal. The rules of a WebSocket are this server's own choice.
-    """
+    """Inside a session on the same pipe answers are legal. The rules of a WebSocket are this server's own choice."""
     pipe = message.pipe
     session = None if pipe is None else pipe.session
     if pipe is None or message.rpc == "invalid" or (session is not None and session.opened.mono < message.at):
@@ -155,13 +148,11 @@ def answers_nothing(message: Message, trace: Trace) -> Finding | None:
 
 @rule("stdio.probes-with-discover", each=REQUEST)
 def modern_request(request: Message, trace: Trace) -> Finding | None:
-    """Probes with server/discover if it knows both eras."""
     return _probes(request.at, request.pipe, trace)
 
 
 @rule("stdio.probes-with-discover", each=SESSION)
 def legacy_session(session: Session, trace: Trace) -> Finding | None:
-    """Likewise if a session shows the second era."""
     return _probes(session.opened.mono, session.connection, trace)
 
 

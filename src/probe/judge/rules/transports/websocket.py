@@ -25,7 +25,7 @@ def _code_of(pipe: Connection) -> int | None:
 
 @rule("websocket.text-frames", each=PIPE_END)
 def sends_text(pipe: Connection, trace: Trace) -> Finding | None:
-    """Sends each message as one UTF-8 text frame. Size and slowness have other codes, and are limits of this server."""
+    """Size and slowness have other codes, and are limits of this server."""
     if pipe.transport != "websocket":
         return None
     code = _code_of(pipe)
@@ -35,7 +35,6 @@ def sends_text(pipe: Connection, trace: Trace) -> Finding | None:
 
 @rule("websocket.answers-pings", each=FRAME)
 def answers_ping(frame: Frame, trace: Trace) -> Finding | None:
-    """Answers WebSocket pings."""
     pings = trace.seen.newest(FRAME, "sent ping") if frame.fact.opcode == "pong" else ()
     ping = next((each for each in pings if each.pipe is frame.pipe), None)
     return None if ping is None else PASS(ping)
@@ -43,7 +42,7 @@ def answers_ping(frame: Frame, trace: Trace) -> Finding | None:
 
 @rule("websocket.answers-pings", each=PIPE_END)
 def answers_no_ping(pipe: Connection, trace: Trace) -> Finding | None:
-    """Likewise. A sleeping machine or a lost network is silent, too: it takes two connections."""
+    """A sleeping machine or a lost network is silent, too: it takes two connections."""
     if pipe.transport != "websocket" or pipe.ended_by != _SILENT:
         return None
     count = trace.nth()
@@ -55,10 +54,9 @@ def answers_no_ping(pipe: Connection, trace: Trace) -> Finding | None:
 
 @rule("websocket.closes-in-order", each=PIPE_END)
 def closes(pipe: Connection, trace: Trace) -> Finding | None:
-    """Closes a WebSocket with a close frame.
+    """A crash, a kill and a lost network break a connection as well.
 
-    A crash, a kill and a lost network break a connection as well. The client is to blame only if its process ended by
-    itself just then.
+    The client is to blame only if its process ended by itself just then.
     """
     at, near = trace.at, trace.allowances.end_after_s
     if pipe.transport != "websocket" or pipe.ended_by != "client":
