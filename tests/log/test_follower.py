@@ -47,6 +47,18 @@ async def test_it_follows_by_itself(autojump_clock: MockClock) -> None:
     assert (reader.follower.missed_entries, reader.gaps) == (0, [])
 
 
+async def test_between_two_looks_is_the_interval(autojump_clock: MockClock) -> None:
+    reader = Reader()
+    follower = LogFollower(reader.log, reader.take, lambda first, last: None, interval_s=0.01)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(follower.serve)
+        for taken in (1, 2, 2):
+            reader.fill(1)
+            await trio.sleep(0.006)
+            assert len(reader.taken) == taken
+        nursery.cancel_scope.cancel()
+
+
 async def test_what_was_taken_to_catch_up_is_not_taken_again(autojump_clock: MockClock) -> None:
     reader = Reader()
     async with trio.open_nursery() as nursery:

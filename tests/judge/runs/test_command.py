@@ -170,7 +170,7 @@ for id, method in enumerate(["tools/list", "tools/call"]):
     server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode() + b"\\n")
     server.stdin.flush()
     server.stdout.readline()
-# The log is a tenth of a second behind.
+# The log is 10 ms behind, and more on a busy machine.
 time.sleep(1)
 server.kill()
 server.wait()
