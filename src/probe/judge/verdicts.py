@@ -131,6 +131,11 @@ class RuleTally:
         self._cut.add((place, _numbers(place, shown_by), remark))
 
     @property
+    def has_passed(self) -> bool:
+        """True after the first PASS."""
+        return self._passed.count > 0
+
+    @property
     def _observed(self) -> Mapping[Verdict, _Opportunities]:
         found = {verdict: self._others[verdict] for verdict in sorted(self._others, reverse=True)}
         if self._passed.count:

@@ -12,6 +12,7 @@ from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST
 from ..trace.rules import MISSING, form, member, rule
 from ..trace.trace import Trace
 from ..values import is_whole, number_or_type, shown
+from .transports.http import left_at
 
 # Two waits that differ by less are of one timer.
 _SAME_WAIT: Final = 0.1
@@ -110,7 +111,7 @@ def _is_longer(waited: float, patience: float | None) -> bool:
 def _patience(trace: Trace) -> float | None:
     """How long the client waited at most for a silent call before it gave that up."""
     cancelled = ((_cancelled(each, trace), each.at) for each in trace.seen.newest(NOTIFICATION, _CANCELLED))
-    left = ((_left(each), _left_at(each)) for each in trace.seen.newest(LEFT, "client"))
+    left = ((_left(each), left_at(each)) for each in trace.seen.newest(LEFT, "client"))
     silent = [at - call.at for call, at in (*cancelled, *left) if call is not None and not call.progressed_by(at)]
     return max(silent, default=None)
 
@@ -125,10 +126,6 @@ def _cancelled(message: Message, trace: Trace) -> Message | None:
 
 def _left(exchange: Exchange) -> Message | None:
     """The call that the client gives up as it hangs up."""
-    at = _left_at(exchange)
+    at = left_at(exchange)
     calls = (each for each in exchange.messages if each.rpc == "request" and each.method == "tools/call")
     return next((each for each in calls if not each.was_answered(at)), None) if exchange.ended_by == "client" else None
-
-
-def _left_at(exchange: Exchange) -> float:
-    return NEVER if exchange.closed is None else exchange.closed.mono

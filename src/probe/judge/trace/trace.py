@@ -317,6 +317,11 @@ class Trace:
             kept.store(place, count)
         return int(kept[place])
 
+    @property
+    def has_passed(self) -> bool:
+        """True if this rule has passed this client before. As `kept`, only for a rule that is never too early."""
+        return self.subject.tallies[self.rule.id].has_passed
+
     def kept(self, make: Callable[[], Kept]) -> Kept:
         """What this rule keeps of this client. Only for a rule that is never too early: it is asked in order then."""
         own: dict[str, Kept] = self.subject.own

@@ -137,7 +137,6 @@ class Habits(Struct):
     """Acts of one client after results: how often it went on, and the last end after an error."""
 
     went_on: int = 0
-    survived: bool = False
     ended_well: bool = False
     ended: Message | None = None
 
@@ -148,11 +147,9 @@ def goes_on(message: Message, trace: Trace) -> Finding | None:
     call = None if message.method == "initialize" else unfollowed(message.scope, message.at, trace)
     if call is None or (message.scope is not None and message.scope.kind == "client" and trace.several() is not None):
         return None
-    habits = trace.kept(Habits)
     if trace.seen.error_of(call) in _SURVIVED:
-        habits.survived = True
         return PASS(message, at=call)
-    habits.went_on += message.method == "tools/call"
+    trace.kept(Habits).went_on += message.method == "tools/call"
     return None
 
 
@@ -179,7 +176,7 @@ def ends(scope: Scope | None, trace: Trace) -> Finding | None:
         habits.ended_well = True
         return None
     before, habits.ended = habits.ended, call
-    if before is None or habits.went_on < _WENT_ON or habits.survived or habits.ended_well:
+    if before is None or habits.went_on < _WENT_ON or trace.has_passed or habits.ended_well:
         return UNCLEAR("ended after an error; whether because of it, its other calls do not tell", at=call)
     return FAIL("ended after two errors, and after no good result", before, at=call)
 

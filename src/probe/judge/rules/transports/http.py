@@ -21,7 +21,7 @@ from ....wire.errors import Rejection
 from ....wire.v2026.headers import HeaderValueError, decode, encode
 from ....wire.v2026.meta import PROTOCOL_VERSION
 from ...clients.moments import era_by_head
-from ...clients.series import ALWAYS
+from ...clients.series import ALWAYS, NEVER
 from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, MESSAGE, REFUSED, REQUEST, RESPONSE, SESSION
@@ -86,6 +86,11 @@ def says_json(head: HttpHead) -> Finding:
         pass
     given = head.each("content-type")
     return FAIL(f"Content-Type is {', '.join(given)}" if given else "Content-Type is missing")
+
+
+def left_at(exchange: Exchange) -> float:
+    """When it was closed; `NEVER` while it is open."""
+    return NEVER if exchange.closed is None else exchange.closed.mono
 
 
 def session_id(exchange: Exchange) -> str | None:

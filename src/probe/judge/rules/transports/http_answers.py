@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Final, cast
 
 from ....log import events
-from ....log.bounded import Newest
+from ....views.clients import Session
 from ....views.values import Exchange, Message
 from ....wire.jsonrpc import is_id
-from ...clients.moments import Control
-from ...clients.series import NEVER
+from ...clients.series import ALWAYS, NEVER
 from ...clients.tasks import task_of
 from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
-from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
+from ...trace.opportunities import ANSWERED, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace
+from .http import left_at
 
 _CANCELLED: Final = "notifications/cancelled"
 _EVENTS: Final = "text/event-stream"
@@ -174,34 +176,15 @@ _AT_ONCE_S: Final = 0.2
 _TIMER_S: Final = 5.0
 # Two times closer than this are the same.
 _NEAR_S: Final = 0.3
-
-
-@dataclass(slots=True)
-class _Comments:
-    """The first comment of each exchange, and the silence before it in seconds.
-
-    And the streams that ended at their first comment, with its time after the request; `survived` if one outlived it.
-    """
-
-    first: Newest[int, tuple[float, float]] = field(default_factory=lambda: Newest(BOUNDS.places))
-    ends: list[tuple[float, Exchange]] = field(default_factory=list)
-    survived: bool = False
-
-
-@rule("http.sse-comments", each=CONTROL)
-def has_comment(control: Control, trace: Trace) -> Finding | None:
-    first, number = trace.kept(_Comments).first, control.exchange.number
-    if control.fact.what == "comment" and number not in first:
-        first.store(number, (control.at, _silence_before(control)))
-    return None
+# Streams that a report names.
+_MANY_ENDS: Final = 10
 
 
 @rule("http.sse-comments", each=ANSWERED, after=CONTROL)
 def outlives_comments(request: Message, trace: Trace) -> Finding | None:
-    known, exchange, asked = trace.kept(_Comments), request.exchange, request.asked_to_cancel
-    if exchange is None or exchange.number not in known.first or (asked is not None and asked.at < trace.at):
+    exchange, asked = request.exchange, request.asked_to_cancel
+    if exchange is None or first_comment(exchange, trace.at) is None or (asked is not None and asked.at < trace.at):
         return None
-    known.survived = True
     return PASS()
 
 
@@ -217,34 +200,70 @@ def leaves_at_comment(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.sse-comments", each=NOTIFICATION, methods={_CANCELLED})
 def cancels_at_comment(message: Message, trace: Trace) -> Finding | None:
-    id = message.params.get("requestId")
-    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
-    exchange = None if request is None else request.exchange
+    exchange = _cancelled(message, trace)
     return None if exchange is None else _ended(exchange, message.at, trace)
 
 
 def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
-    known = trace.kept(_Comments)
-    comment, silence = known.first.get(exchange.number, (NEVER, 0.0))
-    place = next((each for each in exchange.messages if each.rpc == "request" and each.received), exchange.session)
-    after = comment - exchange.began.mono
-    if place is None or at - comment > _AT_ONCE_S or not is_keep_alive(silence, trace) or _is_timer(after):
+    comment, place = _ends_at_comment(exchange, at, trace), _place(exchange)
+    if comment is None or place is None or trace.has_passed:
         return None
-    if all(abs(after - each) > _NEAR_S for each, _ in known.ends):
-        known.ends = [*known.ends[-9:], (after, exchange)]
-    if known.survived:
-        return None
-    if len(known.ends) < trace.allowances.survival_tries:
+    ends = _ends(trace)
+    if len(ends) < trace.allowances.survival_tries:
         return UNCLEAR(f"ended {(at - comment) * 1000:.0f} ms after the first comment", exchange, at=place)
-    remark = f"ended {len(known.ends)} streams within {_AT_ONCE_S * 1000:.0f} ms of the first comment"
-    return FAIL(remark, *(each for _, each in known.ends), at=place)
+    remark = f"ended {len(ends)} streams within {_AT_ONCE_S * 1000:.0f} ms of the first comment"
+    return FAIL(remark, *ends, at=place)
 
 
-def _silence_before(comment: Control) -> float:
-    began = comment.exchange.response or comment.exchange.began
-    times = [began.mono, *(each.had for each in comment.stream.sent.values() if each.had is not None)]
-    times += [each.mono for each in comment.stream.controls]
-    return comment.at - max((each for each in times if each < comment.at), default=comment.at)
+def _ends(trace: Trace) -> Sequence[Exchange]:
+    """The streams that ended at their first comment; those with an equal time from request to comment count once."""
+    left = [(each, left_at(each)) for each in trace.seen.newest(LEFT, "client")]
+    cancelled = [(_cancelled(each, trace), each.at) for each in trace.seen.newest(NOTIFICATION, _CANCELLED)]
+    found: dict[Exchange, float] = {}
+    for exchange, at in sorted((*left, *cancelled), key=itemgetter(1)):
+        comment = None if exchange is None or _place(exchange) is None else _ends_at_comment(exchange, at, trace)
+        if exchange is None or comment is None:
+            continue
+        after = comment - exchange.began.mono
+        if all(abs(after - each) > _NEAR_S for each in found.values()):
+            found[exchange] = after
+    return list(found)[-_MANY_ENDS:]
+
+
+def _cancelled(message: Message, trace: Trace) -> Exchange | None:
+    """The exchange of the request that a cancellation gives up."""
+    id = message.params.get("requestId")
+    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    return None if request is None else request.exchange
+
+
+def _place(exchange: Exchange) -> Message | Session | None:
+    return next((each for each in exchange.messages if each.rpc == "request" and each.received), exchange.session)
+
+
+def _ends_at_comment(exchange: Exchange, at: float, trace: Trace) -> float | None:
+    """When the first comment came, if the stream ended at once and no timer explains that."""
+    found = first_comment(exchange, at)
+    if found is None:
+        return None
+    comment, silence = found
+    is_timer = not is_keep_alive(silence, trace) or _is_timer(comment - exchange.began.mono)
+    return None if is_timer or at - comment > _AT_ONCE_S else comment
+
+
+def first_comment(exchange: Exchange, at: float) -> tuple[float, float] | None:
+    """When the first comment before a time came on an exchange, and the silence before it in seconds."""
+    stream = exchange.stream
+    if stream is None:
+        return None
+    own = (each for each in stream.controls if each.context.exchange == exchange.number)
+    comment = next((each.mono for each in own if cast("events.StreamControl", each.fact).what == "comment"), ALWAYS)
+    if comment >= at:
+        return None
+    began = exchange.response or exchange.began
+    times = [began.mono, *(each.had for each in stream.sent.values() if each.had is not None)]
+    times += [each.mono for each in stream.controls]
+    return comment, comment - max((each for each in times if each < comment), default=comment)
 
 
 def is_keep_alive(silence: float, trace: Trace) -> bool:

@@ -18,7 +18,7 @@ from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, DENIED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
 from ...trace.rules import rule
 from ...trace.trace import Trace
-from .http import LAST_EVENT
+from .http import LAST_EVENT, left_at
 
 # Ends of a response without a loss: the client left, or the stream was complete.
 _NOT_LOST: Final = frozenset({None, "", "client", "end of stream", "displaced by a newer connection"})
@@ -54,10 +54,6 @@ def lost(exchange: Exchange, at: float) -> Stream | None:
     controls = (each for each in stream.controls if each.mono < at)
     marked = any(cast("events.StreamControl", each.fact).event_id is not None for each in controls)
     return stream if marked or any(each.had_by(at) for each in stream.sent.values()) else None
-
-
-def _left_at(exchange: Exchange) -> float:
-    return NEVER if exchange.closed is None else exchange.closed.mono
 
 
 def owed_until(stream: Stream) -> float:
@@ -112,7 +108,7 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
 def says_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
     stream = _named_stream(exchange)
     reader = None if stream is None else stream.reader_by(trace.at)
-    if reader is None or not reader.closed_by(trace.at) or lost(reader, _left_at(reader)) is None:
+    if reader is None or not reader.closed_by(trace.at) or lost(reader, left_at(reader)) is None:
         return None
     return PASS(reader)
 
@@ -137,9 +133,9 @@ def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
 def _newest_loss(session: Session, at: float, trace: Trace) -> tuple[Stream, Exchange] | None:
     """The newest lost stream of a session without a return yet."""
     for exchange in reversed(trace.seen.all(LEFT, since=at - _BACK_S, until=at)):
-        stream = lost(exchange, _left_at(exchange))
+        stream = lost(exchange, left_at(exchange))
         is_open = stream is not None and stream.session is session and _is_owed(stream, at)
-        if stream is not None and is_open and not returns(stream, _left_at(exchange), at, trace):
+        if stream is not None and is_open and not returns(stream, left_at(exchange), at, trace):
             return stream, exchange
     return None
 
