@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from probe.judge.verdicts import Verdict
 
 from ..support.rows import each
-from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, Story, check, play
 from .logs import MODERN, Log, judged
 
 PREFIX = "io.modelcontextprotocol/"
 VERSION, CAPABILITIES, INFO = PREFIX + "protocolVersion", PREFIX + "clientCapabilities", PREFIX + "clientInfo"
 FULL = {VERSION: MODERN, CAPABILITIES: {}, INFO: {"name": "acme", "version": "1"}}
-TRANSPORTS = ["http", "stdio", "websocket"]
+NAMED, DECLARED, KNOWN = "meta.protocol-version", "meta.client-capabilities", "meta.client-info"
+OBJECTS, KEYS, RESERVED = "meta.capability-objects", "meta.key-names", "meta.reserved-keys"
+TRACE, LEVEL = "meta.trace-context", "logging.level"
+REMEMBERED, LEARNED = "version.era-remembered", "version.missing-capability-learned"
+LEGACY = ("2025-03-26", "2025-06-18", "2025-11-25")
+ALL = (*LEGACY, MODERN)
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 
 
 def sent(meta: Any, transport: str = "http") -> Log:
-    """One request of 2026-07-28; on a pipe a good one comes before it, which says the era."""
+    """One request of 2026-07-28; on a pipe a good one comes before it, which shows the era."""
     log = Log()
     acme = getattr(log, transport)()
     if transport != "http":
@@ -30,82 +38,13 @@ def without(*names: str) -> dict[str, Any]:
     return {name: value for name, value in FULL.items() if name not in names}
 
 
-@each("transport", TRANSPORTS)
-@each(
-    "rule, meta, verdict",
-    [
-        ("meta.protocol-version", FULL, PASS),
-        ("meta.protocol-version", without(VERSION), FAIL),
-        ("meta.protocol-version", {**FULL, VERSION: 20260728}, FAIL),
-        ("meta.protocol-version", {}, FAIL),
-        ("meta.client-capabilities", FULL, PASS),
-        ("meta.client-capabilities", without(CAPABILITIES), FAIL),
-        ("meta.client-capabilities", {**FULL, CAPABILITIES: None}, FAIL),
-        ("meta.client-capabilities", {**FULL, CAPABILITIES: []}, FAIL),
-        ("meta.client-info", FULL, PASS),
-        ("meta.client-info", without(INFO), WARN),
-        ("jsonrpc.wire-schema", {**FULL, INFO: {"name": "acme"}}, FAIL),
-    ],
-)
-def test_what_each_modern_request_says(rule: str, meta: Any, verdict: Verdict, transport: str) -> None:
-    check(sent(meta, transport), rule, verdict)
-
-
-def test_who_it_is_is_missed_once() -> None:
-    log = Log()
-    acme = log.http()
-    for _ in range(3):
-        acme.modern("tools/list", meta=without(INFO))
-    assert len(judged(log)["acme"].remarks["meta.client-info"]) == 1
-
-
-def test_a_newer_version_is_a_version() -> None:
-    log = sent({**FULL, VERSION: "2031-01-01"})
-    assert judged(log)["acme"]["meta.protocol-version"] is PASS
-
-
-@each("transport", ["stdio", "websocket"])
-def test_a_silent_request_on_a_pipe_may_be_of_the_legacy_era(transport: str) -> None:
-    """It is known when the connection is over, and a probe that is followed by initialize is no modern client."""
+def on_a_pipe(script: str, transport: str = "stdio") -> Log:
+    """A probe for the era, and what follows it on the same pipe."""
     log = Log()
     pipe = getattr(log, transport)()
     pipe.modern("server/discover")
-    pipe.request("tools/list")
-    check(log, "meta.protocol-version", PASS, end=False)
-    check(log, "meta.protocol-version", FAIL)
-    pipe.close()
-    check(log, "meta.protocol-version", FAIL, end=False)
-    log = Log()
-    pipe = getattr(log, transport)()
-    pipe.modern("server/discover")
-    pipe.request("tools/list")
-    pipe.session()
-    check(log, "meta.protocol-version", PASS)
-
-
-def test_over_http_a_request_that_says_nothing_is_unknown() -> None:
-    bare = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    log = Log()
-    log.http(None).respond(log.http(None).post(bare), 400)
-    found = judged(log)
-    assert all(verdict <= UNCLEAR for each in found.values() for verdict in each.verdicts.values())
-    log = Log()
-    acme = log.http()
-    acme.post(bare, headers={"mcp-method": "tools/list"})
-    found = judged(log, only=["meta.protocol-version"])
-    assert found["acme"]["meta.protocol-version"] is FAIL
-
-
-def test_a_gap_hides_an_initialize() -> None:
-    log = Log()
-    pipe = log.stdio()
-    pipe.modern("server/discover")
-    pipe.request("tools/list")
-    log.gap()
-    check(log, "meta.protocol-version", PASS)
-
-
-# -- capabilities
+    play(log, script, {"list": lambda: pipe.request("tools/list"), "opens": pipe.session, "close": pipe.close})
+    return log
 
 
 def declared(capabilities: Any, revision: str) -> Log:
@@ -115,42 +54,6 @@ def declared(capabilities: Any, revision: str) -> Log:
     else:
         log.http().session(revision, capabilities=capabilities)
     return log
-
-
-@each("revision", ["2025-03-26", "2025-06-18", "2025-11-25", MODERN])
-@each(
-    "capabilities, verdict",
-    [
-        ({"sampling": True}, FAIL),
-        ({"roots": None}, FAIL),
-        ({"experimental": ["x"]}, FAIL),
-        ({"sampling": "yes"}, FAIL),
-        ({"sampling": {}, "roots": {"listChanged": True}}, PASS),
-        ({"vendor": True}, SILENT),
-    ],
-)
-def test_capabilities_are_objects(capabilities: Any, verdict: Verdict, revision: str) -> None:
-    check(declared(capabilities, revision), "meta.capability-objects", verdict)
-
-
-def test_a_capability_that_the_revision_does_not_know_may_hold_anything() -> None:
-    check(declared({"elicitation": True}, "2025-03-26"), "meta.capability-objects", SILENT)
-    check(declared({"elicitation": True}, "2025-06-18"), "meta.capability-objects", FAIL)
-
-
-def test_a_capability_that_is_hidden_is_not_judged() -> None:
-    log = Log()
-    params = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"roots": "[redacted]"},
-        "clientInfo": {"name": "a", "version": "1"},
-    }
-    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    log.http().post(message, message={"hidden": (("/params/capabilities/roots", "object"),)})
-    assert judged(log)["acme"].faults == {}
-
-
-# -- keys
 
 
 def keyed(key: str, revision: str = "2025-11-25", value: Any = 1) -> Log:
@@ -163,112 +66,172 @@ def keyed(key: str, revision: str = "2025-11-25", value: Any = 1) -> Log:
     return log
 
 
-@each("revision", ["2025-06-18", "2025-11-25", MODERN])
-@each(
-    "key, verdict",
-    [
-        ("com.example/key", PASS),
-        ("claudecode/toolUseId", PASS),
-        ("vscode.conversationId", PASS),
-        ("a", PASS),
-        ("", PASS),
-        ("com.example/", PASS),
-        ("a_b-c.d", PASS),
-        ("_foo", FAIL),
-        ("a b", FAIL),
-        ("com..example/x", FAIL),
-        ("1com/x", FAIL),
-        ("com.example-/x", FAIL),
-        ("a/b/c", FAIL),
-        ("/x", FAIL),
-        ("é", FAIL),
-    ],
-)
-def test_the_names_of_keys(key: str, verdict: Verdict, revision: str) -> None:
-    check(keyed(key, revision), "meta.key-names", verdict)
-
-
-def test_keys_that_a_revision_defines() -> None:
-    check(keyed("progressToken"), "meta.key-names", SILENT)
-    check(keyed("_foo", "2025-03-26"), "meta.capability-objects", SILENT)
-
-
-def test_the_keys_of_a_result() -> None:
+def keyed_result() -> Log:
     log = Log()
     session = log.http().session()
     session.reply(session.get().ask("ping"), {"_meta": {"_foo": 1}})
-    check(log, "meta.key-names", FAIL)
+    return log
+
+
+def levelled(level: Any, revision: str) -> Log:
+    if revision == MODERN:
+        return keyed(PREFIX + "logLevel", MODERN, level)
+    log = Log()
+    log.stdio().session(revision).request("logging/setLevel", {"level": level})
+    return log
+
+
+def lacking(times: int, *, every: float = 5, arguments: Any = None, then: Any = None) -> Log:
+    """Calls that lack the capability `sampling`."""
+    log = Log()
+    acme = log.http()
+    error = {"code": -32021, "message": "no", "data": {"requiredCapabilities": {"sampling": {}}}}
+    for number in range(times):
+        given = {"number": number} if arguments == "other" else {}
+        acme.answer(acme.modern("tools/call", {"name": "x", "arguments": given}), error=error, status=400)
+        log.after(every)
+    if then is not None:
+        acme.answer(acme.modern("tools/call", {"name": "x", "arguments": {}}, capabilities=then), {"content": []})
+    log.idle(70)
+    return log
+
+
+def of(rule: str, verdict: Verdict, stories: Iterable[Story]) -> list[tuple[str, Verdict, Story]]:
+    return [(rule, verdict, story) for story in stories]
+
+
+STORIES = [
+    *(
+        (rule, verdict, partial(sent, meta, transport))
+        for rule, verdict, meta in (
+            (NAMED, PASS, FULL),
+            (NAMED, FAIL, without(VERSION)),
+            (NAMED, FAIL, {**FULL, VERSION: 20260728}),
+            (NAMED, FAIL, {}),
+            (DECLARED, PASS, FULL),
+            (DECLARED, FAIL, without(CAPABILITIES)),
+            (DECLARED, FAIL, {**FULL, CAPABILITIES: None}),
+            (DECLARED, FAIL, {**FULL, CAPABILITIES: []}),
+            (KNOWN, PASS, FULL),
+            (KNOWN, WARN, without(INFO)),
+            ("jsonrpc.wire-schema", FAIL, {**FULL, INFO: {"name": "acme"}}),
+        )
+        for transport in ("http", "stdio", "websocket")
+    ),
+    # A silent request on a pipe may be of the legacy era, and a probe before initialize is no modern client.
+    *of(NAMED, FAIL, (partial(on_a_pipe, "list", transport) for transport in ("stdio", "websocket"))),
+    *of(NAMED, PASS, (partial(on_a_pipe, "list opens", transport) for transport in ("stdio", "websocket"))),
+    (NAMED, PASS, partial(on_a_pipe, "list gap")),
+    *(
+        (OBJECTS, verdict, partial(declared, capabilities, revision))
+        for verdict, capabilities in (
+            (FAIL, {"sampling": True}),
+            (FAIL, {"roots": None}),
+            (FAIL, {"experimental": ["x"]}),
+            (FAIL, {"sampling": "yes"}),
+            (PASS, {"sampling": {}, "roots": {"listChanged": True}}),
+            (SILENT, {"vendor": True}),
+        )
+        for revision in ALL
+    ),
+    # A capability that the revision does not know may hold anything.
+    (OBJECTS, SILENT, partial(declared, {"elicitation": True}, "2025-03-26")),
+    (OBJECTS, FAIL, partial(declared, {"elicitation": True}, "2025-06-18")),
+    *(
+        (KEYS, verdict, partial(keyed, key, revision))
+        for verdict, keys in (
+            (PASS, ("com.example/key", "claudecode/toolUseId", "vscode.conversationId", "a", "", "com.example/")),
+            (PASS, ("a_b-c.d",)),
+            (FAIL, ("_foo", "a b", "com..example/x", "1com/x", "com.example-/x", "a/b/c", "/x", "é")),
+        )
+        for key in keys
+        for revision in ALL[1:]
+    ),
+    (KEYS, SILENT, partial(keyed, "progressToken")),
+    (OBJECTS, SILENT, partial(keyed, "_foo", "2025-03-26")),
+    (KEYS, FAIL, keyed_result),
+    *(
+        (TRACE, verdict, partial(keyed, name, MODERN, value))
+        for name, verdict, values in (
+            ("traceparent", PASS, (PARENT, "cc" + PARENT[2:] + "-what-comes-later")),
+            ("traceparent", FAIL, (PARENT + "-more", "ff" + PARENT[2:], PARENT.upper(), 5)),
+            ("traceparent", FAIL, (f"00-{'0' * 32}-00f067aa0ba902b7-01",)),
+            ("tracestate", PASS, ("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "1a-2f@foo=bar1 , ,b=c", "")),
+            ("tracestate", FAIL, ("no equals sign", "UPPER=1", ",".join(f"a{number}=1" for number in range(33)))),
+            ("baggage", PASS, ("userId=alice,serverNode=DF%2028;prop=1;flag", "key = value")),
+            ("baggage", FAIL, ("a b=c", 'a="b"')),
+            ("x", SILENT, (1,)),
+        )
+        for value in values
+    ),
+    *(
+        (LEVEL, verdict, partial(levelled, level, revision))
+        for verdict, levels in ((PASS, ("debug", "emergency")), (FAIL, ("warn", "INFO", "trace", 3, None)))
+        for level in levels
+        for revision in ALL
+    ),
+    (LEVEL, SILENT, partial(keyed, "x", MODERN)),
+]
+
+
+@each("rule, verdict, story", STORIES)
+def test_stories(rule: str, verdict: Verdict, story: Story) -> None:
+    check(story(), rule, verdict)
+
+
+@each("transport", ["stdio", "websocket"])
+@each("script, verdict", [("list", PASS), ("list close", FAIL)])
+def test_a_silent_request_is_judged_when_its_connection_is_over(script: str, verdict: Verdict, transport: str) -> None:
+    check(on_a_pipe(script, transport), NAMED, verdict, end=False)
+
+
+def test_a_missing_name_is_reported_once() -> None:
+    log = Log()
+    acme = log.http()
+    for _ in range(3):
+        acme.modern("tools/list", meta=without(INFO))
+    assert len(judged(log)["acme"].remarks[KNOWN]) == 1
+
+
+def test_a_newer_version_is_a_version() -> None:
+    assert judged(sent({**FULL, VERSION: "2031-01-01"}))["acme"][NAMED] is PASS
+
+
+def test_over_http_a_request_without_any_word_of_its_era_is_unknown() -> None:
+    bare = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    log = Log()
+    log.http(None).respond(log.http(None).post(bare), 400)
+    found = judged(log)
+    assert all(verdict <= UNCLEAR for each in found.values() for verdict in each.verdicts.values())
+    log = Log()
+    log.http().post(bare, headers={"mcp-method": "tools/list"})
+    assert judged(log, only=[NAMED])["acme"][NAMED] is FAIL
+
+
+def test_a_capability_that_is_hidden_is_not_judged() -> None:
+    log = Log()
+    client = {"name": "a", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {"roots": "[redacted]"}, "clientInfo": client}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    log.http().post(message, message={"hidden": (("/params/capabilities/roots", "object"),)})
+    assert judged(log)["acme"].faults == {}
 
 
 @each("revision", ["2025-11-25", MODERN])
 @each(
     "key, verdict",
     [
-        ("io.modelcontextprotocol/invented", WARN),
+        (PREFIX + "invented", WARN),
         ("dev.mcp/x", WARN),
-        ("io.modelcontextprotocol/related-task", PASS),
+        (PREFIX + "related-task", PASS),
         ("com.example.mcp/x", SILENT),
         ("mcp/x", SILENT),
     ],
 )
 def test_reserved_keys(key: str, verdict: Verdict, revision: str) -> None:
     found = judged(keyed(key, revision, {"taskId": "t"}))["acme"]
-    assert found["meta.reserved-keys"] is (PASS if verdict is SILENT and revision == MODERN else verdict)
-    assert found.faults == ({"meta.reserved-keys": WARN} if verdict is WARN else {})
-
-
-PARENT = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
-
-
-@each(
-    "name, value, verdict",
-    [
-        ("traceparent", PARENT, PASS),
-        ("traceparent", "cc" + PARENT[2:] + "-what-comes-later", PASS),
-        ("traceparent", PARENT + "-more", FAIL),
-        ("traceparent", "ff" + PARENT[2:], FAIL),
-        ("traceparent", PARENT.upper(), FAIL),
-        ("traceparent", f"00-{'0' * 32}-00f067aa0ba902b7-01", FAIL),
-        ("traceparent", 5, FAIL),
-        ("tracestate", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", PASS),
-        ("tracestate", "1a-2f@foo=bar1 , ,b=c", PASS),
-        ("tracestate", "", PASS),
-        ("tracestate", "no equals sign", FAIL),
-        ("tracestate", "UPPER=1", FAIL),
-        ("tracestate", ",".join(f"a{number}=1" for number in range(33)), FAIL),
-        ("baggage", "userId=alice,serverNode=DF%2028;prop=1;flag", PASS),
-        ("baggage", "key = value", PASS),
-        ("baggage", "a b=c", FAIL),
-        ("baggage", 'a="b"', FAIL),
-    ],
-)
-def test_trace_context(name: str, value: Any, verdict: Verdict) -> None:
-    check(keyed(name, MODERN, value), "meta.trace-context", verdict)
-    assert judged(keyed("x", MODERN))["acme"]["meta.trace-context"] is SILENT
-
-
-# -- log levels
-
-
-@each("revision", ["2025-03-26", "2025-06-18", "2025-11-25", MODERN])
-@each(
-    "level, verdict",
-    [("debug", PASS), ("emergency", PASS), ("warn", FAIL), ("INFO", FAIL), ("trace", FAIL), (3, FAIL), (None, FAIL)],
-)
-def test_the_names_of_levels(level: Any, verdict: Verdict, revision: str) -> None:
-    if revision == MODERN:
-        check(keyed(PREFIX + "logLevel", MODERN, level), "logging.level", verdict)
-    else:
-        log = Log()
-        log.stdio().session(revision).request("logging/setLevel", {"level": level})
-        check(log, "logging.level", verdict)
-
-
-def test_no_level_is_named() -> None:
-    check(keyed("x", MODERN), "logging.level", SILENT)
-
-
-# -- version.era-remembered
+    assert found[RESERVED] is (PASS if verdict is SILENT and revision == MODERN else verdict)
+    assert found.faults == ({RESERVED: WARN} if verdict is WARN else {})
 
 
 def probing(probes: int, requests: int, *, every: float = 5, transport: str = "stdio", new: bool = False) -> Log:
@@ -301,27 +264,9 @@ def probing(probes: int, requests: int, *, every: float = 5, transport: str = "s
 )
 def test_the_era_is_remembered(log: Log, verdict: Verdict) -> None:
     found = judged(log)["acme"]
-    assert found["version.era-remembered"] is verdict
-    # Who probes again and again also asks again for what is fresh.
-    assert found.faults.keys() <= {"version.era-remembered", "cache.fresh-kept", "cache.jitter"}
-
-
-# -- version.missing-capability-learned
-
-LACKING = {"code": -32021, "message": "no", "data": {"requiredCapabilities": {"sampling": {}}}}
-
-
-def lacking(times: int, *, every: float = 5, arguments: Any = None, then: Any = None) -> Log:
-    log = Log()
-    acme = log.http()
-    for number in range(times):
-        given = {"number": number} if arguments == "other" else {}
-        acme.answer(acme.modern("tools/call", {"name": "x", "arguments": given}), error=LACKING, status=400)
-        log.after(every)
-    if then is not None:
-        acme.answer(acme.modern("tools/call", {"name": "x", "arguments": {}}, capabilities=then), {"content": []})
-    log.idle(70)
-    return log
+    assert found[REMEMBERED] is verdict
+    # A client that probes again and again also asks again for what is fresh.
+    assert found.faults.keys() <= {REMEMBERED, "cache.fresh-kept", "cache.jitter"}
 
 
 @each(
@@ -336,5 +281,5 @@ def lacking(times: int, *, every: float = 5, arguments: Any = None, then: Any = 
     ],
 )
 def test_a_missing_capability_is_learned(log: Log, verdict: Verdict) -> None:
-    found = judged(log, only=["version.missing-capability-learned"]).get("acme")
-    assert (SILENT if found is None else found["version.missing-capability-learned"]) is verdict
+    found = judged(log, only=[LEARNED]).get("acme")
+    assert (SILENT if found is None else found[LEARNED]) is verdict

@@ -15,7 +15,7 @@ from ...clients.series import ALWAYS, NEVER
 from ...clients.tasks import task_of
 from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
-from ...trace.opportunities import ANSWERED, EXCHANGE, LEFT, NOTIFICATION, REQUEST
+from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace
 from .http import left_at
