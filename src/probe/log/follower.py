@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 # Short enough that no entry is evicted unread and catching up takes a few milliseconds; long enough to cost little.
 _INTERVAL_S: Final = 0.1
-# A client may kill its server on standard streams, and what is not in the file by then is lost. A hundred writes a second
-# take about 1 % of a processor.
+# A client may kill its server on standard streams, and what is not in the file by then is lost. A hundred writes a
+# second take about 1 % of a processor.
 _FILE_INTERVAL_S: Final = 0.01
 # Entries between two checkpoints, and the bytes of their messages: about a millisecond.
 _PIECE: Final = 100

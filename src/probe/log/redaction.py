@@ -42,8 +42,8 @@ SECRET_MEMBERS = frozenset().union(*map(_spellings, _WORDS))
 _MIRROR = "mcp-param-"
 _SECRET_MIRRORS = frozenset(name.lower() for name in SECRET_MEMBERS)
 _CONTAINERS = (dict, list)
-_MOST_PATHS = 100
-_LONGEST_PATH = 200
+MOST_PATHS = 100
+LONGEST_PATH = 200
 # A browser cannot set headers of a WebSocket, so its scripts pass tokens as subprotocols. Only the names of this
 # server's own subprotocols are known to be no secret.
 _SUBPROTOCOLS = frozenset({"mcp", "mcp-probe.toolhost.v1"})
@@ -155,15 +155,15 @@ def hidden_members(value: Any) -> tuple[tuple[str, str], ...]:
     """
     found: list[tuple[str, str]] = []
     left: list[tuple[str, Any]] = [("", value)]
-    while left and len(found) < _MOST_PATHS:
+    while left and len(found) < MOST_PATHS:
         path, item = left.pop()
         for name, child in _members(item):
-            place = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"[:_LONGEST_PATH]
+            place = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"[:LONGEST_PATH]
             if isinstance(item, dict) and name in SECRET_MEMBERS:
                 found.append((place, _json_type(child)))
             elif isinstance(child, _CONTAINERS):
                 left.append((place, child))
-    return tuple(found[:_MOST_PATHS])
+    return tuple(found[:MOST_PATHS])
 
 
 def _members(value: Any) -> Iterable[tuple[str, Any]]:

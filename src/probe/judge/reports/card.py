@@ -74,8 +74,6 @@ REPORT: Final = "report.html"
 _REVISIONS: Final = (*LEGACY, *MODERN)
 # Characters of a message on a page; a longer one is cut, as the log has it whole.
 _LONGEST: Final = 4000
-# Larger messages are not even parsed: that would take tenths of a second for one of some MiB.
-_MOST_PARSED: Final = 4 * _LONGEST
 _INDENTED: Final = json.JSONEncoder(indent=2, ensure_ascii=False)
 _CLASSES: Final = {
     Verdict.FAIL: "fail",
@@ -174,7 +172,8 @@ def entry_shown(seq: int, entry: Entry | None) -> Mapping[str, str]:
 
 
 def _message_shown(message: bytes) -> str:
-    if len(message) > _MOST_PARSED:
+    # To parse a message of some MiB would take tenths of a second.
+    if len(message) > 4 * _LONGEST:
         return f"{message[:_LONGEST].decode(errors='ignore')}\n… ({len(message)} bytes)"
     text = ""
     # Indented, deeply nested JSON is many times as long, so no more of it is made than is shown.

@@ -24,7 +24,7 @@ import jsonschema_rs
 from pydantic_core import from_json, to_json
 
 from .... import wire
-from ....log.redaction import REDACTED
+from ....log.redaction import LONGEST_PATH, MOST_PATHS, REDACTED
 from ....wire.jsonrpc import clip
 from ....wire.revisions import LEGACY, MODERN
 
@@ -140,12 +140,7 @@ def _json(value: Any) -> str:
 
 _Validator: TypeAlias = jsonschema_rs.Draft7Validator | jsonschema_rs.Draft202012Validator
 
-# More definitions than clients send messages of; each is compiled once, when its first message comes.
-_MOST_COMPILED: Final = 128
 _LONGEST_WHY: Final = 200
-# `redaction.hidden_members` lists so many members, and keeps so many characters of a pointer.
-_MOST_HIDDEN: Final = 100
-_LONGEST_POINTER: Final = 200
 # Stands for a value in the sentences of the library, which quote it whole, however long it is.
 _VALUE: Final = "the value"
 _INTEGERS: Final = frozenset({"RequestId", "ProgressToken", "code"})
@@ -173,7 +168,7 @@ class Misfit(NamedTuple):
     right: str = ""
 
     def __str__(self) -> str:
-        text = f"{clip(self.pointer, _LONGEST_POINTER)}: {self.why}" if self.pointer else self.why
+        text = f"{clip(self.pointer, LONGEST_PATH)}: {self.why}" if self.pointer else self.why
         return f"{text}; right: {self.right}" if self.right else text
 
 
@@ -195,7 +190,7 @@ def misfits(
     if validator.is_valid(value):
         return []
     pointers = [pointer for pointer, _ in hidden]
-    if len(pointers) >= _MOST_HIDDEN:
+    if len(pointers) >= MOST_PATHS:
         # there may be more of them, at places that nobody has noted
         return []
     key, definitions = _definitions(revision)
@@ -237,14 +232,14 @@ def _found(
     why = "the value is nothing that the schema allows here" if kind in _ALTERNATIVES else error.message
     if not isinstance(error.instance, (dict, list)):
         why = f"{clip(why, _LONGEST_WHY)}, got {clip(to_json(error.instance).decode())}"
-    return Misfit(pointer, why, right_form(document, error, clip(pointer, _LONGEST_POINTER)))
+    return Misfit(pointer, why, right_form(document, error, clip(pointer, LONGEST_PATH)))
 
 
 def _is_hidden(pointer: str, path: str, kind: str) -> bool:
     """True if a fault at a pointer may come of a hidden member at `path`, which is cut where it is long."""
     if pointer == path or pointer.startswith(f"{path}/"):
         return True
-    if len(path) >= _LONGEST_POINTER and pointer.startswith(path):
+    if len(path) >= LONGEST_PATH and pointer.startswith(path):
         return True
     return kind in _ALTERNATIVES and path.startswith(f"{pointer}/")
 
@@ -253,7 +248,8 @@ def _escaped(part: str | int) -> str:
     return str(part).replace("~", "~0").replace("/", "~1")
 
 
-@lru_cache(maxsize=_MOST_COMPILED)
+# More definitions than clients send messages of.
+@lru_cache(maxsize=128)
 def _validator(revision: str, definition: str) -> _Validator:
     key, definitions = _definitions(revision)
     if definition not in definitions:
