@@ -17,10 +17,10 @@ from .subject import Subject
 
 
 class Clients:
-    """At most `most` of them: the one that was seen longest ago makes room, and `forgotten` counts those.
+    """At most `most` clients: the one seen longest ago makes room, is passed to `left`, and is counted by `forgotten`.
 
     They live on from one log to the next, found by their labels. `missing` are the lists of windows whose last one is
-    still open. `left` is called with each that makes room.
+    still open.
     """
 
     def __init__(self, most: int, left: Callable[[Subject], None]) -> None:
@@ -42,7 +42,6 @@ class Clients:
             subject.draining = None
 
     def of(self, client: Client) -> Subject:
-        """The subject of a client, which is seen now."""
         last = self._last
         if last is not None and last[0] is client:
             return last[1]

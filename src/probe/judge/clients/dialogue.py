@@ -1,11 +1,11 @@
 """The questions of the server to a client, and its news of tasks: one projection for both eras.
 
-In the legacy era a question is a request of the server, and its answer is a message. In 2026-07-28 it is an entry of
+In the legacy era a question is a request of the server, and its answer a message. In 2026-07-28 it is an entry of
 `inputRequests`, in the result of a request (`rounds.py`) or of a task (`tasks.py`), and its answer an entry of
 `inputResponses`. Rules see a `Question` and a `Reply` in both.
 
 A question counts as asked from its emission on, as its answer can be in the log before its delivery. The server links
-an answer to it (`Message.question`) only where it took it; `Asked` finds it by session and id for all others.
+an answer to it (`Message.question`) only where it took it; `AskedQuestions` finds it by session and id for all others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Place: TypeAlias = str | None
 
 
 class AskedQuestions:
-    """Fed with the questions that the server made. `full` is since when it no longer knows all of them."""
+    """The questions of the server. From `full` on not all of them are known."""
 
     def __init__(self) -> None:
         self._questions: Newest[tuple[Place, RequestId], Message] = Newest(BOUNDS.places)
@@ -38,7 +38,6 @@ class AskedQuestions:
         self.full = ALWAYS
 
     def ask(self, question: Message) -> None:
-        """One more question."""
         if question.id is None:
             return
         self._first.store(question.id, self._first.get(question.id, question))
@@ -46,11 +45,11 @@ class AskedQuestions:
             self.full = min(self.full, question.at)
 
     def by_id(self, message: Message, id: RequestId) -> Message | None:
-        """The question with this id that was asked where a message came, or went."""
+        """The question with this id in the scope of a message."""
         return self._questions.get((place_of(message), id))
 
     def anywhere(self, id: RequestId, until: float) -> bool:
-        """True if a question before a time had this id, in whatever session."""
+        """True if a question before a time had this id, in any session."""
         first = self._first.get(id)
         return first is not None and first.at < until
 
@@ -76,7 +75,7 @@ NEWS: Final = frozenset({"notifications/cancelled", *NOTIFICATIONS})
 
 
 class Dialogue:
-    """Questions, rounds and tasks of one subject. The finder feeds it and notes the opportunities that it gives back.
+    """Questions, rounds and tasks of one subject. The finder notes the opportunities that it gives back.
 
     `asked` finds all requests of the server by their ids, its pings among them.
     """
@@ -93,7 +92,7 @@ class Dialogue:
         self._asked: Newest[Message, Question] = Newest(BOUNDS.places)
 
     def emitted(self, sent: Message) -> list[Question]:
-        """The server made a message: the questions in it that are new."""
+        """The server made a message: the new questions in it."""
         if sent.rpc == "request":
             self.asked.ask(sent)
             return [self._ask(sent)] if sent.method in METHODS else []
@@ -107,7 +106,6 @@ class Dialogue:
         return [*asked, *self.tasks.emitted(sent)] if describes_tasks(sent) else asked
 
     def delivered(self, sent: Message) -> Iterator[Question | Reply | Retry | Told]:
-        """The socket took a message: the opportunities that come of it."""
         asked = self._asked.get(sent) if sent.rpc == "request" else None
         if asked is not None and asked.delivered is None:
             asked.delivered = sent.had
@@ -122,7 +120,6 @@ class Dialogue:
                 yield told
 
     def received(self, message: Message) -> Iterator[Question | Reply | Retry | Told]:
-        """The client sent a message: the opportunities that come of it."""
         if message.rpc == "request":
             if message.method in ABOUT_TASKS:
                 self.tasks.requested(message)
@@ -156,7 +153,6 @@ class Dialogue:
                 answers.append(message)
 
     def changed(self, news: TaskNews) -> None:
-        """A task has a new status at the server."""
         self.tasks.changed(news)
 
     def _ask(self, sent: Message) -> Question:

@@ -1,4 +1,4 @@
-"""What one client was told in answers, as small facts taken at the delivery, and what it asked again and again."""
+"""Small facts from the answers to one client, taken at the delivery, and its equal requests."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Alike:
         self._series: Newest[tuple[Place, bytes], Series[Any]] = Newest(BOUNDS.places)
 
     def ask(self, request: Message) -> None:
-        """A request came; it is found where its id counts, and on its connection."""
+        """A request is found where its id counts, and on its connection."""
         if request.method in _ASKED_AGAIN:
             self._add(request, request.at, _asked(request), {request.scope, request.place} - {None})
 
     def refuse(self, exchange: Exchange, at: float) -> None:
-        """A response came; what is hidden in the log may differ."""
+        """A response came. Requests with hidden parts may differ, so they are equal to none."""
         request, messages = exchange.request, exchange.messages
         if exchange.status not in FOR_GOOD or not exchange.is_endpoint or request.hidden:
             return
@@ -56,7 +56,7 @@ class Alike:
             self._add(exchange, at, _digest(key), {None})
 
     def lack(self, request: Message, error: Mapping[str, Any], at: float) -> None:
-        """The client was told that a request needs capabilities that it did not declare."""
+        """A request needs capabilities that it did not declare."""
         key, required = _asked(request), members(members(error.get("data")).get("requiredCapabilities"))
         self._add(request, at, key, {None})
         if key not in self._lacking:
@@ -82,7 +82,7 @@ class Alike:
         return key is not None and key == self._keys.get(other.seq)
 
     def series(self, view: Any, place: Place) -> Series[Any]:
-        """Those that are equal to a request or a refused exchange, itself among them."""
+        """The equal requests or refused exchanges, this one among them."""
         key = self._keys.get(view.seq)
         return _NONE if key is None else self._series.get((place, key), _NONE)
 
@@ -97,7 +97,6 @@ def _asked(request: Message) -> bytes:
 
 
 def _digest(value: Any) -> bytes:
-    """Tells a JSON value from others, however long it is."""
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).digest()
 
 
@@ -116,13 +115,13 @@ class FirstPage(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Known:
-    """What one client was told.
+    """Facts from the answers to one client.
 
-    `lists` are all that were delivered to it, `lists_in` those of each legacy session, and `offered` the capabilities
-    of the server as it was told them there. `errors` are the codes of errors by the requests that they answer, 0 for a
-    tool's, `skills` the entries of skills, and `pages` the results that have pages or a lifetime. `first_pages` are the
-    first two lists that had further pages, and `followed` is when it first asked for such a page. `lifetime` is the
-    first answer that said how long it may be kept: when it was delivered, and how many seconds.
+    `lists` are all that were delivered, `lists_in` those of each legacy session, and `offered` the capabilities of the
+    server there. `errors` are the codes of errors by the requests that they answer, 0 for a tool's, `skills` the
+    entries of skills, and `pages` the results that have pages or a lifetime. `first_pages` are the first two lists with
+    further pages, `followed` is the time of the first request for such a page. `lifetime` is the first answer with a
+    lifetime: when it was delivered, and how many seconds.
     """
 
     lists: Lists = field(default_factory=Lists)
@@ -136,7 +135,6 @@ class Known:
     lifetime: tuple[float, float] | None = None
 
     def asked(self, request: Message) -> None:
-        """The client sent a request."""
         if request.method in PAGED and self.followed == ALWAYS and isinstance(request.params.get("cursor"), str):
             self.followed = request.at
 
@@ -173,5 +171,5 @@ class Known:
             self.first_pages.append(FirstPage(request.seq, page.method, revision, at))
 
     def lists_of(self, session: Session) -> Lists:
-        """The lists that were delivered in a legacy session, which may have made room."""
+        """The lists of a legacy session, which may have made room."""
         return self.lists_in.get(session) or Lists(NEVER if self.lists_in.is_full else ALWAYS)

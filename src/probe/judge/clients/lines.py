@@ -18,9 +18,9 @@ Line: TypeAlias = Unreadable | Message
 
 
 class Run(Struct, eq=False):
-    """Lines of a pipe that follow one another and are no messages; `over` is when the next line or the end came.
+    """Lines of a pipe that follow one another and are no messages; `over` is the time of the next line or the end.
 
-    `before` are the times of the lines in front of each of them. `is_cut` says that the last of them has no end.
+    `before` are the times of the lines in front of each of them. The last line of a run that `is_cut` has no end.
     """
 
     pipe: Connection
@@ -61,10 +61,8 @@ class Lines:
             self._open[pipe] = Run(pipe, True)
 
     def close(self, pipe: Connection, at: float) -> None:
-        """The pipe is closed."""
         self.end(pipe, at)
         self._last.pop(pipe, None)
 
     def run_of(self, line: Line) -> Run | None:
-        """The run that a line belongs to."""
         return self._runs.get(line.seq)

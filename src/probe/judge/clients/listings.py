@@ -1,7 +1,6 @@
 """The lists that the server has delivered: what a client can know of tools and cursors.
 
-The finder feeds one `Lists` for each legacy session, and one for all that a client was given. The parts of a page that
-rules need are kept, never the page itself; equal pages are kept once.
+The parts of a page that rules need are kept, never the page itself; equal pages are kept once.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ CHANGES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A tool in a list, as rules need it. `headers` are its parameters by the whole lower-case name of their header.
+    """A tool in a list. `headers` are its parameters by the whole lower-case name of their header.
 
-    `is_hidden` says that a part of the schema is hidden in the log, `is_invalid` that the annotations are, so that
-    clients have to leave the tool out. `task_support` is `execution.taskSupport`, None where the tool says nothing.
+    `is_hidden`: a part of the schema is hidden in the log. `is_invalid`: the annotations are, so that clients have to
+    leave the tool out. `task_support` is `execution.taskSupport`, None where it is missing.
     """
 
     name: str
@@ -55,7 +54,7 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page of a list. `next_cursor` is None on the last one; `ttl_ms` is None where the page does not say."""
+    """A page of a list. `next_cursor` is None on the last one, `ttl_ms` where it is missing."""
 
     method: str
     tools: Mapping[str, ListedTool]
@@ -78,7 +77,7 @@ class Pages:
         self._read: Newest[tuple[str, bytes], ListPage] = Newest(BOUNDS.searched)
 
     def read(self, method: str, raw: bytes, value: Callable[[], Mapping[str, Any]]) -> tuple[bytes, ListPage]:
-        """The page in an answer, and what tells it from others. `raw` is the message; `value` parses its result."""
+        """The page in an answer, and a digest of it. `raw` is the message; `value` parses its result."""
         # Two answers with other ids have the same bytes from the result on.
         digest = blake2b(raw[max(raw.find(b'"result"'), 0) :], digest_size=16).digest()
         page = self._read.get((method, digest))
@@ -89,7 +88,7 @@ class Pages:
 
 
 class Lists:
-    """The lists that were delivered in a session, or to a client. `at` is the moment as of which a question is asked.
+    """The lists that were delivered in a session, or to a client; `at` is a moment, and later deliveries do not count.
 
     From `forgot` on a page or a cursor that was given may not be known any more.
     """
@@ -105,7 +104,6 @@ class Lists:
         self._found: Newest[str, Sequence[Delivered]] = Newest(BOUNDS.parts)
 
     def deliver(self, digest: bytes, page: ListPage, at: float, revision: str | None, session: Session | None) -> None:
-        """A page was delivered, in a legacy session or in none."""
         key = (page.method, revision, digest)
         known = self._pages.get(key)
         if known is None:
@@ -123,19 +121,18 @@ class Lists:
             self.forgot = min(self.forgot, at)
 
     def has(self, method: str, at: float) -> bool:
-        """True if a page of a list was delivered."""
         return any(each.page.method == method and each.times.has(NEVER, at) for each in self._pages.values())
 
     def listed(self, name: str, at: float, revision: str | None = None) -> float | None:
-        """When a tool was last listed; at one revision, where that is given. None where it never was."""
+        """When a tool was last listed, at one revision where that is given; None where it never was."""
         versions = self._versions(name, at, revision)
         return versions[0][0] if versions else None
 
     def tool(self, name: str, at: float, settle_s: float, revision: str | None = None) -> ListedTool | None:
         """A tool as a client knew it when it began a request.
 
-        None where no list had it, and where two lists that it may have used say different things: a list that
-        arrived less than `settle_s` before, and one before that.
+        None where no list had it, and where a list that arrived less than `settle_s` before differs from the one before
+        that.
         """
         versions = self._versions(name, at, revision)
         if not versions:
@@ -146,11 +143,9 @@ class Lists:
         return newest
 
     def names(self, at: float) -> set[str]:
-        """The names of all tools."""
         return {name for each in self._pages.values() if each.times.has(NEVER, at) for name in each.page.tools}
 
     def gave(self, method: str, cursor: str, at: float) -> bool:
-        """True if a page of a list gave a cursor."""
         given = self._cursors.get((method, cursor))
         return given is not None and given[0] < at
 
@@ -159,7 +154,6 @@ class Lists:
         return (key for key, (given, _) in self._cursors.items() if given < at)
 
     def first_session(self, method: str, cursor: str, at: float) -> Session | None:
-        """The legacy session that a cursor was first given in."""
         given = self._cursors.get((method, cursor))
         return given[1] if given is not None and given[0] < at else None
 
@@ -205,7 +199,7 @@ def _tool(item: Mapping[str, Any]) -> ListedTool:
 
 
 def _has_hidden(schema: Any) -> bool:
-    """Whether a property of a schema is hidden: a parameter whose name is that of a secret."""
+    """True if a property of a schema is hidden, as its name is that of a secret."""
     if not isinstance(schema, dict):
         return bool(schema == REDACTED)
     properties = schema.get("properties")

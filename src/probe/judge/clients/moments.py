@@ -1,4 +1,4 @@
-"""Small facts that the log has once, beside its views: what rules are asked about, and the era of a message."""
+"""Small facts that the log has once, beside its views, and the era of a message."""
 
 from __future__ import annotations
 
@@ -24,18 +24,16 @@ from ...wire.v2026.meta import PROTOCOL_VERSION
 
 
 class Moment(Struct, eq=False):
-    """Something that an entry says."""
+    """The fact of one entry."""
 
     entry: Entry
 
     @property
     def seq(self) -> int:
-        """The number of its entry."""
         return self.entry.seq
 
     @property
     def at(self) -> float:
-        """When it happened."""
         return self.entry.mono
 
 
@@ -47,17 +45,14 @@ class Unreadable(Moment, eq=False):
 
     @property
     def fact(self) -> events.MessageUnreadable:
-        """What was wrong with them."""
         return cast("events.MessageUnreadable", self.entry.fact)
 
     @property
     def fault(self) -> UnreadableFault:
-        """Such as `syntax`."""
         return self.fact.fault
 
     @property
     def revision(self) -> str | None:
-        """The revision of its pipe; None without one."""
         return None if self.pipe is None else self.pipe.revision
 
 
@@ -69,7 +64,6 @@ class Control(Moment, eq=False):
 
     @property
     def fact(self) -> events.StreamControl:
-        """What it was."""
         return cast("events.StreamControl", self.entry.fact)
 
 
@@ -80,29 +74,25 @@ class Frame(Moment, eq=False):
 
     @property
     def fact(self) -> events.WebSocketFrame:
-        """What it was."""
         return cast("events.WebSocketFrame", self.entry.fact)
 
     @property
     def revision(self) -> str | None:
-        """The revision of its pipe."""
         return self.pipe.revision
 
 
 class ProcessChange(Moment, eq=False):
-    """Something happened to the server on standard streams, or to the client that `mcp-probe judge` started."""
+    """A change of the server on standard streams, or of the client that `mcp-probe judge` started."""
 
     of: Literal["server", "client"]
     pipe: Connection | None
 
     @property
     def fact(self) -> events.StdioChanged | events.ClientProcess:
-        """What it was."""
         return cast("events.StdioChanged | events.ClientProcess", self.entry.fact)
 
     @property
     def revision(self) -> str | None:
-        """The revision of its pipe; None without one."""
         return None if self.pipe is None else self.pipe.revision
 
 
@@ -113,12 +103,10 @@ class TaskNews(Moment, eq=False):
 
     @property
     def id(self) -> str:
-        """The task."""
         return self.task.id
 
     @property
     def status(self) -> str:
-        """The new status."""
         return cast("events.TaskChanged", self.entry.fact).status
 
 
@@ -136,7 +124,7 @@ class ClientEnd(Struct, frozen=True):
 
 
 def declared_in(session: Session) -> Mapping[str, Any]:
-    """The capabilities that a client declared when it opened a session."""
+    """The capabilities that a client declared with `initialize`."""
     return members(from_json(session.fact.capabilities))
 
 

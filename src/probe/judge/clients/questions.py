@@ -1,4 +1,4 @@
-"""A question of the server to a client and what the client says to it, whichever way they travel."""
+"""A question of the server to a client and the answer to it, whichever way they travel."""
 
 from __future__ import annotations
 
@@ -41,28 +41,27 @@ class Question:
 
     @property
     def seq(self) -> int:
-        """The number of the entry of its emission."""
         return self.sent.seq
 
     @property
     def had(self) -> float:
-        """When the client had it: at its delivery; until that is in the log, at its emission."""
+        """The time of its delivery; until that is in the log, of its emission."""
         return self.sent.at if self.delivered is None else self.delivered
 
     @property
     def related_task(self) -> str | None:
-        """The task of 2025-11-25 that it says it belongs to."""
+        """The task of 2025-11-25 in its `_meta`."""
         id = members(members(self.params.get("_meta")).get(RELATED_TASK)).get("taskId")
         return id if isinstance(id, str) else None
 
     @property
     def is_url(self) -> bool:
-        """Whether it is an elicitation in URL mode; one without a mode is a form."""
+        """True for an elicitation in URL mode; one without a mode is a form."""
         return self.method == "elicitation/create" and self.params.get("mode") == "url"
 
     @property
     def is_declared(self) -> bool:
-        """Whether the client declared that it answers it: an elicitation, in this mode.
+        """True if the client declared that it answers it: an elicitation, in this mode.
 
         2025-11-25 client/elicitation: "an empty capabilities object is equivalent to declaring support for `form` mode
         only".
@@ -75,20 +74,18 @@ class Question:
         return "url" in declared if self.is_url else "form" in declared or "url" not in declared
 
     def replied_by(self, at: float) -> bool:
-        """True if an answer had come before a time."""
         return any(reply.at < at for reply in self.replies)
 
     def withdrawn_by(self, at: float) -> bool:
-        """True if the server had withdrawn it before a time."""
         return self.withdrawn is not None and self.withdrawn < at
 
     def given_up_by(self, at: float) -> bool:
-        """The same, also if the request in which it was asked was answered, or its client had left it."""
+        """True if the server had withdrawn it, or its request was answered or left by the client."""
         request = self.sent.request
         return self.withdrawn_by(at) or (request is not None and (request.was_answered(at) or request.dropped_by(at)))
 
     def hides(self, *names: str) -> bool:
-        """Whether something of a member of its `params` is hidden in the log; `names` lead to it."""
+        """True if a part of a member of its `params` is hidden in the log; `names` lead to it."""
         return bool(self.sent.hidden) and covers(self.sent.hidden, self.pointer + pointer(*names))
 
 
@@ -107,34 +104,30 @@ class Reply:
 
     @property
     def seq(self) -> int:
-        """The number of the message that brought it."""
         return self.message.seq
 
     @property
     def at(self) -> float:
-        """When it came."""
         return self.message.at
 
     @property
     def method(self) -> str:
-        """The method of the question."""
         return self.question.method
 
     @property
     def revision(self) -> str | None:
-        """The revision of the answer."""
         return self.message.revision
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether it is a JSON-RPC message where its result alone should stand."""
+        """True for a JSON-RPC message where its result alone should stand."""
         value = members(self.value)
         if self.question.key is None or not value:
             return False
         return "jsonrpc" in value or value.keys() <= {"result", "error", "id"}
 
     def hides(self, *names: str) -> bool:
-        """Whether something of it, or of a member that `names` lead to, is hidden in the log."""
+        """True if a part of it, or of a member that `names` lead to, is hidden in the log."""
         return bool(self.message.hidden) and covers(self.message.hidden, self.pointer + pointer(*names))
 
 
@@ -152,22 +145,19 @@ def input_questions(
 
 @dataclass(frozen=True, slots=True)
 class PageVisit:
-    """Somebody asks for a page of this server that a question named: a browser, or the client itself."""
+    """A request for a page of this server that a question named, by a browser or the client itself."""
 
     question: Question
     exchange: Exchange
 
     @property
     def method(self) -> str:
-        """The method of the question."""
         return self.question.method
 
     @property
     def seq(self) -> int:
-        """The number of the request for the page."""
         return self.exchange.seq
 
     @property
     def at(self) -> float:
-        """When that came."""
         return self.exchange.began.mono

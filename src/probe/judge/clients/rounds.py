@@ -43,9 +43,9 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A request with `inputResponses` or `requestState`. `round` is the one whose state it has, None without one.
+    """A request with `inputResponses` or `requestState`. `round` is the one with its state, None without one.
 
-    `candidates` are, where its state names no round, the open rounds of equal requests.
+    `candidates` are, where no round has its state, the open rounds of equal requests.
     """
 
     message: Message
@@ -55,22 +55,18 @@ class Retry:
 
     @property
     def method(self) -> str | None:
-        """The method of the request."""
         return self.message.method
 
     @property
     def revision(self) -> str | None:
-        """The revision of the request."""
         return self.message.revision
 
     @property
     def seq(self) -> int:
-        """The number of its entry."""
         return self.message.seq
 
     @property
     def at(self) -> float:
-        """When it came."""
         return self.message.at
 
     @property
@@ -81,7 +77,7 @@ class Retry:
         return self.candidates[0] if len(self.candidates) == 1 and "requestState" not in self.message.params else None
 
     def replies(self) -> Iterator[Reply]:
-        """Its answers to questions that are known."""
+        """Its answers to known questions."""
         round = self.belongs
         given = members(self.message.params.get("inputResponses"))
         for key, value in given.items() if round is not None else ():
@@ -92,9 +88,9 @@ class Retry:
 
 @dataclass(slots=True)
 class SubjectRounds:
-    """The rounds of one subject. `open` are those that no equal retry has come for.
+    """The rounds of one subject. `open` are those without an equal retry.
 
-    `forgot` is when there were more for the first time than are remembered.
+    From `forgot` on not all of them are known.
     """
 
     forgot: float = ALWAYS
@@ -105,7 +101,6 @@ class SubjectRounds:
     _beside: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.places))
 
     def emitted(self, sent: Message) -> list[Question]:
-        """A response was made: the questions of the round that it opens."""
         request = sent.request
         if request is None or request.era != "modern" or b'"input_required"' not in sent.raw:
             return []
@@ -127,7 +122,6 @@ class SubjectRounds:
         return list(questions.values())
 
     def delivered(self, sent: Message) -> Iterator[Question]:
-        """A response was delivered: the questions that the client has now."""
         round = self._by_sent.get(sent)
         for question in () if round is None else round.questions.values():
             if question.delivered is None:
@@ -135,7 +129,7 @@ class SubjectRounds:
                 yield question
 
     def retried(self, message: Message) -> Retry | None:
-        """A request came: what it retries, where it is a retry."""
+        """The retry that a request is; None for any other."""
         params = message.params
         if message.era != "modern":
             return None
@@ -156,7 +150,7 @@ class SubjectRounds:
         return Retry(message, round, kin)
 
     def beside(self, message: Message) -> Round | None:
-        """The newest round that the client had and that was open when a request came that is no retry."""
+        """The newest round that was open at the client when a request came that is no retry."""
         return self._beside.get(message)
 
     def _kin(self, message: Message, round: Round) -> Kin:
@@ -169,7 +163,7 @@ class SubjectRounds:
 
 
 def are_equal(one: Message, other: Message) -> bool:
-    """Whether two requests ask for the same, whatever their ids, `_meta` and answers."""
+    """True if two requests ask for the same, whatever their ids, `_meta` and answers."""
     return _target(one) == _target(other) and _arguments(one) == _arguments(other)
 
 

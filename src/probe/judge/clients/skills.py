@@ -22,7 +22,7 @@ SKILL_MD: Final = "/SKILL.md"
 
 
 class SkillEntry(Struct, frozen=True, eq=False):
-    """An entry of a skill as it was delivered. `files` is None where the content is dynamic."""
+    """An entry of a skill. `files` is None where the content is dynamic."""
 
     uri: str
     frontmatter: Mapping[str, Any]
@@ -31,11 +31,10 @@ class SkillEntry(Struct, frozen=True, eq=False):
 
     @property
     def root(self) -> str:
-        """The directory of the skill, with a slash at its end."""
         return self.uri.removesuffix("SKILL.md")
 
     def misfit(self, content: bytes) -> str | None:
-        """How its SKILL.md differs from what the entry says of it; None where it fits."""
+        """A difference between its SKILL.md and the entry; None where it fits."""
         claimed = (self.files or {}).get(self.uri, {})
         size, digest = claimed.get("size", len(content)), f"sha256:{sha256(content).hexdigest()}"
         if size != len(content):
@@ -49,7 +48,7 @@ class SkillEntry(Struct, frozen=True, eq=False):
 
 
 def _frontmatter(content: bytes) -> Mapping[str, Any] | None:
-    """That of a SKILL.md whose values are JSON, as this server writes them; None for any other."""
+    """The frontmatter of a SKILL.md with JSON values, as this server writes them; None for any other."""
     _, _, rest = content.decode(errors="replace").partition("---\n")
     head, end, _ = rest.partition("\n---\n")
     pairs = [line.partition(": ") for line in head.splitlines()]
@@ -78,7 +77,6 @@ class Skills:
         self._first: list[float] = []
 
     def deliver(self, request: Message, answer: Message, at: float) -> None:
-        """A result of `skills/list` or `skills/get` was delivered."""
         for entry in _entries(request, answer):
             known = self._by_root.get(entry.root)
             if known is None:
@@ -88,7 +86,7 @@ class Skills:
             known.add(at, entry)
 
     def holding(self, uri: object, until: float) -> SkillEntry | None:
-        """The newest entry before a time of the innermost skill that a file is in."""
+        """The newest entry before a time of the innermost skill with a file."""
         path = uri if isinstance(uri, str) else ""
         while path:
             path = path.rpartition("/")[0]
@@ -99,10 +97,9 @@ class Skills:
         return None
 
     def count(self, at: float) -> int:
-        """How many skills had been delivered by a time."""
+        """The number of skills delivered by a time."""
         return bisect_right(self._first, at)
 
     def renewed(self, entry: SkillEntry, since: float) -> float | None:
-        """When a newer entry of the same skill was delivered after a time."""
         known = self._by_root.get(entry.root)
         return None if known is None else next((at for at in reversed(known.times) if at > since), None)

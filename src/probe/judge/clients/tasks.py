@@ -1,4 +1,4 @@
-"""Tasks as a client was told of them: of 2025-11-25, and of the tasks extension of 2026-07-28."""
+"""Tasks at a client: of 2025-11-25, and of the tasks extension of 2026-07-28."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/t
 
 @dataclass(slots=True, eq=False)
 class TaskView:
-    """A task. `created` is when its handle was delivered, which `handle` is; `request` is the call that became it.
+    """A task. `created` is the delivery of its handle, which `handle` is; `request` is the call that became it.
 
     `work` is the task as `views/` has it. `status` is the one that was delivered last, `ended` is when the task had a
     terminal one at the server. `questions` are those of the extension by their keys, also those that were emitted only.
-    `told` is what the client was told of it, in the order of the deliveries. `over` is what first told a client that it
-    has ended, in answer to `tasks/get` or as it listens, by legacy session. `requests` are all that name it, by method.
+    `told` are the deliveries of its status, in order. `over` is the first delivery of its end, in answer to `tasks/get`
+    or on a subscription, by legacy session. `requests` are all that name it, by method.
     """
 
     id: str
@@ -56,30 +56,29 @@ class TaskView:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended at the server."""
+        """True if it has ended at the server."""
         return self.ended is not None
 
     def first_request(self, since: float, until: float) -> Message | None:
-        """The first request about it in a window."""
         found = (series.between(since, until)[:1] for series in self.requests.values())
         return min((each for some in found for each in some), key=lambda each: each.at, default=None)
 
     def is_whole(self, at: float) -> bool:
-        """True if all that it had asked before a time is known."""
+        """True if all its questions before a time are known."""
         return self.handle is not None and self.handle.at < at and len(self.questions) < BOUNDS.parts
 
     def asked_by(self, key: str, at: float) -> bool:
-        """True if it had asked a question of this key before a time, whether the client had that or not."""
+        """True if it had asked a question of this key before a time, delivered or not."""
         question = self.questions.get(key)
         return question is not None and question.sent.at < at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Told:
-    """The client was told how a task stands. `method` is that of the request or notification that told it.
+    """A delivery of the status of a task. `method` is that of the request or notification.
 
     `request` is the client's request, None for a notification. `before` is the status that the client knew, `poll_s`
-    the poll interval that it was told now, in seconds. `asks` are the keys of the questions that the task has.
+    the poll interval now, in seconds. `asks` are the keys of the questions of the task.
     """
 
     task: TaskView
@@ -93,36 +92,30 @@ class Told:
 
     @property
     def session(self) -> Session | None:
-        """The legacy session in which it was told."""
         return self.sent.in_session if self.request is None else self.request.in_session
 
     @property
     def revision(self) -> str | None:
-        """The revision that the task is of."""
         return self.task.revision
 
     @property
     def seq(self) -> int:
-        """The number of the entry of its emission."""
         return self.sent.seq
 
     @property
     def at(self) -> float:
-        """When it was delivered."""
         return self.sent.at if self.sent.had is None else self.sent.had
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more will come of the task."""
         return self.status in TERMINAL
 
 
 @dataclass(slots=True)
 class Tasks:
-    """The tasks of one subject: those that it was told of, and those of its requests.
+    """The tasks of one subject.
 
-    `used` is when it first made a request about one that it was told of. `forgot` says that there were more than are
-    remembered.
+    `used` is when it first made a request about a task with a known handle. `forgot`: there were more than are kept.
     """
 
     used: float = ALWAYS
@@ -130,7 +123,6 @@ class Tasks:
     _known: Newest[str, TaskView] = field(default_factory=lambda: Newest(BOUNDS.places))
 
     def find(self, id: Any) -> TaskView | None:
-        """The task of an id, where the log has told of it."""
         return self._known.get(id) if isinstance(id, str) else None
 
     def named_by(self, message: Message) -> TaskView | None:
@@ -138,7 +130,6 @@ class Tasks:
         return self.find(message.params.get("taskId"))
 
     def emitted(self, sent: Message) -> list[Question]:
-        """A message was made: the questions in it that are new."""
         asked: list[Question] = []
         for body, place in _described(sent):
             task = self._task(str(body["taskId"]))
@@ -158,7 +149,7 @@ class Tasks:
         return asked
 
     def delivered(self, sent: Message) -> Iterator[tuple[Told, list[Question]]]:
-        """A message was delivered: what it told, and which questions the client has now for the first time."""
+        """The statuses in a message, each with the questions that the client has now for the first time."""
         for body, _ in _described(sent):
             task = self._task(str(body["taskId"]))
             status, before = str(body.get("status")), task.status
@@ -190,7 +181,7 @@ class Tasks:
                 self.used = min(self.used, message.at)
 
     def updated(self, message: Message) -> Iterator[Reply]:
-        """The client sent `tasks/update`: its answers to questions that are known."""
+        """The answers of a `tasks/update` to known questions."""
         task = self.named_by(message)
         for key, value in members(message.params.get("inputResponses")).items() if task is not None else ():
             question = None if task is None else task.questions.get(key)
@@ -214,7 +205,7 @@ class Tasks:
 
 
 def describes_tasks(sent: Message) -> bool:
-    """True if a message of the server can say how a task stands."""
+    """True if a message of the server can have the status of a task."""
     if sent.rpc == "notification":
         return sent.method in NOTIFICATIONS
     if sent.request is None or sent.rpc != "response":
@@ -225,7 +216,7 @@ def describes_tasks(sent: Message) -> bool:
 
 
 def _described(sent: Message) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The tasks that a message describes that can do so, each with the JSON pointer of its description."""
+    """The descriptions of tasks in such a message, each with its JSON pointer."""
     request = sent.request
     if request is None or sent.rpc == "notification":
         found = [(sent.params, "/params")]
@@ -252,7 +243,7 @@ def _is_handle(sent: Message) -> bool:
 
 
 def task_of(answer: Message | None) -> str | None:
-    """The id of the task that a call was answered with, as far as the answer is that of a call that became one."""
+    """The id of the task that a call became."""
     if answer is None or answer.request is None or answer.request.method != "tools/call" or b"taskId" not in answer.raw:
         return None
     task = members(answer.result.get("task")).get("taskId", answer.result.get("taskId"))
@@ -260,5 +251,5 @@ def task_of(answer: Message | None) -> str | None:
 
 
 def _revision(body: Mapping[str, Any]) -> str:
-    """Both kinds of tasks say how long they live, by names of their own; the log may not tell of the session."""
+    """The revision by the names of members, as the log may lack the session."""
     return V2026_07_28 if "ttlMs" in body else V2025_11_25

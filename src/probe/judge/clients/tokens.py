@@ -15,7 +15,7 @@ _COMES_BACK: Final = frozenset({"hang-up", "displaced by a newer connection"})
 
 
 class Beside(NamedTuple):
-    """The requests that ran in the scope of a new one: one whose token reads alike, and the newest with any token."""
+    """The requests that ran in the scope of a new one: one with a like token, and the newest with any token."""
 
     alike: Message | None
     newest: Message | None
@@ -56,7 +56,6 @@ class Tokens:
         running.store(token, request)
 
     def give(self, question: Message, at: float) -> None:
-        """The client has a question of the server, which may have a token for progress."""
         token = question.meta.get("progressToken")
         if is_id(token) and (type(token), token) not in self._given:
             self._given.store((type(token), token), at)
@@ -66,7 +65,6 @@ class Tokens:
         return self._given.get((type(token), token))
 
     def beside(self, request: Message) -> Beside:
-        """The requests that ran when this one came."""
         return self._beside.get(request.seq, _NOTHING)
 
     def _newest(self, running: Newest[str, Message], now: float, grace_s: float) -> Message | None:

@@ -1,4 +1,4 @@
-"""What a rule says of one opportunity: a finding, nothing, or why it cannot say it yet."""
+"""The answer of a rule about one opportunity: a finding, nothing, or the reason for none yet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def PASS(*shown_by: Seen | int, at: Seen | None = None, measured: Mapping[str, A
 def FAIL(
     remark: str, *shown_by: Seen | int, at: Seen | None = None, measured: Mapping[str, Any] | None = None
 ) -> Finding:
-    """The client broke the rule; how bad that is, the catalogue says for the revision."""
+    """The client broke the rule; the catalogue has how bad that is at the revision."""
     return Finding("fail", remark, shown_by, at, measured)
 
 
@@ -56,7 +56,7 @@ def WARN(remark: str, *shown_by: Seen | int, at: Seen | None = None) -> Finding:
 def UNCLEAR(
     remark: str, *shown_by: Seen | int, at: Seen | None = None, measured: Mapping[str, Any] | None = None
 ) -> Finding:
-    """An opportunity came, and the log cannot decide."""
+    """The log cannot decide about an opportunity."""
     return Finding("unclear", remark, shown_by, at, measured)
 
 

@@ -42,7 +42,7 @@ _NOBODY: Final = "nothing says that this is one client"
 
 
 class SeenQueries:
-    """What the log shows; it never doubts. `since` and `until` are times of the log, in seconds."""
+    """Queries without doubt. `since` and `until` are times of the log, in seconds."""
 
     __slots__ = ("_trace",)
 
@@ -129,29 +129,29 @@ class SeenQueries:
         return question if question is not None and question.at < until else None
 
     def error_of(self, request: Message) -> int | None:
-        """The code of the error that the client had for an answer, 0 where a tool failed; None without an error."""
+        """The code of the error in the answer, 0 where a tool failed; None without an error."""
         return self._trace.subject.known.errors.get(request.seq)
 
     def lists(self, session: Session | None = None) -> Lists:
-        """The lists that were delivered in a legacy session; for None, all that the client was given."""
+        """The lists that were delivered in a legacy session; for None, all of the client."""
         known = self._trace.subject.known
         return known.lists if session is None else known.lists_of(session)
 
     def replies(self, question: Message, until: float = ALWAYS) -> Sequence[Message]:
-        """The answers of the client to a question that came before a time, as far as the server took them."""
+        """The answers to a question before a time, as far as the server took them."""
         return [reply for reply in question.replies or () if reply.at < until]
 
     def answers(self, question: Message, until: float = ALWAYS) -> Sequence[Message]:
-        """The same, with those that the server refused or could not take."""
+        """The answers before a time, also those that the server refused or could not take."""
         return [reply for reply in self._trace.subject.dialogue.answers.get(question, ()) if reply.at < until]
 
     def task(self, request: Message) -> TaskView | None:
-        """The task that a request such as `tasks/get` names, whether the log has told of it or not."""
+        """The task that a request such as `tasks/get` names, also without its handle."""
         return self._trace.subject.dialogue.tasks.named_by(request)
 
 
 class SureQueries:
-    """What is certain, directly before an accusation by absence. `shown_by` are views that an INCONCLUSIVE rests on.
+    """Queries directly before an accusation by absence. An INCONCLUSIVE rests on the views `shown_by`.
 
     `seconds` are the name of an allowance (`arrival_s`), or a number.
     """
@@ -162,7 +162,7 @@ class SureQueries:
         self._trace = trace
 
     def crossed(self, since: float, seconds: str | float, *shown_by: Seen | int) -> float:
-        """What was on its way has come: the window is over, or the client has ended and had sent all by then."""
+        """The window is over, or the client has ended and had sent all by then: nothing is on its way any more."""
         return self._passed(since, seconds, shown_by, crossing=True)
 
     def had_time(self, since: float, seconds: str | float, *shown_by: Seen | int, on: Any = None) -> float:
@@ -256,7 +256,7 @@ class Trace:
         return place < len(gaps) and gaps[place][0] < until
 
     def disturbance(self, since: float, until: float) -> str | None:
-        """What disturbed the client in a window: a limit of the server, or its end; None without one."""
+        """The disturbance of the client in a window: a limit of the server, or its end; None without one."""
         limits = self.subject.limits
         place = bisect_left(limits, since, key=_end_of)
         if place < len(limits) and limits[place][0] < until:
@@ -265,7 +265,7 @@ class Trace:
         return "the server was ending" if drained is not None and drained < until else None
 
     def several(self) -> str | None:
-        """The reason for which more than one client may speak here, as known then; None where it is one."""
+        """The reason for which more than one client may be here, as known then; None where it is one."""
         subject = self.subject
         if subject.several is not None and subject.several.since <= self.at:
             return subject.several.why
@@ -285,7 +285,7 @@ class Trace:
     def fates(
         self, kind: Kind[View], fate: Callable[[View, Trace], Fate], *methods: str, before: Seen
     ) -> Iterator[tuple[View, Fate]]:
-        """What became of earlier opportunities, the newest first. What is undecided in one is left out.
+        """The fates of earlier opportunities, the newest first; undecided ones are left out.
 
         A fate that is not known yet lets the rule wait for it.
         """
@@ -305,7 +305,7 @@ class Trace:
                 yield view, found[0]
 
     def nth(self, key: Any = None) -> int:
-        """The number of this opportunity among those for which this rule asked so with this key, from 1.
+        """The number of this opportunity among those with this key, from 1, for this rule.
 
         Asked before any query of `sure`, so that the order is that of the log.
         """
@@ -323,7 +323,7 @@ class Trace:
         return self.subject.tallies[self.rule.id].has_passed
 
     def kept(self, make: Callable[[], Kept]) -> Kept:
-        """What this rule keeps of this client. Only for a rule that is never too early: it is asked in order then."""
+        """An object of this rule and client. Only for a rule that is never too early: it is asked in order then."""
         own: dict[str, Kept] = self.subject.own
         found = own.get(self.rule.id)
         if found is None:
@@ -331,7 +331,7 @@ class Trace:
         return found
 
     def before(self, key: Any) -> Any:
-        """The opportunity before this one for which this rule asked so with this key. Asked as `nth` is."""
+        """The opportunity before this one with this key, for this rule. Asked as `nth` is."""
         newest, kept = self.subject.newest, self.subject.kept
         place = ("before", self.rule.id, key, _number(self.view))
         if place not in kept:
