@@ -266,10 +266,11 @@ def serve(session: nox.Session) -> None:
 
 @nox.session
 def cluster(session: nox.Session) -> None:
-    """Three replicas with rooms behind HAProxy, on this machine: `nox -s cluster -- --port 9000`; docs/scaling.md."""
+    """Three replicas with rooms behind HAProxy (`--balancer nginx`: nginx) on this machine; docs/scaling.md."""
     programs = environment(session, "run")
     site(session)
-    os.environ["PROBE_HAPROXY"] = front(session, "PROBE_HAPROXY")
+    variable = "PROBE_NGINX" if "nginx" in session.posargs else "PROBE_HAPROXY"
+    os.environ[variable] = front(session, variable)
     python = str(programs / "python")
     # as in `serve`
     os.execv(python, [python, "-m", "bench.cluster", *session.posargs])  # noqa: S606 - no shell is what is wanted
