@@ -9,7 +9,7 @@ from .ids import secret_of
 
 @dataclass(frozen=True, slots=True)
 class ReadOnly:
-    """What the read-only address gives: GET of the dashboard and of the API."""
+    """The addresses that others may see: GET of the dashboard and of the API."""
 
     dashboard: str
     api: str

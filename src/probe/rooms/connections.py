@@ -13,7 +13,7 @@ from .room import Room
 
 
 class Connections:
-    """Records connections for the `root` log and for rooms. The listener calls it; no method waits."""
+    """The `ConnectionLog` of a server with rooms; `root` records for the log of the process."""
 
     def __init__(self, root: SocketFacts) -> None:
         self._root = root
@@ -21,16 +21,13 @@ class Connections:
         self._open: dict[int, tuple[str, int | None, set[Room]]] = {}
 
     def opened(self, number: int, address: str, port: int | None) -> None:
-        """A connection was accepted; `number` counts from 1 and does not repeat."""
         self._open[number] = address, port, set()
         self._root.opened(number, address, port)
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """The bytes on the connection were refused, before they were a request."""
         self._root.refused(number, status, why)
 
     def closed(self, number: int, by: str, requests: int) -> None:
-        """The connection was closed by `client`, or by the server for the reason `by`, after `requests` requests."""
         self._root.closed(number, by, requests)
         _address, _port, rooms = self._open.pop(number)
         for room in rooms:
@@ -54,7 +51,6 @@ class Connections:
         return {**scope, "extensions": {**extensions, CONNECTION: own}}
 
     def left(self, room: Room) -> None:
-        """A room has ended."""
         for number in room.connections:
             self._open[number][2].discard(room)
         room.connections.clear()

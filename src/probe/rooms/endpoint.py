@@ -8,9 +8,8 @@
     /                          with `rooms` "only": the landing page, and beside it only what monitoring asks for
 
 An id that no room has gets the same 404 whether it was never made, has ended, or is out of date. A refusal has the form
-of the room's own refusals: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else. For
-a Host or Origin that is not allowed it is the 403 that a room gives. Only the rate of an address refuses a request
-unread.
+of the room's own: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else, and 403 for a
+Host or Origin that is not allowed. Only the rate of an address refuses a request unread.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _NO_WEBSOCKET: Final = "There is no WebSocket here; each room has MCP at its /ws
 _SHOWS: Final = "This address only shows a room: GET of its dashboard and of /api"
 _NO_FILE: Final = "A session file is for the owner of the room only: in a ZIP file its id would stay"
 _NO_SEARCH: Final = "A read-only address does not search"
-# What a client has to do is the same: begin again.
+# The client has to begin again, as without its session.
 _GONE: Final = Refusal.UNKNOWN_SESSION
 _RETRY_S: Final = 5
 # Readers have this part of the places that an owner has.
@@ -148,7 +147,7 @@ class RoomsEndpoint:
             await self._answered(self._page, scope, receive, send)
 
     async def _answered(self, page: _Page, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a page answer, which raises `RefusedError` and `Rejection`, if Host and Origin are allowed."""
+        """Let a page answer if Host and Origin are allowed. It may raise `RefusedError` and `Rejection`."""
         send = self._with_headers(scope, send)
         if scope["type"] == "websocket":
             await refuse_unread(scope, receive, send, Rejection(_GONE, _NO_WEBSOCKET))
@@ -269,7 +268,7 @@ class RoomsEndpoint:
         return pages.full(rejection.message)
 
     def _id_in(self, body: bytes) -> RequestId | None:
-        """The id of the request in a body, None if it cannot be read; a large body is not."""
+        """The id of the request in a body; None if the body is large or malformed."""
         if len(body) > SMALL_BYTES:
             return None
         try:
@@ -280,7 +279,7 @@ class RoomsEndpoint:
         return id if is_id(id) and id_length(id) <= self._limits.max_id_length else None
 
     def _with_headers(self, scope: Scope, send: Send) -> Send:
-        # What the listener keeps for this head is of the application of a room, which sees another path.
+        # The notes of this head belong to the application of a room, which sees another path.
         return self._browsers.add_headers({**scope, "extensions": {}}, send)
 
     async def _inside(self, found: Found, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:

@@ -23,16 +23,14 @@ ROUTING: Final = 8
 """The characters that balancers hash; a slash follows."""
 
 SECRET: Final = 40
-"""The characters behind the slash."""
 
 RANDOM_BYTES: Final = 22
-"""The routing key and the random part."""
 
 FRESH_S: Final = 60.0
-"""A room opens at the first request for an id that is not older."""
+"""An older id opens no room."""
 
 SKEW_S: Final = 60.0
-"""The clock that dated an id may be ahead by so much; a clock that is behind takes as much of `FRESH_S`."""
+"""The clock of another process may be ahead by so much; if it is behind, that shortens `FRESH_S`."""
 
 _TIME_BYTES = 4
 _TAG_BYTES = 10
@@ -63,7 +61,7 @@ class RoomIds:
 
     def reading(self, id: str) -> str:
         """The id of the read-only address of a room."""
-        # Of the key that made it, so that it stays the same after a rotation.
+        # By the key that made the id, so that it stays the same after a rotation.
         raw = _raw(id)
         begin, tag = raw[:-_TAG_BYTES], raw[-_TAG_BYTES:]
         key = next(key for key in self._keys if hmac.compare_digest(tag, _tag(key, begin)))

@@ -16,7 +16,7 @@ from ..web.paths import Paths
 from ..wire.errors import SHUTTING_DOWN
 from .ids import secret_of
 
-# The longest time, in seconds, that a room whose work is over waits for downloads of its log.
+# Seconds for downloads of the log to end, once the work of a room is over.
 _DOWNLOAD_S: Final = 10.0
 _ENDED: Final = "this room has ended"
 # Seconds for readers to take the last bytes of their streams after the drain.
@@ -78,8 +78,7 @@ class Room:
     """A room under two ids: `id` for its owner, `reading` for the read-only address.
 
     It is in use while a request of the protocol runs or a task works; `idle_s` seconds after the last use it ends.
-    `release` is called once, when it has ended. `ready` is set when requests can be served, or when it has ended
-    without that.
+    `release` is called once, when it has ended. `ready` is set when requests can be served, or never will be.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Room:
     ) -> None:
         self.id = id
         self.reading = reading
-        # What differs in the two, as both have the same routing key.
+        # Both have the same routing key before it.
         self.secret, self.shown = (secret_of(each).encode() for each in (id, reading))
         self.engine = engine
         self.paths = paths
@@ -124,7 +123,7 @@ class Room:
 
     @property
     def is_over(self) -> bool:
-        """True if it takes no requests: its owner or its idle time has ended it. A drain of the server does not."""
+        """True if its owner or its idle time has ended it, so that it takes no requests. A drain still lets it."""
         return self.ended.is_set() or (self._ending.is_set() and self.why != "shutdown")
 
     def _last_use(self) -> float:
@@ -134,7 +133,7 @@ class Room:
         return max(self._used_at, tasks.worked_at)
 
     async def end(self) -> None:
-        """End it now, and return when it has ended: running work is cancelled."""
+        """Cancel running work, and return when the room has ended."""
         self.engine.hurry()
         self.why = "owner"
         self._ending.set()
@@ -147,7 +146,7 @@ class Room:
         self._downloaded.unpark_all()
 
     async def serve(self) -> None:
-        """Run it until it has ended: after `end`, at the end of its idle time, or when its engine was drained."""
+        """Run it until `end`, the end of its idle time, or the drain of its engine."""
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(self.engine.serve)
@@ -162,7 +161,7 @@ class Room:
                 self._cancel_requests()
                 nursery.cancel_scope.cancel()
         finally:
-            # Those that came since, or all of them where the engine has failed.
+            # Some may have come since, or the engine has failed.
             self._cancel_requests()
             try:
                 self._release()
@@ -182,7 +181,7 @@ class Room:
         if not self.engine.draining:
             await self.engine.drain(why)
         await self.engine.drained.wait()
-        # One that takes longer breaks off: its response has no end, which is an error for every client.
+        # A longer one breaks off: its response has no end, which is an error for every client.
         with trio.move_on_after(_DOWNLOAD_S):
             while self._downloads and not self._hurried:
                 await self._downloaded.park()

@@ -77,12 +77,8 @@ class Rooms:
     """The rooms of one process. `serve` owns their tasks; `make_engine` makes the engine of one.
 
     `root` is the engine of the process: its limits bound all rooms, and its log has the limits that were reached.
-    `pages` are those of the process, so that searches and large pages of all rooms are made one at a time. `opened`,
-    `ended` and `refused` count what has happened.
-
-    Any process with the same `request_state_keys` makes ids; the one that gets the first request for an id has the
-    room. `wall` returns the seconds since 1970 by the clock of the machine: the engine's own does not follow its
-    corrections.
+    `pages` are those of the process. `wall` returns the seconds since 1970 by the clock of the machine, whose
+    corrections the engine's own does not follow.
     """
 
     def __init__(
@@ -119,7 +115,6 @@ class Rooms:
         self._to_serve, self._served = trio.open_memory_channel[Room](limits.max_rooms)
 
     def __len__(self) -> int:
-        """The number of rooms."""
         return len(self._by_id) // 2
 
     def new_id(self, holder: str | None) -> str:
@@ -148,8 +143,8 @@ class Rooms:
     async def find(self, id: str, holder: str | None, *, is_first: bool = True) -> Found | None:
         """The room with an id; one that is fresh is opened for the client address `holder`.
 
-        Returns None for any other id. Raises `Rejection` if there is no room for another one, if the server drains, or
-        if the request cannot be the first for its room (`is_first` is false) and so another process has the room.
+        Returns None for any other id. Raises `Rejection` beyond `max_rooms`, if the server drains, or if the request
+        cannot be the first for its room (`is_first` is false), so that another process has the room.
         """
         found = self._by_id.get(id)
         if found is None and self._is_to_open(id):
@@ -221,7 +216,7 @@ class Rooms:
             self._warn(_TWICE)
 
     def _pace(self, id: str, scope: Scope, size: int) -> float:
-        """Count a message on a WebSocket, for the address over all rooms and for the room over all addresses."""
+        """Count a message on a WebSocket for its address over all rooms, and for its room over all addresses."""
         wait_s = self.rate_limiter.pace(scope, size)
         found = self._by_id.get(id)
         if found is None or client_key((scope.get("client") or ("", 0))[0]) is None:
@@ -263,13 +258,12 @@ class Rooms:
                 nursery.start_soon(_serve, room)
 
     async def drain(self) -> None:
-        """Let the running work of all rooms finish within the grace period, then end it and every stream."""
+        """Drain all rooms at the same time."""
         async with trio.open_nursery() as nursery:
             for room in self._rooms():
                 nursery.start_soon(room.drain)
 
     def hurry(self) -> None:
-        """Make `drain` end without waiting for work."""
         for room in self._rooms():
             room.hurry()
 

@@ -5,9 +5,8 @@ their way out: each copy of the room's id becomes the read-only one, which is as
 compressed, and a ZIP file is only for the owner.
 
 A client may have sent the id in another spelling, such as `\u0066Q` or `%66Q` for `fQ`. Each character is found in any
-of these, and its replacement has the same spelling. Of a body that is not valid JSON the log shows a backslash as
-`\x5c`, so `\x5cu0066` is one more. Other codings of a client, such as Base64 or letters in the other case, are not
-undone.
+of these, and its replacement has the same spelling. The log shows a backslash of a body that is not valid JSON as
+`\x5c`, so `\x5cu0066` is one more. Other codings, such as Base64, are not undone.
 """
 
 from __future__ import annotations

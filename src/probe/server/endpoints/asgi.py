@@ -1,6 +1,6 @@
 """ASGI for the endpoints: heads, bounded bodies, responses, problem details, and the disconnect.
 
-A head is parsed once for all requests with the same head; what proxies have added to it is read here too.
+A head is parsed once for all requests with the same head.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 NO_CONTENT = 204
 
 WHOLE_BODY: Final = "probe.whole_body"
-"""The ASGI extension of a request with a complete body: the first `receive` returns all of it at once."""
+"""The ASGI extension of a request with a complete body, which the first `receive` returns."""
 
 PROBLEM_MEDIA = "application/problem+json"
 _HEADERS: Headers = ((b"content-type", PROBLEM_MEDIA.encode()), (b"cache-control", b"no-store"))
@@ -101,7 +101,7 @@ class Body:
 
     async def _read(self, receive: Receive, count: Callable[[int], None]) -> None:
         more = True
-        # Most clients finish sending, and so read the answer, if as much again is read before the refusal.
+        # Most clients finish sending, and then read the answer, if as much again is read before the refusal.
         while more and self.size <= 2 * self._max_bytes:
             event = await receive()
             if event["type"] == "http.disconnect":
@@ -114,15 +114,14 @@ class Body:
 
 
 def disconnected_by(event: Mapping[str, Any]) -> str:
-    """The side that ended the connection, from its `http.disconnect`: `client`, or the server's reason."""
-    # ASGI has no reason here; our listener adds one if the server ended the connection.
+    """The side that ended the connection: `client`, or the server's reason, which our listener adds to ASGI."""
     return str(event.get("reason") or "client")
 
 
 async def wait_disconnect(receive: Receive) -> str:
-    """Wait until the connection is over; later bytes of the client are not read as a request.
+    """Wait until the connection is over. A client that ended only its own direction counts as gone.
 
-    A client that ended only its own direction counts as gone. Returns `client`, or the server's reason.
+    Returns `client`, or the server's reason.
     """
     while (event := await receive())["type"] != "http.disconnect":
         pass
@@ -130,10 +129,7 @@ async def wait_disconnect(receive: Receive) -> str:
 
 
 def despite_half_close(receive: Receive) -> Receive:
-    """Make a `receive` that skips the disconnect of a client that ended only its own direction.
-
-    Such a client may still wait for the answer.
-    """
+    """Make a `receive` that skips the disconnect of a client that ended only its own direction and may wait."""
 
     async def received() -> MutableMapping[str, Any]:
         while (event := await receive()).get("half_closed"):
@@ -146,8 +142,7 @@ def despite_half_close(receive: Receive) -> Receive:
 async def watch(receive: Receive, disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
     """Call `disconnected` with each `http.disconnect`; return when the connection is over.
 
-    `look` is called at the start, and again at each time that it returned, in seconds of trio's clock (`inf` for
-    never). Neither function waits or raises.
+    `look` is called at the start, and again at the time that it returned, by trio's clock. Neither waits or raises.
     """
     over = False
     while not over:
@@ -188,7 +183,6 @@ class RefusedError(Exception):
 
 
 def _problem(status: int, detail: str, known: Iterable[str] = ()) -> bytes:
-    """The problem as JSON."""
     title = HTTPStatus(status).phrase
     value: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     names = list(known)
@@ -196,7 +190,7 @@ def _problem(status: int, detail: str, known: Iterable[str] = ()) -> bytes:
 
 
 async def refuse(send: Send, head: HttpHead, refused: RefusedError) -> None:
-    """Send the refusal as a whole response."""
+    """Send the refusal."""
     headers = [*_HEADERS, *refused.headers]
     await respond(send, refused.status, headers, refused.body, to_head=head.method == "HEAD")
 
@@ -214,15 +208,15 @@ def upgrade_required(subprotocol: str) -> RefusedError:
 NOTES: Final = "probe.notes"
 """The ASGI extension of a listener that recognizes repeated heads.
 
-`scope["extensions"]["probe.notes"]` is a mapping for values derived from the head alone. The next request with the same
-bytes mostly gets the same mapping. The listener keeps and bounds these mappings.
+`scope["extensions"]["probe.notes"]` is a mapping for values derived from the head alone; the next request with the same
+bytes mostly gets the same one. The listener bounds these mappings.
 """
 
 FORWARDED: Final = "probe.forwarded"
 """Beyond ASGI: the scheme and the path prefix from a trusted proxy, such as `("https", "/probe")`; empty if missing."""
 
 PREFIX: Final = "probe.prefix"
-"""Beyond ASGI: the beginning of the path that this server itself removed, such as that of a room; empty if missing."""
+"""Beyond ASGI: the beginning of the path that this server removed, such as that of a room; empty if missing."""
 
 # The prefix that a proxy removes from a path. Any other text could lead a link to another site.
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
@@ -284,7 +278,7 @@ def base_of(public_url: str, scope: Scope | Any, host: str) -> str:
 
 
 def is_private(settings: Settings, scope: Scope | Any) -> bool:
-    """True if, as far as this server can know, only this machine reaches it, and the request is of this machine."""
+    """True if, as far as this server can know, only this machine reaches it, and the request is its own."""
     on_loopback = is_loopback(settings.host) or is_local_name(settings.host)
     if not on_loopback or settings.public_url or settings.allowed_hosts or settings.trusted_proxies:
         return False

@@ -1,7 +1,7 @@
 """Security headers and CORS for web browsers, and the refusal of requests that pages of other sites may not make.
 
-A browser sends requests for any page that a person visits. Only the response headers keep foreign pages from this
-server (SECURITY.md), so they are set here once, around all endpoints:
+A browser sends requests for any page that a person visits, and only the response headers keep foreign pages from this
+server (SECURITY.md). So they are set here, around all endpoints:
 
     everywhere    no MIME sniffing; over TLS also Strict-Transport-Security
     pages         no script, frame, embedding or referrer; a page may set its own header instead
@@ -87,8 +87,8 @@ class Browsers:
     def _is_strict(self, scope: Scope) -> bool:
         """True if this server's name, on all ports, is to be used over TLS only.
 
-        RFC 6797, section 7.2: never over an insecure connection. So the request must come over our TLS, or over a
-        proxy's under the name of `public_url`. Other servers may share a name with a port, and may have no TLS.
+        RFC 6797, section 7.2: never over an insecure connection. So the request comes over our TLS, or over a proxy's
+        under the name of `public_url`. Other servers may share a name with a port, and have no TLS.
         """
         tls = scope["scheme"] in ("https", "wss")
         if not (tls or self._secure_name):
@@ -132,8 +132,7 @@ def is_preflight(head: HttpHead) -> bool:
 def check_purpose(head: HttpHead) -> None:
     """Refuse what a page of another site wants to embed; browsers send no Origin then. Raises `Rejection`.
 
-    W3C Fetch Metadata: otherwise images, scripts and frames of any site could use up the feed's readers or have whole
-    tables made.
+    W3C Fetch Metadata: otherwise frames of any site could use up the feed's readers or have whole tables made.
     """
     foreign = head.all("sec-fetch-site") == "cross-site" and head.get("origin") is None
     followed = head.all("sec-fetch-mode") == "navigate" and head.all("sec-fetch-dest") == "document"

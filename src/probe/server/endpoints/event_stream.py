@@ -6,8 +6,8 @@ The priming event, and its repetition before the server closes, belong to revisi
 revisions parse the empty data as a message and fail, and some dispatch an event for `id` or `retry` alone, so they get
 only messages. A stream that cannot be resumed has neither ids nor a priming event.
 
-The response ends when each stream is written to its end, is closed for a reconnect, or was taken over by another
-connection; or when the client goes.
+The response ends when each stream is at its end, closed for a reconnect, or taken over by another connection; or when
+the client goes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 Rest: TypeAlias = Callable[[], Awaitable[None]]
-"""The rest of a response that may last. The code that began the exchange awaits it, once.
-
-The functions between them return it and end, so an open stream does not hold their frames.
-"""
+"""The rest of a response. The code that began the exchange awaits it, so an open stream does not hold other frames."""
 
 
 def _nobody(_by: str) -> None:
@@ -68,7 +65,6 @@ class EventStream:
         self.ended_by = "server"
 
     async def run(self, send: Send, receive: Receive) -> None:
-        """Write until the end, or until the client has gone."""
         reading = self._reading
         async with trio.open_nursery() as nursery:
             self._writing = nursery.cancel_scope
@@ -146,7 +142,7 @@ class EventStream:
         try:
             await send({"type": "http.response.body", "body": body, "more_body": more})
         except OSError:
-            # The client has gone. The task that watches for this gets the reason, and cancels this one.
+            # The task that watches for the disconnect gets the reason, and cancels this one.
             await trio.sleep_forever()
         self._sent_at = trio.current_time()
         self._silent = False

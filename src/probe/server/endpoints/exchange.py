@@ -45,8 +45,8 @@ _SWITCHING_PROTOCOLS = 101
 CONNECTION: Final = "probe.connection"
 """The ASGI extension of a listener that numbers its connections.
 
-`scope["extensions"]["probe.connection"]` is, for example, `{"number": 7, "stream_id": 3}`: the connection's number,
-counted from 1, and the HTTP/2 stream of the request, None with HTTP/1.
+`scope["extensions"]["probe.connection"]` is, for example, `{"number": 7, "stream_id": 3}`: the number counts from 1,
+the HTTP/2 stream is None with HTTP/1.
 """
 
 _UNKNOWN: Final[Mapping[str, int | None]] = {"number": None, "stream_id": None}
@@ -110,7 +110,6 @@ class HttpExchange:
             self.message = self.message.bind(session=session)
 
     def context(self, message: Recorder | None = None) -> RequestContext:
-        """The context of the request's message, or of one `message` in a batch."""
         last = self.head.get("last-event-id")
         seen = None if last is None else event_position(last)
         return RequestContext(message or self.message or self.recorder, "http", self.origin, self.holder, seen)
@@ -120,8 +119,7 @@ class HttpExchange:
     ) -> None:
         """Send a whole response; `stream` is the stream of its only message.
 
-        Returns when the socket has taken all of it. Raises `OSError` if it cannot, and `Rejection` if too many bytes
-        wait to be sent.
+        Returns when the socket has taken all of it. Raises `OSError`, and `Rejection` if too many bytes wait.
         """
         size = len(body)
         self._unsent.reserve(self.holder, self.recorder, size)
@@ -166,9 +164,9 @@ class HttpExchange:
         await start(self.send, 200, EVENT_HEADERS)
 
     def close(self, by: str, messages: int = 0) -> None:
-        """Record the end of an exchange without a whole response, or of an event stream after `messages` messages.
+        """Record the end of an exchange, by a side, after `messages` messages of an event stream.
 
-        `by` is the side that ended it. May be called again, and after a whole response.
+        Harmless when repeated, and after a whole response.
         """
         if not self._over:
             (self._response or self.recorder).append(HttpClosed(by, messages))

@@ -106,8 +106,8 @@ class LineWire:
     async def receive(self) -> bytes | None:
         """The next line; at the end of the stream also the last bytes without a line end.
 
-        Raises `TooLargeError` as soon as a line is too long. Returns None also if the stream broke; an incomplete line
-        is dropped then, since it may have been torn.
+        Raises `TooLargeError` as soon as a line is too long. None also if the stream broke: an incomplete line may be
+        torn, and is dropped.
         """
         await trio.lowlevel.checkpoint()
         while (line := self._lines.take()) is None and not self._over:
@@ -145,13 +145,11 @@ class LineWire:
 
 
 class _LineCutter:
-    """Cuts bytes into lines."""
-
     def __init__(self, most: int, note: Callable[[StdioChange], None]) -> None:
         self._most = most
         self._note = note
         self._rest = bytearray()
-        # The newline search continues here, so that a long line in many pieces is searched once.
+        # The search goes on here, so that a long line in many pieces is searched once.
         self._searched = 0
         self._skipping = False
 
@@ -160,7 +158,6 @@ class _LineCutter:
         self._rest += piece
 
     def end(self) -> None:
-        """No more bytes will come: the remaining bytes are a line."""
         if self._rest:
             self._note("no_final_newline")
             self._rest += b"\n"
@@ -207,10 +204,9 @@ class _LineCutter:
 def standard_streams() -> Iterator[tuple[ReceiveStream, SendStream]]:
     """Take over standard input and output for the rest of this process's life.
 
-    From now on other code finds standard input empty, and output of other code or child processes to standard output
-    goes to standard error: "The server MUST NOT write anything to its stdout that is not a valid MCP message." The
-    block owns the two streams. They are closed at its end, and files shared with other processes become blocking again
-    if they were blocking before. Raises `StreamsClosedError`.
+    Other code finds standard input empty, and its output goes to standard error: "The server MUST NOT write anything to
+    its stdout that is not a valid MCP message." The two streams are closed at the end of the block, and files shared
+    with other processes become blocking again if they were. Raises `StreamsClosedError`.
     """
     # Not the descriptors: a later file may have the number of a stream that was closed at the start.
     if sys.__stdin__ is None or sys.__stdout__ is None:

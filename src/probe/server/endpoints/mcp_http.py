@@ -1,7 +1,6 @@
 """`/mcp`: Streamable HTTP of both eras, as a plain ASGI callable.
 
 The checks common to both eras are made here, in the order of `core.inbound`; then the era of the request serves it.
-Each request is one exchange in the event log.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ _UNREAD: Mapping[Refusal, UnreadableFault] = {
 }
 
 _WHO_S = 1.0
-"""The time in seconds that an ASGI server gets to report the disconnect after a failed write.
-
-Ours reports it at once.
-"""
+"""Seconds for an ASGI server to report the disconnect after a failed write. Ours reports it at once."""
 
 
 class McpHttp:
@@ -65,7 +61,7 @@ class McpHttp:
         except ClientGoneError:
             by = "client"
         except OSError:
-            # The rest of the response cannot be delivered. The disconnect that follows contains the reason.
+            # The disconnect that follows contains the reason.
             with trio.move_on_after(_WHO_S):
                 by = await wait_disconnect(exchange.receive)
         finally:

@@ -34,7 +34,7 @@ RETRY_AFTER = (b"retry-after", b"5")
 
 
 class ModernHttp:
-    """The modern side of the endpoint of one engine."""
+    """The endpoint of one engine for these revisions."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -86,7 +86,6 @@ async def _reject(exchange: HttpExchange, rejection: Rejection) -> None:
 
 
 def _headers(status: int) -> Headers:
-    """The headers of a JSON answer, with `Retry-After` if the client is to come back later."""
     return (*JSON_HEADERS, RETRY_AFTER) if status in (429, 503) else JSON_HEADERS
 
 
@@ -110,10 +109,7 @@ class _RunningResponse:
         self._gone: str | None = None
 
     async def run(self) -> None:
-        """Write the answer or the stream; return when it is written.
-
-        If the client goes first, return when the call has ended.
-        """
+        """Write the answer or the stream. If the client goes first, return when the call has ended."""
         lone = False
         try:
             async with trio.open_nursery() as nursery:
@@ -169,7 +165,7 @@ class _RunningResponse:
         return stream.replay.closed and stream.replay.last == 1
 
     async def _write_answer(self) -> None:
-        """Write the answer. A disconnect does not stop it, since that could only lose the record of a delivery."""
+        """Write the answer; a disconnect could only lose the record of a delivery, so it does not stop it."""
         exchange, stream, status = self._exchange, self._started.stream, self._started.status
         try:
             await exchange.respond(status, _headers(status), stream.replay.after(0)[0], stream)

@@ -65,12 +65,12 @@ class RateLimiter:
         return scope, _PacedBody(self, key, receive) if scope["type"] == "http" else receive
 
     def pace(self, scope: Scope, size: int) -> float:
-        """Count a message of `size` bytes on a connection; returns how many seconds its client has to wait."""
+        """Count a message of `size` bytes on a connection; returns the seconds that its client has to wait."""
         key = _key(scope)
         return 0.0 if key is None else self.charge(key, messages_of(size))
 
     def charge(self, key: str, requests: int) -> float:
-        """Count `requests` more of a client that is already known; returns how many seconds it has to wait."""
+        """Count `requests` more of a known client; returns the seconds that it has to wait."""
         return self._recorded(self._rates.charge(key, requests, self._clock.now())).wait_s
 
     def _recorded(self, verdict: Admission) -> Admission:
@@ -81,7 +81,7 @@ class RateLimiter:
 
 
 def messages_of(size: int) -> int:
-    """The number of requests that a message of so many bytes counts for."""
+    """The requests that a message of so many bytes counts for."""
     return 1 + size // _PIECE_BYTES
 
 

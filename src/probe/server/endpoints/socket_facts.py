@@ -15,18 +15,15 @@ from ...log.events import SocketClosed, SocketOpened, SocketRefused
 from ...settings.server import Limits
 
 MOST_CLIENTS = 10_000
-"""The addresses with a rate; they take a megabyte. More are an attack, and a table by address cannot stop it."""
+"""The addresses with a rate; they take a megabyte."""
 
 
 class SocketFacts:
-    """Records the connections of one listener, which calls these methods; none of them waits.
+    """Records the connections of one listener, a `ConnectionLog`.
 
     A connection with only observers' requests, such as those of the dashboard, is not recorded: otherwise each look at
-    the log would add to it.
-
-    Opening a connection is cheaper for a client than a request. So connections of one address are recorded only at the
-    rate of its requests (`requests_per_second`, `request_burst`); requests on the others are still recorded. `now` is a
-    monotonic clock, in seconds.
+    the log would add to it. Connections of one address are recorded only at the rate of its requests, since opening one
+    is cheaper for a client; requests on the others are still recorded. `now` is a monotonic clock, in seconds.
     """
 
     def __init__(self, log: EventLog, limits: Limits, now: Callable[[], float]) -> None:
@@ -51,14 +48,12 @@ class SocketFacts:
                 self._open[number] = recorder.having(SocketOpened(endpoint(address, port)))
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """The bytes on the connection were refused with `status`; None if it was closed without an answer."""
         self.carries(number)
         recorder = self._open.get(number)
         if recorder is not None:
             recorder.append(SocketRefused(status, why))
 
     def closed(self, number: int, by: str, requests: int) -> None:
-        """The connection was closed by `client`, or by the server for the reason `by`, after `requests` requests."""
         if not requests:
             self.carries(number)
         self._addresses.pop(number, None)

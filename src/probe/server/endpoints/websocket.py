@@ -1,12 +1,11 @@
 """WebSockets: `/ws` for MCP, one JSON-RPC message in each text frame, and paths for programs with a shared secret.
 
 Those programs are tool hosts (`/toolhost`) and forwarders of logs. A handshake is checked before the upgrade, so that a
-peer gets an HTTP status such as 401 or 403 for its mistake. This module handles the handshake, frames and close codes;
-`serve` handles the messages.
+peer gets an HTTP status such as 401 or 403 for its mistake. `serve` handles the messages.
 
 Control frames and refused frames are recorded, if the listener has the ASGI extension `probe.frames`:
-`scope["extensions"]["probe.frames"]` is a function that takes a `NoteFrame`. From then on the listener calls the
-`NoteFrame` for each ping, pong and close, in both directions, and for each frame of the peer that it refuses.
+`scope["extensions"]["probe.frames"]` is a function that takes a `NoteFrame`, which the listener then calls for each
+ping, pong and close, in both directions, and for each frame of the peer that it refuses.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from ...engine.host_tools.connection import HostConnection
 
 FRAMES: Final = "probe.frames"
-"""The name of the extension."""
 
 NoteFrame: TypeAlias = Callable[[Direction, Opcode, int, str | None], None]
 """Direction, opcode and payload size in bytes of a frame, and the reason of its refusal, or None."""
@@ -113,8 +111,7 @@ class WebSocketWire:
             self._due = trio.current_time() + self._pace(len(self._waiting))
         else:
             await trio.lowlevel.checkpoint()
-        # A receiver that is cancelled here finds the message again. A sleep that is over at once would raise and catch
-        # a `Cancelled`; both branches above had a checkpoint already.
+        # A receiver that is cancelled here finds the message again. Both branches above had a checkpoint already.
         if self._due > trio.current_time():
             await trio.sleep_until(self._due)
         text, self._waiting = self._waiting, None
@@ -125,7 +122,6 @@ class WebSocketWire:
             return None
         event = await self._receive()
         if event["type"] == "websocket.disconnect":
-            # ASGI has no reason here; our listener adds one if the server ended the connection.
             self.closed = Closed(event["code"], event.get("reason") or "client")
             return None
         text = event.get("text")
@@ -154,14 +150,11 @@ Pace: TypeAlias = Callable[[Scope, int], float]
 
 
 Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[ConnectionEnd]]
-"""Serves the messages of a connection until it is over or has to be closed.
-
-Raises no error for anything a peer does.
-"""
+"""Serves the messages of a connection to its end. Raises no error for anything a peer does."""
 
 
 class WebSocketEndpoint:
-    """`/ws` of one engine, with at most `max_websockets` open connections. `wait_idle` returns when there is none."""
+    """`/ws` of one engine. `wait_idle` returns when no connection is open."""
 
     def __init__(self, engine: Engine, serve: Serve, pace: Pace) -> None:
         settings = engine.settings
@@ -208,8 +201,8 @@ class WebSocketEndpoint:
 
     def _judge(self, scope: Scope, exchange: HttpExchange) -> Peer:
         """Check a handshake and take a place for its peer. Raises `Rejection`."""
-        # Host and Origin first. Browsers let every page open a WebSocket to any address, without CORS, so only this
-        # check keeps a foreign page from a server on this machine.
+        # Browsers let every page open a WebSocket to any address, without CORS: only this check keeps a foreign page
+        # from a server on this machine.
         self._policy.check(exchange.head)
         if SUBPROTOCOL not in scope["subprotocols"]:
             why = f'Bad Request: Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"'
@@ -351,7 +344,7 @@ def tool_host_endpoint(engine: Engine) -> SecretEndpoint:
 
 
 def _load() -> tuple[type[HostConnection], str]:
-    """Load the code for tool hosts. It takes long, and most servers have no hosts."""
+    """Load the code for tool hosts, which takes long and which most servers do not need."""
     from ...engine.host_tools.connection import HostConnection
     from ...wire.toolhost import SUBPROTOCOL
 

@@ -1,9 +1,8 @@
 """`/forward`: processes of `mcp-probe stdio --forward` send their event logs here, with the shared secret.
 
-One connection is one process. A process can only add entries about itself to the log: they become entries of this log,
-with ids and times of this server. A gateway starts a server on standard streams for each of its sessions, each with a
-log of its own: a connection `i1` and a first session `s1`. Here each process is one connection, such as `r17`. Its
-exchanges, sessions, clients and calls get unused numbers, and its tasks and streams get ids such as `r17.ID`.
+One connection is one process, which can only add entries about itself. They get ids and times of this server: each
+process has a connection `i1` and a first session `s1` in its own log, and is one connection here, such as `r17`. Its
+exchanges, sessions, clients and calls get unused numbers, its tasks and streams ids such as `r17.ID`.
 """
 
 from __future__ import annotations
@@ -93,8 +92,6 @@ _PROCESS, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stoppe
 
 @dataclass(slots=True)
 class _Opened:
-    """An entry of this log for an open connection or session."""
-
     fact: events.AnyEvent
     context: Context
     seq: int
@@ -136,10 +133,7 @@ class ForwardingProcess:
             opened.seq = self._log.append(opened.fact, opened.context, None)
 
     def end(self, by: str) -> None:
-        """Record the end of this connection, and keep only the latest names.
-
-        The MCP connection and the sessions are recorded as closed, unless the process has recorded that itself.
-        """
+        """Record the end of this connection, and of what the process has left open; keep only the latest names."""
         for opened in reversed(self._open.values()):
             if isinstance(opened.fact, events.ConnectionOpened):
                 closed = events.ConnectionClosed(None, _SILENT, self._sent)
@@ -204,10 +198,7 @@ class ForwardingProcess:
         )
 
     def _prefixed(self, id: str | None) -> str | None:
-        """The id of its task or stream here, such as `r17.ID`.
-
-        The id in its messages stays readable, so people can search for it.
-        """
+        """The id of its task or stream here. The id in its messages stays readable, so people can search for it."""
         return None if id is None else f"{self._connection}.{id}"
 
     def _session_of(self, theirs: str | None) -> Callable[[], str]:
@@ -245,7 +236,7 @@ class LogCollector:
         self._away: Newest[str, ForwardingProcess] = Newest(_MOST_KNOWN)
         self._complete: Newest[str, int] = Newest(_MOST_COMPLETE)
         self._connected: set[str] = set()
-        # All processes together take one turn at a time, so they delay other clients no more than one of them would.
+        # One turn at a time for all processes, so they delay other clients no more than one of them would.
         self._one_at_a_time = trio.Lock()
 
     async def collect(self, exchange: HttpExchange, wire: WebSocketWire) -> None:
@@ -345,6 +336,6 @@ def _item(line: bytes) -> Entry | Gap | End:
     except ValueError as error:
         raise ForwardingError(f"no line of a log: {error}") from None
     if isinstance(item, Entry) and isinstance(item.fact, UnknownEvent):
-        # Both ends have the same version, and ids inside an unknown fact could not be renamed.
+        # Ids inside an unknown fact could not be renamed.
         raise ForwardingError(f"no line of a log: unknown kind {clip(item.fact.kind)!r}")
     return item

@@ -1,8 +1,7 @@
 """`mcp-probe stdio --forward`: send the event log of this process to a server that collects logs.
 
-One task owns the connection. It reads the log with a cursor, as every reader does, so the bounded log is the only
-buffer: the protocol never waits for a slow, lost or restarted collector. Entries that the log has evicted meanwhile are
-recorded there as missing.
+One task reads the log with a cursor, so the bounded log is the only buffer, and the protocol never waits for a slow or
+lost collector. Entries that the log has evicted meanwhile are recorded there as missing.
 """
 
 from __future__ import annotations
@@ -102,8 +101,8 @@ async def forwarding(
 ) -> AsyncIterator[None]:
     """Forward the log of an engine while the block runs.
 
-    The end of the block waits up to 2 s for the last entries to be taken. No failure of a collector raises in the block
-    or delays it. `announce` gets a line when forwarding fails, continues, or has lost entries.
+    Its end waits up to 2 s for the last entries to be taken. A failure of a collector neither raises in the block nor
+    delays it. `announce` gets a line when forwarding fails, continues, or has lost entries.
     """
     forwarder = _Forwarder(engine, collector, label, announce)
     async with trio.open_nursery() as nursery:

@@ -19,13 +19,11 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 """A plain ASGI application for the scopes `http` and `websocket`; it is never called with `lifespan`."""
 
 MESSAGE_COST = 64
-"""The bytes that an unread message counts beside its payload, so that a flood of empty messages is bounded too."""
+"""The bytes of an unread message beside its payload: a flood of empty messages is bounded, too."""
 
 UNAVAILABLE = ((b"content-length", b"0"), (b"connection", b"close"), (b"retry-after", b"5"))
-"""The headers of the 503 for a request that the server's end interrupts."""
 
 WRITE_TIMEOUT = "write timeout"
-"""The reason for the end of a connection if its peer does not read."""
 
 
 class PeerGoneError(OSError):
@@ -35,9 +33,8 @@ class PeerGoneError(OSError):
 class Contained:
     """A context manager that logs any `Exception` of the block and ends it there. Cancellation and interrupts pass.
 
-    The defects of hypercorn raise errors of any kind (`KeyError`, `AttributeError`, `LocalProtocolError`, ...), so a
-    list of expected errors would have gaps. This boundary keeps the error of one connection from all others. It is a
-    class, not a generator, because each open stream holds two of them.
+    The defects of hypercorn raise errors of any kind (`KeyError`, `LocalProtocolError`, ...), so a list of expected
+    ones would have gaps. A class, not a generator, because each open stream holds two of them.
     """
 
     __slots__ = ("_what",)
@@ -73,9 +70,9 @@ class Contained:
 class Inbox:
     """The events that one application call has yet to receive.
 
-    `put` never waits, so a call that does not read cannot block the connection's reader, for example when another
-    stream is reset. The bound is elsewhere: on HTTP/1.1 the reader stops while `size` is large. On HTTP/2 bytes are
-    acknowledged when taken, so the peer's flow-control window runs out.
+    `put` never waits, so a call that does not read cannot block the connection's reader. The bound is elsewhere: on
+    HTTP/1.1 the reader stops while `size` is large; on HTTP/2 bytes are acknowledged when taken, so the peer's window
+    runs out.
     """
 
     def __init__(self, turn: Callable[[], Awaitable[object]]) -> None:
@@ -92,7 +89,7 @@ class Inbox:
         self.put(message)
 
     def put(self, event: Message) -> None:
-        """Append an event for the call. Dropped after `close`."""
+        """Append an event; dropped after `close`."""
         if self._closed:
             self.taken(_payload(event))
             return
@@ -104,7 +101,7 @@ class Inbox:
         self._arrived.unpark_all()
 
     async def receive(self) -> Message:
-        """The next message. A disconnect is the last one, and each later call returns it again."""
+        """The next message. The last one is a disconnect, which each later call returns again."""
         if self._messages and _is_last_part(self._messages[0]):
             # Only the last part is returned. Other tasks run in between if more parts follow, since a window has room
             # for 65,535 parts of one byte.
@@ -154,7 +151,6 @@ def _count_nothing(size: int) -> None:
 
 
 def _is_mere_end(message: Message) -> bool:
-    """True if a message is only the end of a request's body, without bytes."""
     return message["type"] == "http.request" and not (message.get("body") or message.get("more_body"))
 
 

@@ -1,12 +1,12 @@
 """The order of work: one request or message in each pass of trio's scheduler, and the clients in turn.
 
 trio runs every task that is ready before it looks at sockets and clocks again, and a request needs several such passes.
-If hundreds of connections went on in each pass, every pass would be long, and a new request would wait for several of
-them. So each request waits for a turn before its call is made, and passes stay short.
+If hundreds of connections went on in each pass, a new request would wait for several long passes. So each request waits
+for a turn before its call is made.
 
-Clients get their turns by deficit round robin (`core/budgets.py`). A client with a thousand connections delays others
-no more than a client with one, and a client with expensive requests waits for its own. Every second turn is for a
-request, every other one for a message that goes on with what has begun, such as a cancellation.
+Clients get their turns by deficit round robin (`core/budgets.py`): a thousand connections of one client delay others no
+more than one does. Every second turn is for a request, every other one for a message about earlier work, such as a
+cancellation.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class FairQueue:
         self._since = 0.0
 
     async def wait_turn(self, client: Hashable, *, message: bool = False) -> int:
-        """Wait for a turn of `client`, with a request or a `message`, and return the number of the turn.
+        """Wait for a turn of `client`, with a request or a `message`; returns its number.
 
-        A checkpoint. If it is cancelled, the turn goes to the next task.
+        A checkpoint; if it is cancelled, the turn goes to the next task.
         """
         waiting = self._messages if message else self._requests
         if self._busy:
@@ -55,10 +55,7 @@ class FairQueue:
         return self._turns
 
     def worked(self, turn: int) -> None:
-        """The work of this turn is done: charge its client for the time.
-
-        Only the last turn is charged, since other tasks ran after an earlier one.
-        """
+        """Charge the client of this turn for its time, unless it is not the last one: other tasks ran after it."""
         if self._busy and turn == self._turns:
             order, client = self._last
             order.charge(client, trio.current_time() - self._since)
@@ -85,7 +82,6 @@ class _Waiting:
         await lot.park()
 
     def wake(self) -> bool:
-        """Wake the next task; False if none waits."""
         while self.order:
             client = self.order.take()
             lot = self._lots[client]
@@ -113,22 +109,20 @@ class ConnectionTurns:
         return client_key(client_of(self.peer, headers, self.trusted))
 
     async def wait_request(self, headers: Iterable[tuple[bytes, bytes]], *, message: bool = False) -> int:
-        """Wait for a turn of the client of a request with these headers, and return its number.
+        """Wait for a turn of the client of a request with these headers; returns its number.
 
-        With `message` it is a turn for a WebSocket message (the headers are those of the upgrade), or for a request
-        about earlier work, such as a cancellation.
+        With `message` it is for a WebSocket message (the headers are those of the upgrade) or for a request about
+        earlier work.
         """
         return await self.queue.wait_turn(self.client(headers), message=message)
 
     def worked(self, turn: int) -> None:
-        """The work of this turn is done: charge its client for the time."""
         self.queue.worked(turn)
 
     async def wait_read(self) -> None:
         """Wait for a turn of this connection between two pieces of its input.
 
-        A trusted proxy sends requests of many clients, known only after parsing, so its connection counts as a client
-        of its own.
+        A trusted proxy sends requests of many clients, so its connection counts as a client of its own.
         """
         client = self if is_within(self.peer, self.trusted) else client_key(self.peer)
         await self.queue.wait_turn(client, message=True)

@@ -1,8 +1,8 @@
 """The one write path of a connection with several sending tasks: a buffer, and the task that writes it.
 
-hypercorn writes from each sending task, under a shield, because a cancelled write would leave a torn frame on the
-connection. So a peer that stops reading blocks every sender for good. Here each task appends whole pieces to a buffer,
-and waits at most for the buffer to shrink; cancelling this wait is harmless. The one writer empties the buffer.
+hypercorn writes from each sending task, under a shield, because a cancelled write would tear a frame. So a peer that
+stops reading blocks every sender for good. Here tasks append whole pieces to a buffer, and wait at most for it to
+shrink; cancelling this wait is harmless.
 """
 
 from __future__ import annotations
@@ -22,33 +22,26 @@ HIGH_WATER = 64 * 1024
 CONTROL_ROOM = HIGH_WATER
 """The bytes above the high-water mark for the reader's own answers: acknowledgements, window updates, resets.
 
-The reader goes on while the application's data is stuck, so that it sees a reset. It stops only for a peer that floods.
+The reader goes on while the application's data is stuck, so that it sees a reset.
 """
 
 PIECE = 16 * 1024
 """The bytes per write: the largest TLS record and HTTP/2 frame.
 
-The write timeout starts anew for each piece, so by default it requires a slow reader to take less than a kilobyte per
-second.
+The write timeout starts anew for each: by default a slow reader has to take a kilobyte per second.
 """
 
 CHECK_S = 0.25
 """The interval of checks whether a peer has left, if it has sent too much ahead and is not read."""
 
 LINGER_S = 2.0
-"""The time for a peer that was still sending to read the response and close; closing at once would reset it."""
+"""The time for a peer that was still sending to read the response; closing at once would reset it."""
 
 FLUSH_S = 0.5
-"""The time to send queued bytes when the connection has to end; a last frame is lost only if the peer does not read.
-
-This also bounds shutdown, whatever the write timeout is.
-"""
+"""The time to send queued bytes when the connection has to end; it bounds shutdown, too."""
 
 CALLS_END_S = 0.25
-"""The time for calls to end after the cancellation of their connection, so that open requests get their 503.
-
-This bounds shutdown too.
-"""
+"""The time for cancelled calls to end, so that open requests get their 503; it bounds shutdown, too."""
 
 
 def _nothing() -> None:
@@ -81,14 +74,14 @@ class Outbox:
         return len(self._bytes)
 
     def write(self, data: bytes) -> None:
-        """Append without waiting; dropped after `close`. For control frames; the reader bounds their number."""
+        """Append a control frame without waiting; dropped after `close`. The reader bounds their number."""
         if not self._closed:
             self._bytes += data
             self._written += len(data)
             self._filled.unpark_all()
 
     async def put(self, data: bytes) -> None:
-        """Append, then wait until the buffer is below the high-water mark. Also if cancelled, all of `data` is sent."""
+        """Append, then wait for the high-water mark. All of `data` is sent, also if cancelled."""
         self.write(data)
         await self.room(HIGH_WATER)
 
@@ -98,10 +91,7 @@ class Outbox:
             await self._emptied.park()
 
     async def delivered(self) -> None:
-        """Wait until the socket has taken all bytes that were written before.
-
-        Raises `PeerGoneError` if it cannot, and after `close`, since later bytes were dropped.
-        """
+        """Wait until the socket has taken all earlier bytes. Raises `PeerGoneError` if it cannot, and after `close`."""
         if self._closed:
             raise PeerGoneError("the connection is over")
         mark = self._written
@@ -121,10 +111,7 @@ class Outbox:
         await trio.lowlevel.wait_task_rescheduled(leave)
 
     async def take(self) -> bytes:
-        """The next piece to write; empty after the last one of a closed outbox.
-
-        A call means that the socket has taken the previous piece.
-        """
+        """The next piece, once the socket has taken the previous one; empty after the last one of a closed outbox."""
         self.turns += 1
         self._sent += self._under_way
         self._under_way = 0
@@ -159,11 +146,7 @@ class Outbox:
 
 
 class Writer:
-    """The writer of a connection with several sending tasks, so that none can tear the bytes of another.
-
-    `lingers`: the peer may still be sending when all is written; closing at once could destroy bytes that it has not
-    read.
-    """
+    """The writer of an outbox. `lingers`: the peer may still be sending when all is written (see `LINGER_S`)."""
 
     def __init__(self, stream: trio.abc.Stream, outbox: Outbox) -> None:
         self._stream = stream

@@ -23,7 +23,7 @@ _SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie"}
 class InvalidRequestError(Exception):
     """The bytes of the peer are no valid request. They are answered with `status`, then the connection ends.
 
-    `why` is the reason; it contains none of the bytes.
+    `why` contains none of the bytes.
     """
 
     def __init__(self, status: int, why: str) -> None:
@@ -100,11 +100,11 @@ Key: TypeAlias = bytes | tuple[tuple[bytes, bytes], ...]
 
 
 class KnownHeads:
-    """The latest heads on all connections, by their bytes or fields: a client mostly repeats its head.
+    """The latest heads on all connections: a client mostly repeats its head, which is then parsed and checked once.
 
-    The same bytes mean the same head, so it is parsed and checked once. At most `_MOST_KNOWN` heads of at most
-    `_LONGEST_KNOWN` bytes are kept; the least recently used one makes room. They outlast their connections, so heads
-    with a field of `_SECRET` are not kept, nor those of HTTP/2 with a never-indexed field.
+    At most `_MOST_KNOWN` heads of at most `_LONGEST_KNOWN` bytes are kept; the least recently used one makes room. They
+    outlast their connections, so heads with a field of `_SECRET` are not kept, nor those of HTTP/2 with a never-indexed
+    field.
     """
 
     def __init__(self) -> None:

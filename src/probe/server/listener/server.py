@@ -26,10 +26,10 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """RFC 9113 section 3.4: the first bytes of a client with prior knowledge of HTTP/2."""
 
 _NO_FIRST_BYTES = "nothing came that tells a protocol"
-"""The reason for the end of a connection without first bytes: its peer has left, or was silent for too long."""
+"""The reason for an end without first bytes: the peer has left, or was silent for too long."""
 
 CHECKS_PER_LIMIT = 4
-"""The checks of all connections within the shortest limit, so that no limit is exceeded by more than a quarter."""
+"""The checks within the shortest limit: no limit is exceeded by more than a quarter."""
 
 
 async def converse(service: Service, accepted: trio.SocketStream) -> None:
@@ -84,8 +84,7 @@ async def _serve(service: Service, connection: ServedConnection) -> None:
 async def watch(service: Service) -> NoReturn:
     """Enforce the limits of all connections until cancelled; then close their sockets in time.
 
-    One task serves all connections: a task for each would cost two kilobytes, and a timer around each write would cost
-    time for each message.
+    A task for each would cost two kilobytes, and a timer around each write time for each message.
     """
     settings = service.settings
     pause_s = min(settings.write_timeout_s, settings.idle_connection_s, settings.ws_ping_s) / CHECKS_PER_LIMIT
@@ -109,10 +108,7 @@ async def watch(service: Service) -> NoReturn:
 
 
 async def _open(service: Service, accepted: trio.SocketStream) -> tuple[trio.abc.Stream, bytes] | None:
-    """The stream, with TLS if it is set, and its first bytes.
-
-    Returns None for a peer that has gone, or has not sent its first bytes in time.
-    """
+    """The stream, with TLS if it is set, and its first bytes; None for a peer that has gone or sends none in time."""
     with trio.move_on_after(service.settings.idle_connection_s):
         try:
             stream = await _secured(accepted, service)
@@ -159,16 +155,13 @@ SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """Errors of accept(2): the limit of open files of the process or the system, or no memory for a socket."""
 
 PAUSE_S = 0.1
-"""The pause after a shortage, in seconds.
-
-Connections that end meanwhile free descriptors. The kernel keeps waiting connections (`sockets.BACKLOG`).
-"""
+"""The pause after a shortage, in seconds. Connections that end meanwhile free descriptors."""
 
 AT_ONCE = 64
 """The most connections that are accepted in one pass of the scheduler.
 
-With one in each pass, a server with thousands of busy connections accepts only a few a second, since its passes are
-long. The kernel's queue then overflows, and resets connections that have already sent a request.
+With one in each pass, a busy server accepts only a few a second, since its passes are long. The kernel's queue then
+overflows, and resets connections that have already sent a request.
 """
 
 QUIET_S = 60.0
@@ -204,7 +197,7 @@ class Places:
 
 
 class PatientListener(trio.abc.Listener[trio.SocketStream]):
-    """A listening socket; its `accept` goes on after a shortage. Owns `listener` and closes it."""
+    """A listening socket that goes on after a shortage. Owns `listener` and closes it."""
 
     def __init__(
         self, listener: trio.abc.Listener[trio.SocketStream], shortage: Shortage, places: Places | None = None
@@ -254,9 +247,9 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
 class ConnectionLimit:
     """Accepts at most `max_connections` at a time, and of one address its share. Trusted proxies have no share.
 
-    Beyond that there are `reserved_connections`. On these `reserve` answers (an ASGI application, or None for no
-    reserved connections) while more than `max_connections` are open. The oldest of them is closed for the next one. So
-    a client that holds all of them without a request does not keep out, for example, a health probe.
+    Beyond that there are `reserved_connections`, on which `reserve` answers (an ASGI application, or None for no such
+    connections). The oldest of them is closed for the next one: so a client that holds all of them without a request
+    does not keep out a health probe.
     """
 
     def __init__(self, service: Service, reserve: App | None) -> None:
@@ -349,11 +342,11 @@ async def serve(
     `lifespan`: the caller starts what the application needs before `serve`, and stops it afterwards. `reserve` answers
     instead of `app` on the `reserved_connections`; without it connections beyond `max_connections` are closed at once.
 
-    Resource handling: takes over `sockets` and closes them. When cancelled, the listening sockets are closed at once,
-    the application calls are cancelled, and every connection ends within a second, whatever its peer does.
+    Takes over `sockets` and closes them. When cancelled, they are closed at once, the application calls are cancelled,
+    and every connection ends within a second, whatever its peer does.
 
-    Error handling: raises `ListenError` if the certificate cannot be used, and `NetworksError`. Errors of connections
-    and application calls are logged to `probe.listener` and not raised.
+    Raises `ListenError` if the certificate cannot be used, and `NetworksError`. Errors of connections and calls are
+    logged to `probe.listener` and not raised.
     """
     shortage = Shortage()
     try:

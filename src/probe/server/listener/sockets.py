@@ -19,7 +19,7 @@ from ...settings import Limits, Settings
 from .calls import LOG
 
 BACKLOG = 1024
-"""The connections that the kernel completes while the accept loop is busy; the kernel caps it at its own limit."""
+"""The connections that the kernel completes while the accept loop is busy, up to its own limit."""
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """The ciphers of TLS 1.2 that RFC 9113 section 9.2.2 allows: an ephemeral key exchange and an AEAD cipher."""
@@ -131,8 +131,7 @@ def _load(context: ssl.SSLContext, certfile: str, keyfile: str) -> None:
 def fit(settings: Settings) -> Settings:
     """The settings, with only as many connections and WebSockets as this process may open files for.
 
-    Raises the soft limit of open files as far as the settings need it and the hard limit allows. One warning names the
-    limits that do not fit.
+    Raises the soft limit of open files where the settings need it. One warning names the limits that do not fit.
     """
     limits = settings.limits
     others = _open_now() + _reserved(limits)

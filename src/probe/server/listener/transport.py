@@ -35,7 +35,7 @@ _FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
 
 
 GoesOn: TypeAlias = Callable[[bytes], bool]
-"""True if a request with this body continues earlier work, such as a cancellation; it takes the turn of a message."""
+"""True if a request with this body continues earlier work, such as a cancellation."""
 
 
 class ConnectionLog(Protocol):
@@ -54,7 +54,7 @@ class ConnectionLog(Protocol):
 class ServedConnection(Protocol):
     """A connection of one protocol, under the limits of `watch`.
 
-    `ended_by` is `client`, or the server's reason; it is final when the connection is over.
+    `ended_by` is `client`, or the server's reason; final when the connection is over.
     """
 
     @property
@@ -116,8 +116,7 @@ class Incomplete:
 class Hooks:
     """The functions of the program that a listener calls. `log` records each connection.
 
-    `goes_on` is called for HTTP/1.1 requests with a short body that has come with the head or right behind it. Requests
-    that continue earlier work, such as a cancellation, do not queue behind new ones.
+    `goes_on` is called for HTTP/1.1 requests with a short body that has come with the head or right behind it.
     """
 
     log: ConnectionLog | None = None
@@ -179,15 +178,14 @@ class Transport:
     async def read(self, most: int) -> bytes:
         """Receive the next bytes of the peer; empty at the end of its direction.
 
-        Raises the errors of the stream's `receive_some`, and `OSError`. A peer mostly waits for its answer before it
-        sends more, so this waits for the socket first; trio would try to read first, in vain.
+        Raises the errors of the stream's `receive_some`, and `OSError`. It waits for the socket first: trio would try
+        to read first, mostly in vain.
         """
         if not self.plain:
             return bytes(await self.stream.receive_some(most))
         while True:
             await trio.lowlevel.wait_readable(self.number_of_socket)
-            # The descriptor is read again: the socket may have been closed meanwhile, and the number be another
-            # connection's.
+            # Read again: the socket may have been closed meanwhile, and the number be another connection's.
             with suppress(BlockingIOError):
                 return os.read(self.number_of_socket, most)
 
@@ -214,7 +212,6 @@ class Transport:
 
     @property
     def number_of_socket(self) -> int:
-        """The descriptor of the socket. Raises `trio.ClosedResourceError` if it is closed."""
         assert isinstance(self.stream, trio.SocketStream)
         number = self.stream.socket.fileno()
         if number < 0:
@@ -231,7 +228,7 @@ class Transport:
 
 
 def connection_turns(service: Service, transport: Transport) -> ConnectionTurns:
-    """The turns of the requests of a connection."""
+    """The turns of one connection."""
     return ConnectionTurns(service.fair_queue, transport.peer[0] if transport.peer else "", service.trusted)
 
 

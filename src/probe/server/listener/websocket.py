@@ -31,7 +31,7 @@ CLOSE_S = 5.0
 """The time in seconds for the peer to answer our close; it may have to read earlier messages first."""
 
 FRAMES_PER_TURN = 64
-"""The frames handled before other tasks run: the smallest have six bytes, so one read can bring thousands."""
+"""The frames handled before other tasks run: one read can bring thousands of the smallest."""
 
 MESSAGE_BYTES = 256 * 1024
 """The bytes of unread messages, each with `calls.MESSAGE_COST` more, above which the reader stops."""
@@ -40,13 +40,13 @@ READ_ON = MESSAGE_BYTES // 2
 """The reader goes on below this many bytes; waking it for each message would cost two task switches."""
 
 DEAD_PEER = "dead peer"
-"""The reason for the end of a connection without any frame of the peer, not even the answer to a ping."""
+"""The reason for an end without any frame of the peer, not even the answer to a ping."""
 
 BY_APPLICATION = "closed by the application"
-"""The reason for the end of a connection if the application gave none."""
+"""The reason for an end if the application gave none."""
 
 SLOW_MESSAGE = "a message is not complete in time"
-"""The reason for the end of a connection if the peer began a message and did not complete it in time."""
+"""The reason for an end if the peer did not complete a message in time."""
 
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
@@ -59,14 +59,12 @@ class WebSocketState(Enum):
     """The states of a WebSocket."""
 
     ASKED = auto()
-    """The application has not answered the handshake."""
     REFUSING = auto()
     """The application refuses with an HTTP response."""
     OPEN = auto()
     CLOSING = auto()
     """The application has sent a close; the peer has not answered it."""
     OVER = auto()
-    """No more is sent."""
 
 
 class _PeerLeftError(Exception):
@@ -149,8 +147,8 @@ class WebSocket:
 
     def _silence(self, now: float) -> str:
         if self._is_full() or self._outbox:
-            # The silence may be the server's: frames of the peer wait in the kernel until the application has read the
-            # earlier ones. A ping waits behind bytes to send, for which there is the write timeout.
+            # The silence may be the server's: frames wait in the kernel until the application has read earlier ones. A
+            # ping waits behind bytes to send, for which there is the write timeout.
             self._received_at = now
             self._message.wait_from(now)
         if self._state is not WebSocketState.OPEN:

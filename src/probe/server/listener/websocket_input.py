@@ -38,12 +38,12 @@ def is_valid(head: RequestHead) -> bool:
 
 
 def subprotocols(head: RequestHead) -> list[str]:
-    """The subprotocols that the client offers, in its order."""
+    """The offers of the client, in its order."""
     return [name.decode("latin-1") for name in _items(head.headers, b"sec-websocket-protocol")]
 
 
 def accepting(head: RequestHead, subprotocol: str | None) -> Headers:
-    """The headers of the 101 for a valid handshake."""
+    """The headers of the 101."""
     key = _items(head.headers, b"sec-websocket-key")[0]
     accepted: Headers = [
         (b"upgrade", b"websocket"),
@@ -67,9 +67,9 @@ def _is_key(value: bytes) -> bool:
 class FrameHeads:
     """Divides received bytes into frames, and finds the head that would make a message larger than `limit` bytes.
 
-    wsproto returns a payload in pieces, so it would refuse a frame that is too large only when too much of it has come;
-    nor does it return the kind of a refused frame. wsproto finds all other errors of frames. `opcode` and `size` belong
-    to the frame of the last head; `size` is that of its payload in bytes, 0 until the head is whole.
+    wsproto finds all other errors of frames, but refuses a large one only when too much of it has come, and without its
+    kind. `opcode` and `size` belong to the frame of the last head; `size` is that of its payload in bytes, 0 until the
+    head is whole.
     """
 
     def __init__(self, limit: int) -> None:

@@ -30,16 +30,14 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 READ_AHEAD = 256 * 1024
 """The bytes that are read behind a running request.
 
-While there is room, the end of the peer's direction is seen at once. Beyond it, while a call waits in `receive`, the
-peer is checked every `CHECK_S` seconds. A smaller value would not do: a FIN waits in
-the peer's own kernel behind bytes that ours has no room for, some 64 KiB.
+While there is room, the end of the peer's direction is seen at once; beyond it the peer of a call in `receive` is
+checked every `CHECK_S` seconds. Less would not do: a FIN waits in the peer's own kernel behind some 64 KiB.
 """
 
 WRITES_PER_TURN = 16
 """The writes that the socket takes at once before other tasks run.
 
-A streaming application mostly waits for data after each write; running other tasks then too would cost a pass of the
-scheduler for each message.
+A streaming application mostly waits after each write; another pass of the scheduler for each message would cost time.
 """
 
 UNANSWERED = "it came behind a request that is not answered"
@@ -59,7 +57,6 @@ class HttpCall:
         self._head = head
         self.response = ResponseWriter(head)
         self.begun = False
-        """True if bytes of the response were sent."""
         self.end_received = False
         self.refused: InvalidRequestError | None = None
         """The reason if the rest of the request is refused."""
@@ -71,9 +68,7 @@ class HttpCall:
     def scope(self) -> Message:
         """The scope of ASGI's HTTP connection.
 
-        Beyond ASGI, the extension `probe.whole_body` is there if the whole body has come with the head: then the first
-        `receive` returns it without waiting. The extension `probe.notes` is a mapping for values that the application
-        derives from the head; the next request with the same bytes mostly gets the same mapping.
+        Its extensions `probe.whole_body` and `probe.notes` are described in `endpoints/asgi.py`.
         """
         transport = self._connection.transport
         scheme = "https" if transport.secure else "http"
@@ -88,8 +83,8 @@ class HttpCall:
         """ASGI's `receive`.
 
         Beyond ASGI, `http.disconnect` has a `reason` if this server cut the peer off, and `half_closed` if the peer
-        ended only its own direction: it may have left, or may wait for the response. After `half_closed` the next
-        `receive` waits until the connection cannot be written to.
+        ended only its own direction: it may wait for the response. After that the next `receive` waits until the
+        connection cannot be written to.
         """
         # Not a coroutine of its own, because each open stream would hold it.
         return self._receive_end() if self._body_given else self._receive_body()
@@ -183,7 +178,6 @@ class Http1Connection:
         self.transport = transport
         self.service = service
         self.broken = False
-        """True if the connection can no longer be written to."""
         self.peer_finished = False
         """True if the peer has ended its direction: it may have closed, or may wait for answers."""
         self.abort_reason = ""
@@ -238,7 +232,6 @@ class Http1Connection:
             self.service.hooks.log.refused(self.transport.number, status, why)
 
     async def check(self, now: float) -> None:
-        """Cut off a peer that does not read, and close a connection that was idle for too long."""
         settings = self.service.settings
         if self._websocket is not None:
             self._websocket.check(now)
@@ -370,11 +363,7 @@ class Http1Connection:
         return data
 
     def _read_rest(self, head: RequestHead) -> None:
-        """Take bytes that have come behind a head: most clients send the body in a separate segment.
-
-        So the body is known before the turn of its request, and the call does not wait for it. Raises
-        `InvalidRequestError`.
-        """
+        """Take a body that has come in the segment behind its head. Raises `InvalidRequestError`."""
         if self.parser.complete or head.expects_continue or self.broken:
             return
         if data := self._read_now():
@@ -401,8 +390,7 @@ class Http1Connection:
     async def write(self, data: bytes | memoryview, *, last: bool = False) -> None:
         """Return when the socket has taken all bytes. Raises `PeerGoneError` if it cannot.
 
-        If cancelled, it may have sent a part; then no more can be sent. If the socket takes all bytes at once, other
-        tasks run only after each `WRITES_PER_TURN` writes.
+        If cancelled, it may have sent a part; then no more can be sent. Not always a checkpoint (`WRITES_PER_TURN`).
         """
         if self.broken or self._torn:
             await trio.lowlevel.checkpoint()

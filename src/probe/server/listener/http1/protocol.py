@@ -1,8 +1,7 @@
 """HTTP/1.1 (RFC 9112) as a state machine: requests in, responses out, both as bytes. It does no input or output.
 
-httptools (llhttp, the parser of Node.js) parses heads, bodies and chunk lines, and refuses ambiguous ones: a bare LF,
-obs-fold, a space before a colon, two lengths. It gets one head, one body or one chunk line at a time, so it never
-parses a byte of the next request.
+httptools (llhttp, the parser of Node.js) refuses ambiguous messages: a bare LF, obs-fold, a space before a colon, two
+lengths. It gets one head, one body or one chunk line at a time, so it never parses a byte of the next request.
 """
 
 from __future__ import annotations
@@ -43,9 +42,8 @@ _BODILESS = frozenset({204, 304})
 class RequestParser:
     """Parses the requests of one connection, one after the other.
 
-    `receive_data` takes bytes. `next_head` returns the next request's head, then `next_part` returns its body until
-    `complete`. The bytes behind a request (`buffered`) wait until `next_head` is called again, which requires
-    `complete`. A head among the `known` ones is not parsed again.
+    `next_head` returns the next request's head, then `next_part` its body until `complete`. The bytes behind a request
+    (`buffered`) wait until `next_head` is called again. A head among the `known` ones is not parsed again.
     """
 
     def __init__(self, max_head_bytes: int, max_headers: int, known: KnownHeads) -> None:
@@ -69,12 +67,10 @@ class RequestParser:
 
     @property
     def buffered(self) -> int:
-        """The number of received bytes that were not returned yet."""
         return len(self._data) + sum(map(len, self._parts))
 
     @property
     def bytes_behind(self) -> int:
-        """The number of bytes behind a complete request."""
         return len(self._data) if self.complete else 0
 
     def close(self) -> None:

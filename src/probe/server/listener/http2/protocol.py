@@ -37,13 +37,10 @@ HARD_HEADERS = 4
 """A header block beyond this many times `max_header_bytes` ends the connection; a smaller one gets a 431."""
 
 WAITING_REQUESTS_S = 0.5
-"""The time in seconds for waiting requests of a peer that has gone; later they are dropped.
-
-Otherwise a peer could leave work here as fast as it can connect.
-"""
+"""The time in seconds for waiting requests of a peer that has gone: it could leave work as fast as it can connect."""
 
 PARSED_BYTES = 4 * 1024
-"""The bytes parsed at once: some hundred of the smallest frames, so other tasks wait only milliseconds."""
+"""The bytes parsed at once: some hundred of the smallest frames take milliseconds."""
 
 
 class ContainedH2(H2Protocol):
@@ -65,9 +62,9 @@ class ContainedH2(H2Protocol):
         super().__init__(*args)
         limits = settings.limits
         self.lingers = False
-        """True if the peer may still be sending at our close; closing at once would destroy our GOAWAY on its way."""
+        """True if the peer may still be sending at our close, which could destroy our GOAWAY on its way."""
         self.violation: ErrorCodes | None = None
-        """The error code of RFC 9113 if the peer's frames were refused; else None."""
+        """The error code of RFC 9113 if frames of the peer were refused."""
         self._tasks = tasks
         self._turns = turns
         self._known = known
@@ -86,7 +83,6 @@ class ContainedH2(H2Protocol):
         self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
 
     async def initiate(self, headers: Any = None, settings: bytes | None = None) -> None:
-        """Send our settings and start the sending task."""
         limits = self._limits
         self.connection.local_settings = _announced(limits.max_streams_per_connection, limits.max_header_bytes)
         await super().initiate(headers, settings)
@@ -123,7 +119,6 @@ class ContainedH2(H2Protocol):
         self._flush_now()
 
     def check(self, now: float) -> None:
-        """Find the streams without a window for too long."""
         for buffer in self.stream_buffers.values():
             if isinstance(buffer, BoundedBuffer):
                 buffer.check(now)
@@ -296,8 +291,7 @@ class ContainedH2(H2Protocol):
     async def stream_send(self, event: StreamEvent) -> None:
         """hypercorn's stream calls this with each part of a response.
 
-        For a body it returns when the socket has taken it, and raises `PeerGoneError` if it cannot. For other events it
-        never raises.
+        For a body it returns when the socket has taken it, or raises `PeerGoneError`; for other events it never raises.
         """
         if isinstance(event, Body):
             await self._send_body(event)
@@ -328,7 +322,7 @@ class ContainedH2(H2Protocol):
         await self._outbox.delivered()
 
     def _send_at_once(self, body: Body, buffer: BoundedBuffer) -> bool:
-        """Send a part at once if it fits into outbox and window and no other part waits; returns True if so."""
+        """Send a part if it fits into outbox and window and no other part waits; returns True if so."""
         window = self.connection.local_flow_control_window(body.stream_id)
         room = min(window, self.connection.max_outbound_frame_size)
         if self._pushing or buffer.buffer or len(self._outbox) > HIGH_WATER or len(body.data) > room:
@@ -436,8 +430,7 @@ class ContainedH2(H2Protocol):
 
 def _connection_error(error: ProtocolError) -> ErrorCodes:
     # RFC 9113 section 4.3: "A decoding error in a field block MUST be treated as a connection error (Section 5.4.1) of
-    # type COMPRESSION_ERROR." h2 has another code for it. A block that is well encoded but too large keeps its own
-    # code.
+    # type COMPRESSION_ERROR." h2 has another code for it.
     undecodable = isinstance(error.__cause__, HPACKError) and not isinstance(error, DenialOfServiceError)
     return ErrorCodes.COMPRESSION_ERROR if undecodable else error.error_code
 

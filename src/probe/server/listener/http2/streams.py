@@ -26,10 +26,7 @@ _PREFACE_BYTES = 24
 _FRAME_HEADER_BYTES = 9
 
 MOST_EVENTS = 256
-"""The most waiting events of one connection: heads, parts of bodies, ends and resets. With as many the reader stops.
-
-Below it, later frames such as the reset of a running request are handled at once.
-"""
+"""The most waiting events of one connection: heads, parts of bodies, ends and resets. With as many the reader stops."""
 
 _MOST_OF_REST = 2
 """One frame of a body, and the end."""
@@ -114,7 +111,6 @@ class WaitingRequests:
             await self._went.park()
 
     async def first(self) -> events.RequestReceived:
-        """The oldest request; waits for one."""
         while not self._streams:
             await self._came.park()
         request = next(iter(self._streams.values()))[0]
@@ -127,10 +123,7 @@ class WaitingRequests:
         return 0 < len(rest) <= _MOST_OF_REST and isinstance(rest[-1], events.StreamEnded)
 
     def take(self, stream_id: int) -> StreamEvent | None:
-        """The next event of a stream.
-
-        None after the last one, and then the stream no longer waits; None also after `clear`.
-        """
+        """The next event of a stream; None after the last one, with which it no longer waits, and after `clear`."""
         waiting = self._streams.get(stream_id)
         if not waiting:
             self._streams.pop(stream_id, None)
@@ -173,14 +166,10 @@ class BoundedBuffer(StreamBuffer):
 
     @property
     def ended(self) -> bool:
-        """True if the application has sent its last part."""
         return self._complete
 
     async def push(self, data: bytes | memoryview) -> None:
-        """Append, then wait until all bytes are handed to the connection.
-
-        Raises `PeerGoneError` if the stream is over.
-        """
+        """Append, then wait until all bytes are handed on. Raises `PeerGoneError` if the stream is over."""
         if self._complete:
             raise PeerGoneError("the stream is over")
         self.buffer.extend(data)
@@ -201,7 +190,6 @@ class BoundedBuffer(StreamBuffer):
             self._sent.unpark_all()
 
     async def pop(self, max_length: int) -> bytes:
-        """The next bytes, at most `max_length`."""
         data = bytes(self.buffer[:max_length])
         del self.buffer[:max_length]
         if data:
@@ -209,7 +197,6 @@ class BoundedBuffer(StreamBuffer):
         return data
 
     async def close(self) -> None:
-        """Drop the bytes and wake the waiting tasks."""
         self.finish()
 
     def finish(self) -> None:
@@ -231,8 +218,8 @@ class BoundedBuffer(StreamBuffer):
 class AppTasks(TaskGroup):
     """hypercorn's task group for application calls; it also counts the running ones.
 
-    The nursery is hypercorn's own member, and only `spawn_app` uses it. `extensions` returns the ASGI extensions of a
-    request from its HTTP/2 stream; `started` counts the calls.
+    Only `spawn_app` uses hypercorn's nursery. `extensions` returns the ASGI extensions of a request; `started` counts
+    the calls.
     """
 
     def __init__(
@@ -305,8 +292,6 @@ class AppTasks(TaskGroup):
 
 
 class _Response:
-    """The sending half of one application call."""
-
     def __init__(self, send: Any, outbox: Outbox) -> None:
         self.begun = False
         self._send = send
@@ -325,17 +310,14 @@ class _Response:
         except PeerGoneError:
             await trio.lowlevel.checkpoint()
             raise
-        # The steps above often do not wait, not even if the peer has gone, so an endless sender would block all other
-        # tasks. A head does not wait here, since there is only one: it leaves together with the body behind it.
+        # The steps above often do not wait, so an endless sender would block all other tasks. A head does not wait: it
+        # leaves together with the body behind it.
         if self._outbox.turns == turns and message["type"] != "http.response.start":
             await trio.lowlevel.checkpoint()
 
 
 def _pieces(message: Message) -> Iterator[Message]:
-    """Split a message with a large body into several.
-
-    The application holds the rest of the body while a slow peer reads; in one piece the outbox would hold it again.
-    """
+    """Split a message with a large body: in one piece the outbox would hold it a second time."""
     body = message.get("body") or b""
     at = 0
     while len(body) - at > HIGH_WATER:
