@@ -186,7 +186,6 @@ class Shares:
         return 0 if holder is None else self._held.get((kind, holder), 0)
 
     def by_holder(self, kind: str) -> dict[str, int]:
-        """What each holder holds."""
         return {holder: amount for (held, holder), amount in self._held.items() if held == kind}
 
     def has_room(self, kind: str, holder: str | None, total: float, amount: int = 1) -> bool:

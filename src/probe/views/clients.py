@@ -107,7 +107,7 @@ class Connection(Struct, eq=False):
 
     @property
     def revision(self) -> str | None:
-        """Of a session on the pipe, else the newest sessionless one named on it."""
+        """The session's, else the newest sessionless revision named on a pipe."""
         return self.modern if self.session is None else self.session.fact.revision
 
     @property

@@ -257,7 +257,7 @@ Touched: TypeAlias = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class EntryView:
-    """What an entry is part of, as far as the log has come.
+    """The exchange of an entry and its meaning, as far as the log has come.
 
     `exchange` names its exchange, always: its number, else below 0 the entry of the message that it answers, or its
     own. `on_wire` is true for what is on the wire, or went wrong there. `group` is that of its kind, `problem` the

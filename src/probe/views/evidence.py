@@ -91,7 +91,7 @@ class Evidence:
         self._few, self._most = retention.visits, retention.evidence
         self._asked_in = asked_in
         self.in_all = 0
-        # Of calls before their start.
+        # Entries before the start of their call.
         self._early: Newest[str, list[int]] = Newest(retention.other_calls)
         # Calls with entries: those that have settled, and all.
         self._settled: OrderedDict[str, Call] = OrderedDict()

@@ -90,7 +90,7 @@ class Exchange(Struct, eq=False):
 
     @property
     def fields(self) -> HttpHead:
-        """As the server reads it, with the secrets hidden; without headers on a pipe."""
+        """The head as the server reads it, with the secrets hidden; without headers on a pipe."""
         return self._fields or self._read()
 
     def _read(self) -> HttpHead:

@@ -124,7 +124,7 @@ def with_image(_: Mapping[str, str], answers: Answers) -> list[Json]:
 
 
 def with_input(_: Mapping[str, str], answers: Answers) -> list[Json]:
-    """What the person entered, or a sentence about the answer that came instead."""
+    """The words of the person, or a sentence about the answer that came instead."""
     answer = answers["user_context"]
     context = entered(answer, "context", str)
     said = f"there is none in the answer: {shown(answer)}" if context is None else context

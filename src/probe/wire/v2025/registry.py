@@ -85,7 +85,7 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
         raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: revision {revision} has no {clip(method)}")
     given = {name: value for name, value in (params or {}).items() if _MEMBERS_SINCE.get(name, "") <= revision}
     try:
-        # What `model_validate` calls, without its work on the arguments of each message.
+        # `model_validate` calls this, after work on its arguments for each message.
         read: BaseModel = row.params.__pydantic_validator__.validate_python(
             given, strict=True, by_alias=True, by_name=False
         )
