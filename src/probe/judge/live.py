@@ -41,7 +41,7 @@ class JudgeTurns:
 
 
 def live_judge(engine: Engine, turns: JudgeTurns | None = None) -> JudgeService:
-    """A judge with every rule that has code; it has begun the log of an engine, and follows it by `serve`."""
+    """A judge with every rule that has begun the log of an engine; `serve` follows it."""
     rules, opened = catalogue(), engine.opened
     judge = Judge(rules, FUNCTIONS)
     judge.begin(engine.header(str(rules.version)), living=opened is None)
@@ -86,16 +86,15 @@ class JudgeService:
         return report_with(self._judge, found)
 
     async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
-        """The same subjects one by one, each as it is when it is asked for, once all that is there has been read."""
+        """The subjects one by one, each as it is when it is taken, once all entries have been read."""
         await self._catch_up()
         return (subject_report(self._judge, subject) for subject in self._subjects(name))
 
     def frame(self) -> Judgement:
-        """The report up to now without its subjects."""
         return report_with(self._judge, ())
 
     async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
-        """Whether a rule has a verdict on anybody, or on a subject of a name."""
+        """True if a rule has a verdict on any subject, or on one with this name."""
         await self._catch_up()
         return any(subject.verdict_of(rule) is verdict for subject in self._subjects(name))
 
@@ -112,7 +111,7 @@ class JudgeService:
             self._judge.end(self._saved.end)
 
     def _subjects(self, name: str | None) -> Sequence[Subject]:
-        """The subjects of a name: the one that was given it, else those that this server calls so."""
+        """The subjects with a label, else those to which this server gave the name."""
         if name is None:
             return self._judge.subjects
         named = [subject for subject in self._judge.subjects if subject.label == name]

@@ -214,10 +214,9 @@ MINIMUM: Final = ("message", "list", "call")
 class Demands:
     """The demands on a run: do warnings count, the expected findings, and rules that must be observed.
 
-    `require` has ids of rules, and prefixes such as `ping.*`: at least one rule of each must have been observed. It may
-    have the words of `MINIMUM`, too: a request of any kind (`message`), a request for a list, a call of what it lists.
-    With `own_servers` the client started the servers: one whose log was cut off was killed by it, and is judged by what
-    is there.
+    `require` has ids of rules, prefixes such as `ping.*` of which one rule must have been observed, and words of
+    `MINIMUM`: a request of any kind (`message`), a request for a list, a call of what it lists. With `own_servers` the
+    client started the servers: a log that was cut off is that of a server it killed, and is judged by what is there.
     """
 
     strict: bool = False
@@ -248,9 +247,9 @@ def outcome(report: Judgement, demands: Demands, today: date) -> ExitStatus:
 
 
 def outcome_of_comparison(here: Judgement, there: Judgement, found: Sequence[Compared], demands: Demands) -> ExitStatus:
-    """The exit status of a comparison, which finds the rules that became worse, and no fault that both reports have.
+    """The exit status of a comparison, which finds the rules that became worse.
 
-    A fault of `here` counts in spite of doubts about `here`. It does not count with a doubt about `there`, as that may
+    A fault of `here` counts in spite of doubts about `here`. It does not count with a doubt about `there`, which may
     have the same fault unseen. Expectations are about one report, and have no part in it.
     """
     least = Verdict.WARN if demands.strict else Verdict.FAIL
@@ -289,7 +288,6 @@ def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
 
 
 def _may_be_of_another(found: RuleReport, subject: SubjectReport, demands: Demands) -> bool:
-    """True if only the number of clients under this name keeps a rule from a finding."""
     may_fail = found.level == "must" and found.rule.worst == "FAIL"
     if subject.several is None or not (demands.strict or may_fail):
         return False

@@ -45,7 +45,6 @@ class RuleReport:
 
     @property
     def remark(self) -> str:
-        """The remark about the worst opportunity."""
         return self.evidence[0].remark if self.evidence else ""
 
 
@@ -80,7 +79,6 @@ class SubjectReport:
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
-        """The number of rules with each verdict, the worst first."""
         return {verdict: len(self.having(verdict)) for verdict in sorted(Verdict, reverse=True)}
 
     @property
@@ -129,7 +127,6 @@ class Judgement:
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """Rules with a defect in their code, and the defect."""
         return {
             rule.rule.id: rule.broken for subject in self.subjects for rule in subject.rules if rule.broken is not None
         }

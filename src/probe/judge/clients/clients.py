@@ -61,7 +61,6 @@ class Clients:
 
     @property
     def subjects(self) -> Sequence[Subject]:
-        """All of them, in the order in which they were first seen."""
         return sorted(self._subjects.values(), key=lambda subject: subject.place)
 
     def drain(self, at: float) -> None:
@@ -72,14 +71,12 @@ class Clients:
                 subject.draining = at
 
     def miss(self, since: float) -> None:
-        """Entries are missing from here on."""
         if not self.missing:
             self.missing = [self._gaps, *(subject.gaps for subject in self._subjects.values())]
             for gaps in self.missing:
                 gaps.append((since, ALWAYS))
 
     def go_on(self, at: float) -> None:
-        """Nothing is missing from here on."""
         for gaps in self.missing:
             gaps[-1] = gaps[-1][0], at
         self.missing = []
@@ -110,7 +107,7 @@ class Ends:
         }
 
     def of(self, subject: Subject, now: float, last: int, *, over: bool) -> ClientEnd | None:
-        """The end of a client as a complete log has it, whose entry `last` was the newest; None where it may go on."""
+        """The end of a client by a complete log, whose entry `last` was the newest; None where it may go on."""
         if subject.ends:
             return subject.ends[-1]
         if over:

@@ -45,7 +45,6 @@ class AskedQuestions:
             self.full = min(self.full, question.at)
 
     def by_id(self, message: Message, id: RequestId) -> Message | None:
-        """The question with this id in the scope of a message."""
         return self._questions.get((place_of(message), id))
 
     def anywhere(self, id: RequestId, until: float) -> bool:
@@ -92,7 +91,6 @@ class Dialogue:
         self._asked: Newest[Message, Question] = Newest(BOUNDS.places)
 
     def emitted(self, sent: Message) -> list[Question]:
-        """The server made a message: the new questions in it."""
         if sent.rpc == "request":
             self.asked.ask(sent)
             return [self._ask(sent)] if sent.method in METHODS else []

@@ -77,7 +77,6 @@ class Retry:
         return self.candidates[0] if len(self.candidates) == 1 and "requestState" not in self.message.params else None
 
     def replies(self) -> Iterator[Reply]:
-        """Its answers to known questions."""
         round = self.belongs
         given = members(self.message.params.get("inputResponses"))
         for key, value in given.items() if round is not None else ():

@@ -56,17 +56,15 @@ class Series(Generic[View]):
         return self.views[max(0, last - most) : last]
 
     def last_before(self, until: float) -> View | None:
-        """The newest view before a time."""
         place = bisect_left(self.times, until)
         return self.views[place - 1] if place else None
 
     def has(self, since: float, until: float) -> bool:
-        """True if there is one in the window."""
         place = bisect_left(self.times, since)
         return place < len(self.times) and self.times[place] < until
 
     def first(self, where: Callable[[View], bool], until: float) -> View | None:
-        """The first view for which a function says yes, where that is before a time. It is asked once about each."""
+        """The first view for which a function is true, where that is before a time. It is called once for each."""
         asked, found = self._firsts.get(where, (0, None))
         if found is None:
             start = max(0, asked - self._gone)
@@ -107,5 +105,4 @@ class Kind(Generic[View]):
         self.about_exchanges = about_exchanges
 
     def __repr__(self) -> str:
-        """Its name."""
         return self.name

@@ -56,7 +56,6 @@ class TaskView:
 
     @property
     def is_over(self) -> bool:
-        """True if it has ended at the server."""
         return self.ended is not None
 
     def first_request(self, since: float, until: float) -> Message | None:
@@ -126,7 +125,6 @@ class Tasks:
         return self._known.get(id) if isinstance(id, str) else None
 
     def named_by(self, message: Message) -> TaskView | None:
-        """The task that a request such as `tasks/get` names."""
         return self.find(message.params.get("taskId"))
 
     def emitted(self, sent: Message) -> list[Question]:
@@ -171,7 +169,6 @@ class Tasks:
             yield told, new
 
     def requested(self, message: Message) -> None:
-        """The client sent a request about a task, or about several with `subscriptions/listen`."""
         listed = members(message.params.get("notifications")).get("taskIds")
         named = [message.params.get("taskId"), *(listed[: BOUNDS.places] if isinstance(listed, list) else ())]
         for id in {each for each in named if isinstance(each, str)}:

@@ -66,9 +66,9 @@ def heading(rule: RuleReport) -> str:
 
 
 def share(rule: RuleReport) -> str:
-    """The level, and how many of the opportunities had the worst verdict: `MUST, 1 of 240 checks`.
+    """The level, and the share of opportunities with the worst verdict: `MUST, 1 of 240`.
 
-    A MUST may warn where the breach was seen only indirectly, such as a ping without an answer behind a proxy.
+    A MUST may warn where the breach was seen indirectly, such as a ping without an answer behind a proxy.
     """
     level = _LEVELS[rule.level] + (", seen indirectly" if (rule.level, rule.verdict) == ("must", Verdict.WARN) else "")
     checks = sum(rule.counts.values())
@@ -76,7 +76,7 @@ def share(rule: RuleReport) -> str:
 
 
 def conclusion(subject: SubjectReport) -> str:
-    """One sentence: `breaks 3 MUST rules of 2025-11-25; 2 warnings; 25 of 96 rules exercised`."""
+    """`breaks 3 MUST rules of 2025-11-25; 2 warnings; 25 of 96 rules exercised`."""
     failed, warned = subject.having(Verdict.FAIL), subject.having(Verdict.WARN)
     parts = []
     if failed:
@@ -98,7 +98,7 @@ def who(subject: SubjectReport) -> str:
 
 
 def spoken(subject: SubjectReport) -> str:
-    """Its revisions and transports, and how much it did: `2025-11-25 over http; 12 requests, 1 session`."""
+    """`2025-11-25 over http; 12 requests, 1 session`."""
     parts = [f"{subject.requests} request{'' if subject.requests == 1 else 's'}"]
     if not subject.requests:
         of = f" in {subject.exchanges} HTTP request{'' if subject.exchanges == 1 else 's'}" if subject.exchanges else ""
@@ -110,7 +110,7 @@ def spoken(subject: SubjectReport) -> str:
 
 
 def entry_line(seq: int, entry: Entry | None) -> str:
-    """One line about an entry: `#74 message.received tools/call id 4`."""
+    """`#74 message.received tools/call id 4`."""
     if entry is None:
         return f"#{seq} (no longer in the log)"
     fact: Any = entry.fact

@@ -1,8 +1,4 @@
-"""The catalogue of rules: `rules.toml`, loaded and checked.
-
-The file says of each rule what the specification demands, when an opportunity comes, and what passes, fails or stays
-silent. The code of a rule has its id and nothing of its text.
-"""
+"""The catalogue of rules: `rules.toml`, loaded and checked."""
 
 from __future__ import annotations
 
@@ -48,7 +44,7 @@ class CatalogueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the specification: the file below the root of its texts, and its role for the rule.
+    """A sentence of the specification: its file below the root of the texts, and its role for the rule.
 
     `role` is `demands`, or `context` for a sentence that obliges nobody; `word` is the word of obligation.
     """
@@ -133,7 +129,7 @@ class Allowances:
 class RuleCatalogue:
     """All rules in the order of the file, by id. `digest` is that of the file.
 
-    `misuse` and `refusals` say which rules see each kind of misuse and each refusal of this server; none where a limit
+    `misuse` and `refusals` are the rules about each kind of misuse and each refusal of this server; none where a limit
     or the server itself is the cause.
     """
 

@@ -35,7 +35,7 @@ _NAME: Final = "MCP_PROBE_JUDGED_RUN"
 
 
 class Descendants:
-    """The processes that were started with `mark` in their environment, and all that these have started.
+    """The processes with `mark` in their environment, and all that these have started.
 
     A process that empties its environment is not found.
     """

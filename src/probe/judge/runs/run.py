@@ -59,9 +59,9 @@ _PROMPT_TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A run to make: the client's command, the name that it is given, and how long it may take, in seconds.
+    """A run to make: the client's command and name, and how long it may take, in seconds.
 
-    With `stdio` the client starts the server itself. `save` is where the log is written, None for nowhere.
+    With `stdio` the client starts the server itself. The log is written to `save`, None for nowhere.
     """
 
     command: Sequence[str]

@@ -92,4 +92,4 @@ class CutShort(Undecided):
 
 
 class Hidden(NotYet):
-    """A member that the rule is about is hidden in the log: the opportunity is not visible."""
+    """A member that the rule is about is hidden in the log."""

@@ -31,7 +31,7 @@ MISSING: Final = object()
 # Rules name some dozens.
 @lru_cache(maxsize=256)
 def names_in(pointer: str) -> Sequence[str]:
-    """The names that a JSON pointer leads along."""
+    """The names in a JSON pointer."""
     return [name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:]]
 
 
@@ -46,7 +46,7 @@ def member(message: Message, pointer: str, *, below: bool = False) -> Any:
 
 
 def member_of(message: Message, names: Sequence[str], pointer: str) -> Any:
-    """The same, with the names in the pointer."""
+    """The value of a member, by a pointer and the names in it; as `member`."""
     hidden = message.hidden
     if hidden and any(path == pointer or pointer.startswith(path + "/") for path, _ in hidden):
         raise Hidden
@@ -143,9 +143,8 @@ def form(
 ) -> None:
     """A rule about the form of one member, by its JSON pointer; `options` are those of `rule`.
 
-    `must` says what is right, `nearly` what is only a WARN (5.0 for 5); `needed` that a message without it breaks the
-    rule. A member that is hidden is no opportunity, nor is a message that `where` leaves out. `words` shows a wrong
-    value.
+    `must` is what is right, `nearly` what is only a WARN (5.0 for 5); with `needed` a message without it breaks the
+    rule. A member that is hidden is no opportunity, nor is a message without `where`. `words` shows a wrong value.
     """
     names = names_in(member)
     holder = names[-2] if len(names) > 1 else "the message"

@@ -72,7 +72,6 @@ class SeenQueries:
         until: float = ALWAYS,
         scope: Scope | None = None,
     ) -> bool:
-        """True if there is such an opportunity in a window."""
         subject = self._trace.subject
         return any(subject.series(kind, method, scope).has(since, until) for method in methods or (None,))
 
@@ -101,7 +100,7 @@ class SeenQueries:
         most: int = BOUNDS.searched,
         where: Callable[[View], bool] | None = None,
     ) -> Sequence[View]:
-        """The newest opportunities of a kind, not later than the one that the rule is asked about, the newest first."""
+        """The newest opportunities of a kind up to the one that the rule is asked about, the newest first."""
         series = self._trace.subject.series(kind, method)
         last = bisect_right(series.times, self._trace.asked)
         found = (
@@ -114,7 +113,7 @@ class SeenQueries:
         return self._trace.subject.acts(place).has(since, until)
 
     def request_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
-        """The newest request with this typed id where a message counts, among those that came before a time."""
+        """The newest request with this typed id in the scopes of a message, among those before a time."""
         for scope in scopes_of(message):
             request = scope.ids.get(id)
             while request is not None and request.entry.mono >= until:
@@ -124,7 +123,7 @@ class SeenQueries:
         return None
 
     def question_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
-        """The request of the server with this id that went where a message came or went, if it was made by then."""
+        """The request of the server with this id in the scope of a message, if it was made by then."""
         question = self._trace.subject.dialogue.asked.by_id(message, id)
         return question if question is not None and question.at < until else None
 
@@ -192,7 +191,6 @@ class SureQueries:
         return until
 
     def whole(self, why: str = _MISSING, *shown_by: Seen | int) -> None:
-        """No entry of the client is missing so far."""
         if self._trace.gap_in(NEVER, self._trace.at):
             raise Undecided(why, *shown_by)
 
@@ -211,7 +209,7 @@ class SureQueries:
             raise Undecided(f"{why}; two clients may have this name", *shown_by)
 
     def ended(self, view: Session | Connection | Exchange) -> float:
-        """A session, a connection or an exchange is over, or its client has ended; when that was."""
+        """The time at which a session, a connection or an exchange, or its client, ended."""
         trace, end = self._trace, self._trace.subject.end
         if view.closed is not None:
             over = view.closed.mono
@@ -244,13 +242,11 @@ class Trace:
         self.view: Any
 
     def allowance(self, seconds: str | float) -> float:
-        """A number of seconds, or the allowance of that name."""
         return float(getattr(self.allowances, seconds)) if isinstance(seconds, str) else seconds
 
     # -- doubt
 
     def gap_in(self, since: float, until: float) -> bool:
-        """True if entries are missing in a window."""
         gaps = self.subject.gaps
         place = bisect_right(gaps, since, key=_end_of)
         return place < len(gaps) and gaps[place][0] < until
@@ -274,7 +270,7 @@ class Trace:
     # -- series
 
     def passed(self, since: float, seconds: str | float) -> float:
-        """A window is over, or the client has ended: how far it was seen. Nothing is doubted, so for no accusation."""
+        """Waits for the end of a window, or of the client, without any doubt: for what is no accusation."""
         until = since + self.allowance(seconds)
         if self.now < until and self.subject.end is None:
             raise TooEarly(until)
@@ -344,7 +340,7 @@ class Trace:
         return next((mark.found for mark in self._marks(views) if mark.found_at <= self.at), None)
 
     def doubted_by_others(self, *views: Seen) -> bool:
-        """True if a rule had not been able to decide about one of some views, else about the opportunity, by `at`."""
+        """True if a rule had been in doubt about one of some views, else about the opportunity, by `at`."""
         return any(mark.doubted_at <= self.at for mark in self._marks(views))
 
     def _marks(self, views: Sequence[Seen]) -> Sequence[Mark]:

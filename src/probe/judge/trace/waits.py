@@ -27,9 +27,9 @@ GIVEN_UP: Final = f"too many decisions waited: {BOUNDS.places:,} are kept of a c
 
 
 class Waiting(Struct, eq=False):
-    """A rule that was too early about an opportunity, and is asked again when it is `due`, or one of `views` ends.
+    """A rule that was too early about an opportunity: asked again when it is `due`, or one of `views` ends.
 
-    `turn` counts how often that was said anew; an older turn is over.
+    `turn` counts how often it was too early; an older turn is over.
     """
 
     function: RuleFunction
@@ -53,7 +53,6 @@ class Waits:
         self._numbers = count()
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._all)
 
     def add(
@@ -76,7 +75,6 @@ class Waits:
             self._by_view.setdefault(id(view), (view, {}))[1][waiting] = None
 
     def stop(self, waiting: Waiting) -> None:
-        """A rule waits no more."""
         self._leave(waiting)
         waiting.turn = 0
         del self._all[waiting]
@@ -87,12 +85,10 @@ class Waits:
             del self._of[subject]
 
     def forget(self, subject: Subject) -> None:
-        """A client has made room: no rule waits for it any more."""
         for waiting in list(self._of.get(subject, ())):
             self.stop(waiting)
 
     def _leave(self, waiting: Waiting) -> None:
-        """It waits for none of its views."""
         for view in waiting.views:
             _, waits = self._by_view.get(id(view), (None, {}))
             waits.pop(waiting, None)
@@ -112,7 +108,7 @@ class Waits:
             self._ended[id(view)] = None
 
     def touch(self, entry: Entry, views: Views) -> None:
-        """Note which of the views that rules wait for an entry of `ENDINGS` ends."""
+        """Note which views that rules wait for are ended by an entry of `ENDINGS`."""
         if self._by_view:
             context = entry.context
             self._note(views.exchanges.get(context.exchange or 0))
@@ -120,7 +116,7 @@ class Waits:
             self._note(views.connections.get(context.connection or ""))
 
     def ready(self, now: float) -> Sequence[Waiting]:
-        """Those whose time or view has come since they were last asked for."""
+        """The rules that are due, or wait for a view that has ended."""
         ready: dict[Waiting, None] = {}
         for key in self._ended:
             ready.update(self._by_view.get(key, (None, {}))[1])
@@ -144,9 +140,7 @@ class Waits:
         return [each for waits in self._of.values() for each in islice(waits, max(0, len(waits) - most))]
 
     def left(self) -> Sequence[Waiting]:
-        """All that still wait, the general ones last."""
         return sorted(self._all, key=lambda waiting: waiting.function.general)
 
     def holds(self, waiting: Waiting) -> bool:
-        """True if it still waits."""
         return waiting in self._all

@@ -37,7 +37,7 @@ def ttl_s(request: Message, trace: Trace) -> float:
 
 @rule("cache.fresh-kept", each=REQUEST, methods=CACHEABLE, one_process=True)
 def keeps_fresh(request: Message, trace: Trace) -> Finding | None:
-    """Each process has a cache of its own, and a new one can only be seen by its connection, its pipe or its discovery.
+    """Each process has a cache of its own; a new one shows only by its connection, its pipe or its discovery.
 
     A request that began before the answer was delivered could not know it.
     """
@@ -53,7 +53,7 @@ def keeps_fresh(request: Message, trace: Trace) -> Finding | None:
 
 
 def oldest_fresh(request: Message, equal: Sequence[Message], trace: Trace) -> Message | None:
-    """The oldest of some equal requests whose answer could be used again, with no reason to ask anew since."""
+    """The oldest of some equal requests with an answer that could be used again, and no reason to ask anew since."""
     found = None
     for each in reversed(equal):
         answered, ttl = each.answered, ttl_s(each, trace)

@@ -49,7 +49,7 @@ def relists(request: Message, trace: Trace) -> Finding | None:
 
 @rule("listen.relists", each=REQUEST, methods=_USES, one_process=True, after=CHANGED)
 def uses_changed(use: Message, trace: Trace) -> Finding | None:
-    """A lazy client lists at its next turn, before it uses an item. A use that was on its way is no reaction."""
+    """A lazy client lists before it uses an item. A use that was on its way is no reaction."""
     known = use.began - trace.allowances.settle_s
     told = trace.seen.last(TOLD, _USES[str(use.method)], until=known, scope=use.scope)
     if told is None or told.had is None:
@@ -137,7 +137,6 @@ def _is_needless(before: Message, again: Message) -> bool:
 
 
 def is_granted(wanted: Mapping[str, Any], told: Message) -> bool:
-    """True if all that was asked for was granted; false and an empty list ask for nothing."""
     granted = members(told.params.get("notifications"))
     for name, value in wanted.items():
         if isinstance(value, list):

@@ -49,7 +49,7 @@ class Mirrored(NamedTuple):
 
 
 def mirrored(request: Message, trace: Trace) -> Iterator[Mirrored]:
-    """The arguments of a call that have a header, but for hidden ones; of many hidden members not all are named."""
+    """The arguments of a call that have a header, but for hidden ones."""
     tool, exchange = called_tool(request, trace), request.post
     if tool is None or exchange is None:
         return
@@ -155,7 +155,7 @@ def encodes(each: Mirrored) -> Finding | None:
 
 @mirrors("param.sentinel")
 def encodes_twice(each: Mirrored) -> Finding | None:
-    """`=?base64?=` begins and ends so, and has no room for anything encoded: every reader takes it as it is."""
+    """`=?base64?=` has no room for anything encoded: every reader takes it as it is."""
     sent = each.text
     if sent is None or each.needs_base64 or not _looks_encoded(each.value):
         return None

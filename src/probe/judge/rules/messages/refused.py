@@ -1,7 +1,7 @@
-"""Rule `refused.by-server`: what the server answered with an error, and no other rule explains.
+"""Rule `refused.by-server`: errors of the server that no other rule explains.
 
-It is asked last, and waits for rules that wait. A refusal that a limit or the end of the server caused is no fault; one
-that a model, a person or a restart may have caused, and that of a method that is tried once, is not decided.
+It is asked last, and waits for rules that wait. A refusal by a limit or the end of the server is no fault; one that a
+model, a person or a restart may have caused, and that of a method that is tried once, is not decided.
 """
 
 from __future__ import annotations
