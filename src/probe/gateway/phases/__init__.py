@@ -1,7 +1,4 @@
-"""The phases of a run: in each, the steps that send and record, and the checks of their trials.
-
-A step does not judge, and a check does not send: so a saved run can be judged again by later checks.
-"""
+"""The phases of a run: in each, the steps that send and record, and the checks of their trials."""
 
 from __future__ import annotations
 

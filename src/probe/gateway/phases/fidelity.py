@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from ...wire.jsonrpc import request
 from ...wire.revisions import V2025_11_25, V2026_07_28
@@ -32,8 +32,10 @@ from .step import (
     Case,
     Check,
     Comparison,
+    Profile,
     Step,
     Taken,
+    counting,
     is_same_id,
     listed,
     listing,
@@ -58,33 +60,31 @@ _PROGRESS: Final = "notifications/progress"
 _MUST: Final = frozenset({"authorization", "traceparent", "x-mixed"})
 
 
-async def send_ids(side: Side, mark: int) -> Taken:
+Sendings: TypeAlias = Callable[[Side, LegacySession], Iterable[Sending]]
+
+
+async def send_in_session(side: Side, mark: int, *, sendings: Sendings, seconds: float | None = None) -> Taken:
+    """Send these requests one after the other in a session; each is answered within `seconds`."""
+    async with session(side, mark) as opened:
+        exchanges = [await side.ask(sending, seconds) for sending in sendings(side, opened)]
+    return Taken((*opened.opened, *exchanges))
+
+
+def with_ids(side: Side, opened: LegacySession) -> Iterator[Sending]:
     """Calls with each of `IDS` as id and token."""
-    exchanges: list[ClientExchange] = []
-    async with session(side, mark) as opened:
-        for at, value in enumerate(IDS):
-            arguments = {"steps": 1, "step_ms": 1, "mark": mark + 1 + at}
-            message = call(side, "progress", arguments, id=value, token=value)
-            exchanges.append(await side.ask(in_session(f"id.{at}", message, opened)))
-    return Taken((*opened.opened, *exchanges))
+    for at, value in enumerate(IDS):
+        arguments = {"steps": 1, "step_ms": 1, "mark": opened.mark + 1 + at}
+        yield in_session(f"id.{at}", call(side, "progress", arguments, id=value, token=value), opened)
 
 
-async def send_wrong(side: Side, mark: int) -> Taken:
+def refused(side: Side, opened: LegacySession) -> Iterator[Sending]:
     """Refusals of each kind: a client decides by their status and code."""
-    own = side.ask
-    exchanges: list[ClientExchange] = []
-    async with session(side, mark) as opened:
-        exchanges.append(await own(Sending("not JSON", "POST", opened.headers, b'{"jsonrpc": "2.0", "id": 1')))
-        exchanges.append(await own(in_session("no such method", request(1, "no/such", None), opened)))
-        without = tuple(pair for pair in opened.headers if pair[0] != "Accept")
-        ping = in_session("ping", request(2, "ping", None), opened)
-        exchanges.append(await own(Sending("not acceptable", "POST", (*without, ("Accept", "text/html")), ping.body)))
-        typed = tuple(pair for pair in opened.headers if pair[0] != "Content-Type")
-        exchanges.append(
-            await own(Sending("no JSON type", "POST", (*typed, ("Content-Type", "text/plain")), ping.body))
-        )
-        exchanges.append(await own(Sending("method PUT", "PUT", opened.headers, ping.body)))
-    return Taken((*opened.opened, *exchanges))
+    ping = in_session("ping", request(2, "ping", None), opened)
+    yield Sending("not JSON", "POST", opened.headers, b'{"jsonrpc": "2.0", "id": 1')
+    yield in_session("no such method", request(1, "no/such", None), opened)
+    yield with_headers(replace(ping, name="not acceptable"), ("Accept", "text/html"))
+    yield with_headers(replace(ping, name="no JSON type"), ("Content-Type", "text/plain"))
+    yield replace(ping, name="method PUT", method="PUT")
 
 
 async def send_wrong_modern(side: Side, mark: int) -> Taken:
@@ -95,38 +95,24 @@ async def send_wrong_modern(side: Side, mark: int) -> Taken:
     return Taken((await side.ask(mismatch), await side.ask(unknown), await side.ask(no_session)))
 
 
-async def fail_calls(side: Side, mark: int) -> Taken:
+def failing(side: Side, opened: LegacySession) -> Iterator[Sending]:
     """A tool that fails with a JSON-RPC error, and with `isError`."""
-    exchanges: list[ClientExchange] = []
-    async with session(side, mark) as opened:
-        for how in ("protocol_error", "tool_error"):
-            message = call(side, "fail", {"how": how})
-            exchanges.append(await side.ask(in_session(how, message, opened)))
-    return Taken((*opened.opened, *exchanges))
+    for how in ("protocol_error", "tool_error"):
+        yield in_session(how, call(side, "fail", {"how": how}), opened)
 
 
-async def read_results(side: Side, mark: int) -> Taken:
+def with_results(side: Side, opened: LegacySession) -> Iterator[Sending]:
     """Results of every shape, of the offered tools."""
-    exchanges: list[ClientExchange] = []
-    async with session(side, mark) as opened:
-        tools = [tool for tool in ("structured_output", "content_types", "chatty") if f"tool:{tool}" in side.offers]
-        exchanges += [await side.ask(in_session(tool, call(side, tool, {}), opened)) for tool in tools]
-    return Taken((*opened.opened, *exchanges))
+    for tool in ("structured_output", "content_types", "chatty"):
+        if f"tool:{tool}" in side.offers:
+            yield in_session(tool, call(side, tool, {}), opened)
 
 
-async def read_large_results(side: Side, mark: int, sizes: tuple[int, ...] = (16, 80)) -> Taken:
-    """Results of 1 and 5 megabytes; gateways' buffers often have 4."""
-    exchanges: list[ClientExchange] = []
-    async with session(side, mark) as opened:
-        for blocks in sizes:
-            message = call(side, "long_output", {"blocks": blocks, "chars": 65536})
-            exchanges.append(await side.ask(in_session(f"{blocks} blocks", message, opened), 20.0))
-    return Taken((*opened.opened, *exchanges))
-
-
-async def read_larger_results(side: Side, mark: int) -> Taken:
-    """Up to 16 megabytes."""
-    return await read_large_results(side, mark, (16, 80, 160, 256))
+def with_large_results(side: Side, opened: LegacySession, sizes: tuple[int, ...]) -> Iterator[Sending]:
+    """Results of so many blocks of 64 KiB; gateways' buffers often have 4 MB."""
+    for blocks in sizes:
+        message = call(side, "long_output", {"blocks": blocks, "chars": 65536})
+        yield in_session(f"{blocks} blocks", message, opened)
 
 
 async def send_bodies(side: Side, mark: int) -> Taken:
@@ -213,16 +199,20 @@ async def send_foreign_origins(side: Side, mark: int) -> Taken:
     return Taken(tuple(exchanges))
 
 
+def _large(name: str, sizes: tuple[int, ...], *profiles: Profile) -> Step:
+    """A step of large results; some gateways break by them."""
+    run = partial(send_in_session, sendings=partial(with_large_results, sizes=sizes), seconds=20.0)
+    return Step(name, "fidelity", run, _LEGACY | {"tool:long_output"}, last=True, profiles=profiles)
+
+
 STEPS: Final = (
-    Step("ids", "fidelity", send_ids, _LEGACY | {"tool:progress"}),
-    Step("errors", "fidelity", send_wrong, _LEGACY),
+    Step("ids", "fidelity", partial(send_in_session, sendings=with_ids), _LEGACY | {"tool:progress"}),
+    Step("errors", "fidelity", partial(send_in_session, sendings=refused), _LEGACY),
     Step("errors.modern", "fidelity", send_wrong_modern, _MODERN),
-    Step("failures", "fidelity", fail_calls, _LEGACY | {"tool:fail"}),
-    Step("results", "fidelity", read_results, _LEGACY),
-    Step("large.quick", "fidelity", read_large_results, _LEGACY | {"tool:long_output"}, last=True, profiles=("quick",)),
-    Step(
-        "large", "fidelity", read_larger_results, _LEGACY | {"tool:long_output"}, last=True, profiles=("full", "idle")
-    ),
+    Step("failures", "fidelity", partial(send_in_session, sendings=failing), _LEGACY | {"tool:fail"}),
+    Step("results", "fidelity", partial(send_in_session, sendings=with_results), _LEGACY),
+    _large("large.quick", (16, 80), "quick"),
+    _large("large", (16, 80, 160, 256), "full", "idle"),
     Step("bodies", "fidelity", send_bodies, _LEGACY | {"tool:simple_tool"}),
     Step("heads", "fidelity", send_heads),
     Step("headers", "fidelity", send_marked_headers, frozenset({"tool:simple_tool"})),
@@ -244,8 +234,8 @@ def _faults(case: Case, way: Way) -> list[str]:
     return [f"{trial.step}: {fault}" for trial in trials for item in trial.exchanges for fault in item.faults]
 
 
-def check_refusals(case: Case) -> Comparison:
-    """Found if a refusal, such as of a request without Accept, has another status or code through the gateway."""
+def other_refusals(case: Case) -> tuple[int, list[str]]:
+    """The refusals, such as of a request without Accept, with another status or code through the gateway."""
     pairs = [
         (own.name, _refusal(own), _refusal(other))
         for ours, theirs in _pairs(case, "errors", "errors.modern")
@@ -253,18 +243,11 @@ def check_refusals(case: Case) -> Comparison:
         # How a session is opened is no refusal.
         if own.name not in ("initialize", "initialized")
     ]
-    differ = [f"{name}: {ours}, through {theirs}" for name, ours, theirs in pairs if ours != theirs]
-    return _counted(len(pairs), "refusals", differ)
+    return len(pairs), [f"{name}: {ours}, through {theirs}" for name, ours, theirs in pairs if ours != theirs]
 
 
 def _pairs(case: Case, *steps: str) -> list[tuple[Trial, Trial]]:
     return [both for both in map(case.both, steps) if both is not None]
-
-
-def _counted(count: int, what: str, differ: list[str]) -> Comparison:
-    if not count:
-        raise not_applicable("the gateway does not offer it")
-    return Comparison(f"{count} {what}", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
 
 
 def _refusal(item: ClientExchange) -> str:
@@ -274,8 +257,7 @@ def _refusal(item: ClientExchange) -> str:
 
 def check_tool_errors(case: Case) -> Comparison:
     """Found if a JSON-RPC error of the tool `fail` arrives as a result with `isError`."""
-    direct, through = case.pair("failures")
-    ours, theirs = direct["protocol_error"], through["protocol_error"]
+    ours, theirs = (trial["protocol_error"] for trial in case.pair("failures"))
     if ours.error_code is None:
         raise unclear("the probe itself answered no error")
     if theirs.error_code is not None or theirs.answer is None:
@@ -283,8 +265,8 @@ def check_tool_errors(case: Case) -> Comparison:
     return Comparison(str(ours.error_code), "a tool result", found=True, evidence="isError instead of error")
 
 
-def check_results(case: Case) -> Comparison:
-    """Found if a result does not arrive, or with another content, compared by `records.digest`."""
+def other_results(case: Case) -> tuple[int, list[str]]:
+    """The results that do not arrive, or with another content, compared by `records.digest`."""
     pairs = [
         (own, theirs[own.name])
         for ours, theirs in _pairs(case, "results", "large.quick", "large")
@@ -297,7 +279,7 @@ def check_results(case: Case) -> Comparison:
         for own, other in pairs
         if not other.messages or other.messages[-1].digest != own.messages[-1].digest
     ]
-    return _counted(len(pairs), "results", differ)
+    return len(pairs), differ
 
 
 def check_ids(case: Case) -> Comparison:
@@ -405,19 +387,19 @@ def _at_probe(trial: Trial) -> dict[str, list[str]] | None:
 
 def check_encoding(case: Case) -> Comparison:
     """Found if an event stream arrives with Content-Encoding, forbidden by `no-transform`."""
-    direct, through = case.pair("encoding")
-    ours, theirs = (trial["call"].header("content-encoding") for trial in (direct, through))
-    if through["call"].status != 200:
+    direct, through = (trial["call"] for trial in case.pair("encoding"))
+    if through.status != 200:
         raise not_applicable("the call was refused")
+    ours, theirs = (call.header("content-encoding") for call in (direct, through))
     evidence = f"Content-Encoding: {theirs} on text/event-stream" if theirs else ""
     return Comparison(ours or "none", theirs or "none", found=bool(theirs) and not ours, evidence=evidence)
 
 
 CHECKS: Final = (
     Check(22, ("reach.legacy",), listing(framing_faults, "valid", "invalid", most=2)),
-    Check(24, ("errors", "errors.modern"), check_refusals),
+    Check(24, ("errors", "errors.modern"), counting(other_refusals, "refusals")),
     Check(25, ("failures",), check_tool_errors),
-    Check(26, ("results", "large.quick", "large"), check_results),
+    Check(26, ("results", "large.quick", "large"), counting(other_results, "results")),
     Check(27, ("ids",), check_ids),
     Check(28, ("ids",), listing(refused_ids, "taken", "refused")),
     Check(39, ("origins",), listing(passed_origins, "refused", "passed", direct="403")),

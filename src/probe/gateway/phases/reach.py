@@ -23,6 +23,7 @@ from .step import (
     Step,
     Taken,
     UnjudgedError,
+    expecting,
     listed,
     listing,
     members,
@@ -93,10 +94,7 @@ async def discover(side: Side, mark: int) -> Taken:
 
 
 async def call_with_marks(side: Side, mark: int) -> Taken:
-    """A marked call of a client with capabilities, and one of a client without.
-
-    A gateway may answer all other requests by itself, or send them as a client of its own.
-    """
+    """A marked call of a client with capabilities, and one of one without: a gateway may answer all else itself."""
     tool = next((tool for tool in _MARKED if f"tool:{tool}" in side.offers), None)
     if tool is None:
         return Taken(())
@@ -274,8 +272,8 @@ def _session_of_call(case: Case, client: int) -> str:
     return str(calls[-1].started["session"])
 
 
-def check_session_header(case: Case) -> Comparison:
-    """Found if the answer to `initialize` has no Mcp-Session-Id, and the session does not work without it."""
+def session_header(case: Case) -> tuple[str, str]:
+    """The Mcp-Session-Id of the answer to `initialize`: `there`, or `missing` where the session does not work."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("sessions", "direct"):
         raise not_applicable("the probe itself gave no session")
@@ -283,10 +281,10 @@ def check_session_header(case: Case) -> Comparison:
     if "protocolVersion" not in hello.result:
         raise not_applicable(_NO_LEGACY)
     if hello.header("mcp-session-id") is not None:
-        return Comparison("there", "there", found=False)
+        return "there", ""
     if both[1]["ping"].status == 200:
         raise not_applicable("the gateway works without sessions")
-    return Comparison("there", "missing", found=True, evidence=f"the next request got {both[1]['ping'].status}")
+    return "missing", f"the next request got {both[1]['ping'].status}"
 
 
 def check_unknown_session(case: Case) -> Comparison:
@@ -387,7 +385,7 @@ CHECKS: Final = (
     Check(33, ("sessions",), check_shared_session),
     Check(34, ("sessions",), check_session_of_client),
     Check(35, ("sessions",), listing(lost_requests, "found", "lost")),
-    Check(36, ("reach.legacy",), check_session_header),
+    Check(36, ("reach.legacy",), expecting("there", session_header)),
     Check(37, ("reach.legacy",), check_unknown_session),
     Check(38, ("reach.call",), check_delete),
     Check(44, ("reach.modern",), check_modern),

@@ -1,7 +1,4 @@
-"""Phase 5: resumed streams, questions, tasks, subscriptions. Other transports. Phase 8: broken connections.
-
-The steps of phase 8 need the breaker between gateway and probe.
-"""
+"""Phase 5: resumed streams, questions, tasks, subscriptions, other transports. Phase 8, with a breaker: broken ends."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from ..side import (
     session,
 )
 from ..trials import Trial
-from .step import Case, Check, Comparison, Step, Taken, listed, members, not_applicable, unclear
+from .step import Case, Check, Comparison, Step, Taken, expecting, listed, members, not_applicable, unclear
 from .timing import PROGRESS, is_held
 
 _STEPS: Final = 8
@@ -279,8 +276,8 @@ def _steps(trial: Trial) -> list[str]:
     return [f"{number:g}" if isinstance(number, int | float) else "?" for number in numbers] + answered
 
 
-def check_question(case: Case) -> Comparison:
-    """Found if a question (elicitation) does not reach the client, or the call gets no result after the answer."""
+def question(case: Case) -> tuple[str, str]:
+    """A question (elicitation): `asked` if it reaches the client, and the call gets a result after the answer."""
     direct, through = case.pair("elicitation")
     if not direct.facts["asked"]:
         raise unclear("the probe itself did not ask")
@@ -288,9 +285,9 @@ def check_question(case: Case) -> Comparison:
         raise not_applicable(_HELD)
     answered = "result" in members(through["call"].answer) and not through["call"].result.get("isError")
     if through.facts["asked"] and answered:
-        return Comparison("asked", "asked", found=False)
+        return "asked", ""
     how = "asked, but not answered" if through.facts["asked"] else "not asked"
-    return Comparison("asked", how, found=True, evidence=str(members(through["call"].answer).get("error", ""))[:120])
+    return how, str(members(through["call"].answer).get("error", ""))[:120]
 
 
 def check_features(case: Case) -> Comparison:
@@ -400,7 +397,7 @@ CHECKS: Final = (
     Check(19, ("break.before.legacy",), check_retry, alone=True),
     Check(20, _AFTER, check_hidden_end, alone=True),
     Check(21, _AFTER, check_open_end, alone=True),
-    Check(32, ("elicitation",), check_question),
+    Check(32, ("elicitation",), expecting("asked", question)),
     Check(45, ("tasks.legacy", "tasks.modern", "subscription"), check_features),
     Check(46, ("websocket",), check_websocket),
     Check(50, ("draft",), check_draft),

@@ -83,7 +83,7 @@ class Silence:
         self.unanswered: Taken | None = None
 
     async def step(self, step: Step, mark: int) -> Taken | None:
-        """Do a step. None if the way stops answering meanwhile."""
+        """None if the way stops answering meanwhile."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch, nursery.cancel_scope)
             taken = await step.run(self._side, mark)
@@ -115,7 +115,7 @@ def _is_doubtful(taken: Taken) -> bool:
 
 
 class GatewayVerdict(StrEnum):
-    """The verdicts, roughly from the best to the worst."""
+    """From the best to the worst."""
 
     SAME = "same"
     NOT_APPLICABLE = "n/a"
@@ -127,9 +127,9 @@ class GatewayVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a check. `found` is None if it is not known. `verdict` replaces the verdict of the catalogue.
+    """The result of a check. `found` is None if it is not known; `verdict` replaces that of the catalogue.
 
-    `cases` are the cases of the fault found, by their names in the catalogue.
+    `cases` are the found cases of the fault, by their names in the catalogue.
     """
 
     direct: str
@@ -160,17 +160,39 @@ def unclear(why: str) -> UnjudgedError:
 
 def listing(
     of: Callable[[Case], list[str]], same: str, other: str, *, direct: str | None = None, most: int = 5
-) -> Callable[[Case], Comparison]:
+) -> Judge:
     """Make a check of a list of faults: it is found if `of` gives any, such as ["id 7: refused"].
 
-    The way through is shown as `same` or `other`, and the direct way as `direct`, or `same` without it. The evidence
-    shows `most` faults.
+    The way through is shown as `same` or `other`, the direct way as `direct`, or `same` without it. The evidence shows
+    `most` faults.
     """
 
     def judge(case: Case) -> Comparison:
         wrong = of(case)
         through = other if wrong else same
         return Comparison(same if direct is None else direct, through, found=bool(wrong), evidence=listed(wrong, most))
+
+    return judge
+
+
+def counting(of: Callable[[Case], tuple[int, list[str]]], what: str) -> Judge:
+    """Make a check of a number of comparisons, such as of results, and a list of those that differ."""
+
+    def judge(case: Case) -> Comparison:
+        count, differ = of(case)
+        if not count:
+            raise not_applicable("the gateway does not offer it")
+        return Comparison(f"{count} {what}", f"{len(differ)} differ", found=bool(differ), evidence=listed(differ, 3))
+
+    return judge
+
+
+def expecting(direct: str, of: Callable[[Case], tuple[str, str]]) -> Judge:
+    """Make a check of one word about the way through, with its evidence: it is found if the word is not `direct`."""
+
+    def judge(case: Case) -> Comparison:
+        through, evidence = of(case)
+        return Comparison(direct, through, found=through != direct, evidence=evidence)
 
     return judge
 
@@ -198,31 +220,30 @@ class Case:
         return None if direct is None or through is None else (direct, through)
 
     def pair(self, step: str) -> tuple[Trial, Trial]:
-        """The first trial on each way of a check's only step: `judge` requires both."""
+        """The same for the only step of a check: `judge` requires both."""
         both = self.both(step)
         assert both is not None, "a check is asked only where its steps were done on both ways"
         return both
 
     def offers(self, what: str, way: Way) -> bool:
-        """True if a way offers this, such as "tool:fail"."""
         return what in self.run.offers[way]
+
+
+Judge: TypeAlias = Callable[[Case], Comparison]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One fault: its number in the catalogue, the steps it needs, and the function for their trials.
-
-    With `alone` the way through the gateway is enough.
-    """
+    """One fault: its number, the steps it needs, and the function for their trials; `alone`: one way is enough."""
 
     number: int
     steps: tuple[str, ...]
-    judge: Callable[[Case], Comparison]
+    judge: Judge
     alone: bool = False
 
 
 def listed(items: list[str], most: int = 5) -> str:
-    """A list as people read it, cut where it is long."""
+    """At most `most` items, joined, and how many more there are."""
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return ", ".join(items[:most]) + more
 

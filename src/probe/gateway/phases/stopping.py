@@ -20,6 +20,7 @@ from .step import (
     Profile,
     Step,
     Taken,
+    expecting,
     is_late,
     listed,
     listing,
@@ -142,10 +143,7 @@ STEPS: Final = (
 
 
 def _closed_after(trial: Trial, base: float) -> float | str:
-    """Seconds from the close to the probe's knowledge of it, "never", or the reason why this is not known.
-
-    `base` is the `offset` of the probe's clock.
-    """
+    """Seconds from the close until the probe knew of it, "never", or why that is not known; `base` is `offset`."""
     call, moment = call_of(trial), trial.moments["closed"] - base
     if call is None:
         return "the call was not found at the probe"
@@ -234,20 +232,18 @@ def _cancelled(case: Case) -> Trial:
     return through
 
 
-def check_cancel_answer(case: Case) -> Comparison:
-    """Found if the client gets an answer to a cancelled call."""
-    through = _cancelled(case)
-    answer = through["call"].answer
-    how = "nothing" if answer is None else ("a result" if "result" in answer else f"error {through['call'].error_code}")
-    return Comparison("nothing", how, found=answer is not None)
+def answer_of_cancelled(case: Case) -> tuple[str, str]:
+    """The answer of a cancelled call: `nothing`, `a result`, or `error` and its code."""
+    got = _cancelled(case)["call"]
+    if got.answer is None:
+        return "nothing", ""
+    return "a result" if "result" in got.answer else f"error {got.error_code}", ""
 
 
-def check_cancel_stream(case: Case) -> Comparison:
-    """Found if the stream of a cancelled call is still open after `STREAM_OPEN_S`."""
-    through = _cancelled(case)
-    left_open = through["call"].end == "timed out"
-    how = f"open after {STREAM_OPEN_S:g} s" if left_open else "ended"
-    return Comparison("ended", how, found=left_open)
+def stream_of_cancelled(case: Case) -> tuple[str, str]:
+    """The stream of a cancelled call: `ended`, or still open after `STREAM_OPEN_S`."""
+    left_open = _cancelled(case)["call"].end == "timed out"
+    return f"open after {STREAM_OPEN_S:g} s" if left_open else "ended", ""
 
 
 def _cut(case: Case, step: str) -> float | None:
@@ -311,8 +307,8 @@ CHECKS: Final = (
     Check(8, _CLOSES, check_close_passed),
     Check(9, _CLOSES, check_close_in_time),
     Check(10, ("cancel",), check_cancel_passed),
-    Check(11, ("cancel",), check_cancel_answer),
-    Check(12, ("cancel",), check_cancel_stream),
+    Check(11, ("cancel",), expecting("nothing", answer_of_cancelled)),
+    Check(12, ("cancel",), expecting("ended", stream_of_cancelled)),
     Check(15, _QUIET, check_quiet),
     Check(16, ("busy",), check_busy),
     Check(17, ("quiet.call", "busy"), listing(running_after_cut, "stopped", "ran on")),

@@ -25,6 +25,7 @@ from .step import (
     Step,
     Taken,
     UnjudgedError,
+    expecting,
     is_late,
     listed,
     listing,
@@ -37,10 +38,7 @@ from .step import (
 
 STEPS_EACH: Final = 4
 STEP_MS: Final = 250
-"""More than the 200 ms of Linux's delayed acknowledgement.
-
-Nagle's algorithm waits for the acknowledgement, and an earlier next message would hide the wait.
-"""
+"""More than the 200 ms of Linux's delayed acknowledgement, for which Nagle's algorithm waits."""
 FAST: Final = 20
 # A healthy way needs 2 s.
 _FIRST_S: Final = 6.0
@@ -113,7 +111,7 @@ async def call_at_once(side: Side, mark: int, count: int = 10) -> Taken:
 
 
 def _latest_first(item: ClientExchange) -> tuple[bool, float]:
-    """Calls without an answer first, then by their first message, latest first: a report has 12 of a hundred calls."""
+    """Calls without an answer first, then the latest first: a report has 12 of a hundred calls."""
     return item.answer is not None, item.began - item.messages[0].at if item.messages else 0.0
 
 
@@ -169,7 +167,7 @@ def _numbers(items: list[Arrived]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One trial of a stream: how late each message was, in seconds, and when the first came and the last was made.
+    """One trial of a stream: how late each message was, in seconds; when the first came and the last was made.
 
     Arrivals are times of our clock, emissions of the probe's, perhaps on another machine.
     """
@@ -229,8 +227,8 @@ def _lateness(case: Case) -> tuple[list[float], list[float]]:
     return ways[0], ways[1]
 
 
-def check_held(case: Case) -> Comparison:
-    """Found if most streams arrive only after their last message was made."""
+def streams_arrived(case: Case) -> tuple[str, str]:
+    """The streams through the gateway: `as sent`, or most of them `at the end`, after their last message was made."""
     through = [each for each in _timed_of(case, "through") if each.late]
     if not through:
         raise _nothing(case)
@@ -240,7 +238,7 @@ def check_held(case: Case) -> Comparison:
     count = sum(each.is_held(base) for each in through)
     worst = max(late for each in through for late in each.late) - base
     evidence = f"{count} of {len(through)} streams came at their end, up to {ms(worst)} late"
-    return Comparison("as sent", "at the end" if is_held(case) else "as sent", found=is_held(case), evidence=evidence)
+    return "at the end" if is_held(case) else "as sent", evidence
 
 
 def _nothing(case: Case) -> UnjudgedError:
@@ -373,7 +371,7 @@ def _loads(case: Case, way: Way) -> list[Trial]:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """Calls at the same time: when the latest of their first messages came, in seconds, and how many had no answer.
+    """Calls at the same time: seconds until the latest of their first messages, and how many had no answer.
 
     `at_once` is how many of them the probe had at the same time.
     """
@@ -434,7 +432,7 @@ def call_of(trial: Trial) -> ProbeCall | None:
 
 
 CHECKS: Final = (
-    Check(1, _TIMED, check_held),
+    Check(1, _TIMED, expecting("as sent", streams_arrived)),
     Check(2, _TIMED, check_late),
     Check(3, ("get",), check_get_head),
     Check(4, _TIMED, check_progress_dropped),
