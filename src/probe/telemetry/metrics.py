@@ -1,10 +1,8 @@
 """The metrics of one engine: counted from the log, or read from the engine as gauges, and shown as families.
 
-Each metric has a name, a unit, and labels with a bounded set of values: a word of this server such as `legacy`, a name
-from a list made by the server, or `unknown`.
-
-The families and the text are those of `prometheus_client`, the counters are not. Its own are process-wide without a
-registry for each, take a lock for every count, and become files if `PROMETHEUS_MULTIPROC_DIR` is set.
+Labels have few values: a word of this server such as `legacy`, a name from a list made by the server, or `unknown`. The
+counters are not those of `prometheus_client`: these are process-wide without a registry for each, take a lock for every
+count, and become files if `PROMETHEUS_MULTIPROC_DIR` is set.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter as CountOf
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
@@ -24,9 +22,6 @@ from ..log import events
 from ..log.bounded import Newest
 from ..settings import Limits, described
 from .requests import KNOWN_METHODS, MOST_OPEN, RequestStep
-
-if TYPE_CHECKING:
-    pass
 
 PREFIX: Final = "mcp_probe_"
 UNKNOWN: Final = "unknown"
@@ -130,7 +125,6 @@ class OpenOnes:
         self._open.store(key, kind)
 
     def closed(self, key: Hashable) -> None:
-        """One is closed. A repeated call has no effect."""
         self._open.pop(key, None)
 
     def missed(self) -> None:
@@ -162,96 +156,112 @@ def read_gauges(engine: Engine) -> Iterator[Metric]:
     yield gauge("info", "This server.", {(__version__, engine.run): 1}, ("version", "run"))
 
 
+# Any other method or limit is counted as `unknown`.
+_METHODS: Final = Names(KNOWN_METHODS)
+_LIMITS: Final = Names({spec.name for spec in described(Limits)})
+_WHYS: Final = Names(("deleted", "idle", "shutdown", "client"), other="other")
+
+_HISTOGRAMS: Final[tuple[tuple[str, str, Labels, Sequence[float]], ...]] = (
+    ("event_loop_lateness", "How late a task wakes that is due, four times a second.", (), _LATENESS_BOUNDS),
+    ("call_duration", "From the start of a tool call, or its task, to its end.", ("tool",), _CALL_BOUNDS),
+)
+_OPEN: Final[tuple[tuple[str, str, str, Labels], ...]] = (
+    ("streams", "Streams of messages that may go on, by what they are for.", "purpose", _PURPOSES),
+    ("connections", "WebSockets and standard streams that are open.", "transport", _TRANSPORTS),
+)
+_COUNTERS: Final[tuple[tuple[str, str, Labels, str], ...]] = (
+    ("requests", "Requests of clients that are over, by how they ended.", ("era", "method", "outcome"), ""),
+    ("calls", "Tool calls that are over, by outcome.", ("tool", "outcome"), ""),
+    ("messages", "JSON-RPC messages: in from clients, out made for them.", ("direction",), ""),
+    ("message_size", "Bytes of those messages, as the event log keeps them.", ("direction",), "bytes"),
+    ("http_responses", "HTTP responses of the protocol's endpoints.", ("status",), ""),
+    ("sessions_opened", "Sessions that clients have opened.", (), ""),
+    ("sessions_closed", "Sessions that have ended, by why.", ("why",), ""),
+    ("task_changes", "How often a task came to a status.", ("status",), ""),
+    ("dispatches_expired", "Tool calls whose deadline has passed.", ("deadline",), ""),
+    ("limits_reached", "How often a limit refused something.", ("limit",), ""),
+    ("client_misuse", "Acts of clients that their revision forbids.", (), ""),
+    ("log_entries_missed", "Entries of the event log that the telemetry came too late for.", (), ""),
+)
+_COUNTED: Final[Mapping[type, tuple[str, Callable[[Any], Labels]]]] = {
+    events.HttpResponse: ("http_responses", lambda fact: (str(fact.status),)),
+    events.SessionOpened: ("sessions_opened", lambda fact: ()),
+    events.SessionClosed: ("sessions_closed", lambda fact: (_WHYS.label(fact.why),)),
+    events.DispatchExpired: ("dispatches_expired", lambda fact: (fact.deadline,)),
+    events.LimitReached: ("limits_reached", lambda fact: (_LIMITS.label(fact.limit),)),
+    events.ClientMisuse: ("client_misuse", lambda fact: ()),
+}
+"""The facts that are counted one by one, and the labels of each."""
+
+
 class Tally:
     """Fed with every step in order. `tools` are the names of the server's own; the caller feeds `lateness`."""
 
     def __init__(self, tools: Collection[str]) -> None:
-        self._methods = Names(KNOWN_METHODS)
-        self._limits = Names({spec.name for spec in described(Limits)})
         self.tools = Names(tools, room=_MOST_HOSTED)
-        self._whys = Names(("deleted", "idle", "shutdown", "client"), other="other")
         self._task_status: Newest[str, str] = Newest(MOST_OPEN)
-        self.lateness = Histogram(
-            "event_loop_lateness", "How late a task wakes that is due, four times a second.", bounds=_LATENESS_BOUNDS
-        )
-        self._requests = Counter(
-            "requests", "Requests of clients that are over, by how they ended.", "era", "method", "outcome"
-        )
-        self._calls = Counter("calls", "Tool calls that are over, by outcome.", "tool", "outcome")
-        self._call_duration = Histogram(
-            "call_duration", "From the start of a tool call, or its task, to its end.", "tool", bounds=_CALL_BOUNDS
-        )
-        self._messages = Counter("messages", "JSON-RPC messages: in from clients, out made for them.", "direction")
-        self._bytes = Counter(
-            "message_size", "Bytes of those messages, as the event log keeps them.", "direction", unit="bytes"
-        )
-        self._responses = Counter("http_responses", "HTTP responses of the protocol's endpoints.", "status")
-        self._opened = Counter("sessions_opened", "Sessions that clients have opened.")
-        self._closed = Counter("sessions_closed", "Sessions that have ended, by why.", "why")
-        self._tasks = Counter("task_changes", "How often a task came to a status.", "status")
-        self._expired = Counter("dispatches_expired", "Tool calls whose deadline has passed.", "deadline")
-        self._limited = Counter("limits_reached", "How often a limit refused something.", "limit")
-        self._misuse = Counter("client_misuse", "Acts of clients that their revision forbids.")
-        self._missed = Counter("log_entries_missed", "Entries of the event log that the telemetry came too late for.")
-        self._streams = OpenOnes(
-            "streams", "Streams of messages that may go on, by what they are for.", "purpose", _PURPOSES
-        )
-        self._connections = OpenOnes(
-            "connections", "WebSockets and standard streams that are open.", "transport", _TRANSPORTS
-        )
-        self._all = [value for value in vars(self).values() if isinstance(value, Counter | Histogram | OpenOnes)]
+        self._counters = {name: Counter(name, help, *labels, unit=unit) for name, help, labels, unit in _COUNTERS}
+        self._histograms = {
+            name: Histogram(name, help, *labels, bounds=bounds) for name, help, labels, bounds in _HISTOGRAMS
+        }
+        self._open = {name: OpenOnes(name, help, label, kinds) for name, help, label, kinds in _OPEN}
+        self.lateness = self._histograms["event_loop_lateness"]
+        streams, connections = self._open["streams"], self._open["connections"]
         self._takers: Mapping[type, Callable[[RequestStep, Any], object]] = {
-            events.MessageReceived: lambda step, event: self._message("in", event.message),
-            events.MessageEmitted: lambda step, event: self._message("out", event.message),
-            events.HttpResponse: lambda step, event: self._responses.add(str(event.status)),
-            events.ConnectionOpened: lambda step, event: self._connections.opened(_connection(step), event.transport),
-            events.ConnectionClosed: lambda step, event: self._connections.closed(_connection(step)),
-            events.SessionOpened: lambda step, event: self._opened.add(),
-            events.SessionClosed: lambda step, event: self._closed.add(self._whys.label(event.why)),
+            events.MessageReceived: lambda step, fact: self._message("in", fact.message),
+            events.MessageEmitted: lambda step, fact: self._message("out", fact.message),
+            events.ConnectionOpened: lambda step, fact: connections.opened(_connection(step), fact.transport),
+            events.ConnectionClosed: lambda step, fact: connections.closed(_connection(step)),
+            events.StreamOpened: lambda step, fact: streams.opened(_stream(step), fact.purpose),
+            events.StreamEnded: lambda step, fact: streams.closed(_stream(step)),
+            events.StreamLost: lambda step, fact: streams.closed(_stream(step)),
+            events.HostRegistered: lambda step, fact: self.tools.admit(fact.tools),
+            events.HostUpdated: lambda step, fact: self.tools.admit(fact.tools),
             events.CallSettled: self._settled,
             events.TaskChanged: self._task_changed,
-            events.TaskRemoved: lambda step, event: self._task_status.pop(step.entry.context.task or "", None),
-            events.StreamOpened: lambda step, event: self._streams.opened(_stream(step), event.purpose),
-            events.StreamEnded: lambda step, event: self._streams.closed(_stream(step)),
-            events.StreamLost: lambda step, event: self._streams.closed(_stream(step)),
-            events.HostRegistered: lambda step, event: self.tools.admit(event.tools),
-            events.HostUpdated: lambda step, event: self.tools.admit(event.tools),
-            events.DispatchExpired: lambda step, event: self._expired.add(event.deadline),
-            events.LimitReached: lambda step, event: self._limited.add(self._limits.label(event.limit)),
-            events.ClientMisuse: lambda step, event: self._misuse.add(),
+            events.TaskRemoved: lambda step, fact: self._task_status.pop(step.entry.context.task or "", None),
         }
 
     def take(self, step: RequestStep) -> None:
-        taker = self._takers.get(type(step.entry.fact))
-        if taker is not None:
-            taker(step, step.entry.fact)
+        fact = step.entry.fact
+        if (counted := _COUNTED.get(type(fact))) is not None:
+            name, labels = counted
+            self._counters[name].add(*labels(fact))
+        elif (taker := self._takers.get(type(fact))) is not None:
+            taker(step, fact)
         for request in step.over:
-            self._requests.add(request.era, self._methods.label(request.method), request.outcome or UNKNOWN)
+            outcome = request.outcome or UNKNOWN
+            self._counters["requests"].add(request.era, _METHODS.label(request.method), outcome)
 
     def missed(self, entries: int) -> None:
-        self._missed.add(by=entries)
-        self._streams.missed()
-        self._connections.missed()
+        self._counters["log_entries_missed"].add(by=entries)
+        for each in self._open.values():
+            each.missed()
 
     def families(self) -> Iterator[Metric]:
-        return (metric.family() for metric in self._all)
+        metrics: Sequence[Counter | Histogram | OpenOnes] = (
+            *self._histograms.values(),
+            *self._counters.values(),
+            *self._open.values(),
+        )
+        return (metric.family() for metric in metrics)
 
     def _message(self, direction: str, message: bytes) -> None:
-        self._messages.add(direction)
-        self._bytes.add(direction, by=len(message))
+        self._counters["messages"].add(direction)
+        self._counters["message_size"].add(direction, by=len(message))
 
-    def _settled(self, step: RequestStep, event: events.CallSettled) -> None:
+    def _settled(self, step: RequestStep, fact: events.CallSettled) -> None:
         if step.call is not None and step.call.tool is not None:
             tool = self.tools.label(step.call.tool)
-            self._calls.add(tool, event.outcome)
-            self._call_duration.observe(event.duration_ms / 1000, tool)
+            self._counters["calls"].add(tool, fact.outcome)
+            self._histograms["call_duration"].observe(fact.duration_ms / 1000, tool)
 
-    def _task_changed(self, step: RequestStep, event: events.TaskChanged) -> None:
+    def _task_changed(self, step: RequestStep, fact: events.TaskChanged) -> None:
         # A new status message is the same event without a new status.
         task = step.entry.context.task or ""
-        if self._task_status.get(task) != event.status:
-            self._task_status.store(task, event.status)
-            self._tasks.add(event.status)
+        if self._task_status.get(task) != fact.status:
+            self._task_status.store(task, fact.status)
+            self._counters["task_changes"].add(fact.status)
 
 
 def _connection(step: RequestStep) -> str | None:
