@@ -21,11 +21,18 @@ from ...wire.jsonrpc import clip
 from ..records import CallRecord
 from ..rows import Era, Transport
 
-OUTCOMES = (
-    *("completed", "tool_error", "protocol_error", "cancelled", "timed_out", "disconnected", "input_required"),
+Outcome: TypeAlias = Literal[
+    "completed",
+    "tool_error",
+    "protocol_error",
+    "cancelled",
+    "timed_out",
+    "disconnected",
+    "input_required",
     # Found at the next start: the server died under it.
     "lost",
-)
+]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """The outcomes of a call."""
 
 RUNNING = "running"

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from ...engine.audit.file import AuditStatus
 from ...engine.catalogue.tool import TaskSupport
 from ...log.event_log import Entry, Gap
+from ...views.entry_view import ExchangeRow
 from ...views.records import CallRecord
 from ...views.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
+from ...views.search.call_filter import Outcome
 from ...views.search.words import Completion
 from ..exports.extract import Overview
 from ..feed.feed_pieces import FeedReader
@@ -50,6 +52,7 @@ class EventPage(Struct, frozen=True):
     events: list[Entry]
     next: int | None
     last: int
+    exchanges: list[ExchangeRow] | UnsetType = UNSET
 
 
 class SearchPage(Struct, frozen=True):
@@ -68,6 +71,7 @@ class SearchPage(Struct, frozen=True):
     next: int | None
     left_out: int
     events: list[Entry]
+    exchanges: list[ExchangeRow] | UnsetType = UNSET
 
 
 class FilterReading(Struct, frozen=True):
@@ -84,37 +88,25 @@ class _Table(Struct, frozen=True):
 
 
 class SessionTable(_Table, frozen=True):
-    """Sessions and modern clients as of the entry `seq`, the newest last.
-
-    `next` is the cursor of the page with the older ones, null without any.
-    """
+    """Sessions and modern clients as of the entry `seq`, the newest last; `next` is the cursor of the older ones."""
 
     sessions: list[SessionRow]
 
 
 class TaskTable(_Table, frozen=True):
-    """Tasks as of the entry `seq`, the newest last.
-
-    `next` is the cursor of the page with the older ones, null without any.
-    """
+    """Tasks as of the entry `seq`, the newest last; `next` is the cursor of the older ones."""
 
     tasks: list[TaskRow]
 
 
 class StreamTable(_Table, frozen=True):
-    """Streams as of the entry `seq`, the newest last.
-
-    `next` is the cursor of the page with the older ones, null without any.
-    """
+    """Streams as of the entry `seq`, the newest last; `next` is the cursor of the older ones."""
 
     streams: list[StreamRow]
 
 
 class HostTable(_Table, frozen=True):
-    """Connections of tool hosts as of the entry `seq`, the newest last.
-
-    `next` is the cursor of the page with the older ones, null without any.
-    """
+    """Connections of tool hosts as of the entry `seq`, the newest last; `next` is the cursor of the older ones."""
 
     hosts: list[HostRow]
 
@@ -122,7 +114,7 @@ class HostTable(_Table, frozen=True):
 class RefusalTable(_Table, frozen=True):
     """The newest errors in answer to wrong requests of clients, as of the entry `seq`, the newest last.
 
-    `next` is the cursor of the page with the older ones, null without any.
+    `next` is the cursor of the older ones.
     """
 
     refusals: list[RefusalRow]
@@ -134,10 +126,26 @@ class CountsTable(_Table, frozen=True):
     counts: list[CountsRow]
 
 
+class AuditedCall(CallRecord, kw_only=True):
+    """A tool call, as the audit records it. It grows while the call runs: `outcome` is null until the end.
+
+    The outcome `lost` was found at the next start of the server. `done` is true only if the work came to its own end.
+    `label` is the name given to the client (`?client=NAME`). `started_at` is seconds since the epoch, durations are in
+    ms. `seq` is the entry `call.started`. `answered`: a response to the call was sent (for a task: its handle).
+    `answer_delivered`: a socket took all of it. `emitted` and `delivered` count the other messages to the client.
+    `result` is that of the answer or of `tasks/result`; for a JSON-RPC error it is `{"error": …}`.
+    """
+
+    id: str
+    outcome: Outcome | None = None
+    cancelled_how: str | None
+    progress_token_type: Literal["string", "integer"] | None
+
+
 class CallPage(Struct, frozen=True):
     """Tool calls, newest first. `next` is the cursor of the next page, null at the end."""
 
-    calls: list[CallRecord]
+    calls: list[AuditedCall]
     next: str | None
 
 
@@ -149,20 +157,18 @@ class Evidence(Struct, frozen=True):
 
     complete: bool
     events: list[Entry]
+    exchanges: list[ExchangeRow] | UnsetType = UNSET
 
 
 class CallDetail(Struct, frozen=True):
     """One tool call with its evidence."""
 
-    call: CallRecord
+    call: AuditedCall
     evidence: Evidence
 
 
 class ExportOverview(Struct, frozen=True):
-    """The contents of an export if it were made now.
-
-    `client` and `call` are the query's; both are null for the whole log. `judged`: a report is in it.
-    """
+    """The contents of an export if it were made now; `client` and `call` are the query's. `judged`: with a report."""
 
     run: str
     client: str | None
@@ -302,3 +308,4 @@ class Problem(Struct, frozen=True):
     title: str
     status: int
     detail: str
+    known: list[str] | UnsetType = UNSET

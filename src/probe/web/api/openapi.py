@@ -1,8 +1,8 @@
 """The description of the API (OpenAPI 3.1), made from the types of entries and answers and from the list of pages.
 
-`python -m probe.web.api.openapi` prints docs/openapi.json. With the argument `judge` or `gateway` it prints
-docs/judge.schema.json or docs/gateway.schema.json, the schemas of reports as files. No library makes the schemas, so
-that they change only with these types.
+`python -m probe.web.api.openapi` prints docs/openapi.json; with the argument `judge` or `gateway`
+docs/judge.schema.json or docs/gateway.schema.json. No library makes the schemas, so that they change only with these
+types.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import json
 import re
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import UnsetType
 
 from ... import __version__
 from ...engine.audit.file import AuditStatus
@@ -25,9 +27,7 @@ from ...log.event_log import Entry
 from ...log.events import Event
 from ...server.endpoints.asgi import PROBLEM_MEDIA
 from ...views.entry_view import EntryView, ExchangeRow
-from ...views.records import CallRecord
 from ...views.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
-from ...views.search.call_filter import OUTCOMES
 from ...wire.gateway_report import GatewayReport
 from ...wire.jsonrpc import Json
 from ..feed import feed_pieces
@@ -51,10 +51,6 @@ class Schemas:
         self._made[name] = schema
         return reference(name)
 
-    def may_have(self, name: str, member: str, schema: Json) -> None:
-        """Add an optional member to a named schema, such as `view`."""
-        self._made[name]["properties"][member] = schema
-
     def of(self, hint: Any) -> Json:
         """The schema of a type; a reference for a named type. Raises `TypeError` for a type without JSON."""
         if _names(hint) is not None:
@@ -65,14 +61,16 @@ class Schemas:
             return {"description": "Any JSON value."}
         return self._generic(get_origin(hint), get_args(hint), hint)
 
-    def object_of(self, owner: Any, extra: Mapping[str, Json] = {}) -> Json:
-        """The schema of an object with the fields of a type, all of them required, and `extra` ones.
+    def object_of(self, owner: Any, extra: Mapping[str, Json] = {}, optional: Mapping[str, Json] = {}) -> Json:
+        """The schema of an object with the fields of a type, `extra` ones, and `optional` ones.
 
-        The type is a dataclass, a named tuple, or a struct, as the facts of the log are.
+        The type is a dataclass, a named tuple, or a struct. A field is required unless it may be unset.
         """
         hints = get_type_hints(owner)
-        properties = {**extra, **{name: self.of(hints[name]) for name in _names(owner) or ()}}
-        return closed(properties, inspect.cleandoc(owner.__doc__ or ""))
+        names = _names(owner) or ()
+        properties = {**extra, **{name: self.of(hints[name]) for name in names}}
+        unset = {name for name in names if UnsetType in get_args(hints[name])}
+        return closed(properties, inspect.cleandoc(owner.__doc__ or ""), optional, unset)
 
     def _named(self, owner: Any) -> Json:
         name = self._names.get(owner, owner.__name__)
@@ -84,7 +82,7 @@ class Schemas:
 
     def _generic(self, origin: Any, arguments: tuple[Any, ...], hint: Any) -> Json:
         if origin in (Union, types.UnionType):
-            return _either([self.of(item) for item in arguments])
+            return _either([self.of(item) for item in arguments if item is not UnsetType])
         if origin is Literal:
             return {"enum": list(arguments), "type": "string"}
         if origin is list or (origin is tuple and arguments[1:] == (...,)):
@@ -104,18 +102,23 @@ def _names(owner: Any) -> Iterable[str] | None:
     return names
 
 
-def closed(properties: Mapping[str, Json], description: str) -> Json:
-    """An object with these members, all of them required."""
+def closed(
+    properties: Mapping[str, Json],
+    description: str,
+    optional: Mapping[str, Json] = {},
+    unset: Collection[str] = (),
+) -> Json:
+    """An object with these members; all are required but the `optional` ones and those named in `unset`."""
     return {
         "type": "object",
         "description": description,
-        "properties": dict(properties),
-        "required": sorted(properties),
+        "properties": {**properties, **optional},
+        "required": sorted(name for name in properties if name not in unset),
     }
 
 
 def reference(name: str) -> Json:
-    """The place of a named schema in the description."""
+    """A named schema of the description."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -135,6 +138,8 @@ def _either(options: Iterable[Json]) -> Json:
         return {"type": [option["type"] for option in options]}
     null = {"type": "null"}
     rest = [option for option in options if option != null]
+    if len(options) == 1:
+        return options[0]
     if len(rest) == 1 and "enum" in rest[0]:
         return {"enum": [*rest[0]["enum"], None], "type": [rest[0]["type"], "null"]}
     if any(option.keys() == {"description"} for option in rest):
@@ -145,7 +150,7 @@ def _either(options: Iterable[Json]) -> Json:
 
 _TABLES = {
     "tasks": TaskRow,
-    "calls": CallRecord,
+    "calls": answers.AuditedCall,
     "sessions": SessionRow,
     "streams": StreamRow,
     "hosts": HostRow,
@@ -172,11 +177,10 @@ _ALWAYS = ("400", "403", "405", "429", "503")
 
 def document() -> Json:
     """The whole description."""
-    schemas = Schemas({CallRecord: "CallRow", answers.ToolInfo: "Tool", AuditStatus: "AuditInfo"})
+    schemas = Schemas({answers.AuditedCall: "CallRow", answers.ToolInfo: "Tool", AuditStatus: "AuditInfo"})
     _add_entries(schemas)
-    _add_calls(schemas)
     _add_feed(schemas)
-    _add_problem(schemas)
+    schemas.of(answers.Problem)
     # No page gives it, but the dashboard shows such files and has its types from here.
     schemas.of(GatewayReport)
     paths = {page.path: {"get": _operation(page, schemas)} for page in (*listing.API, listing.FEED)}
@@ -242,27 +246,12 @@ def _add_entries(schemas: Schemas) -> None:
         "cause": {"type": ["integer", "null"]},
         **{name: schemas.of(hint) for name, hint in get_type_hints(Context).items()},
     }
+    view = {"view": schemas.of(EntryView)}
     kinds = {
-        kind.kind: schemas.add(kind.__name__, schemas.object_of(kind, {**place, "kind": {"const": kind.kind}}))
+        kind.kind: schemas.add(kind.__name__, schemas.object_of(kind, {**place, "kind": {"const": kind.kind}}, view))
         for kind in get_args(Event)
     }
     schemas.add("Entry", discriminated("kind", kinds, inspect.cleandoc(Entry.__doc__ or "")))
-    view = schemas.of(EntryView)
-    rows: Json = {"type": "array", "items": schemas.of(ExchangeRow)}
-    for kind in get_args(Event):
-        schemas.may_have(kind.__name__, "view", view)
-    for page in (answers.EventPage, answers.SearchPage, answers.Evidence):
-        schemas.of(page)
-        schemas.may_have(page.__name__, "exchanges", rows)
-
-
-def _add_calls(schemas: Schemas) -> None:
-    token_type: Json = {"enum": ["string", "integer", None], "type": ["string", "null"]}
-    how: Json = {"type": ["string", "null"]}
-    made: Json = {"id": {"type": "string"}, "cancelled_how": how, "progress_token_type": token_type}
-    row = schemas.object_of(CallRecord, made)
-    row["properties"]["outcome"] = {"enum": [*OUTCOMES, None], "type": ["string", "null"]}
-    schemas.add("CallRow", row)
 
 
 def _add_feed(schemas: Schemas) -> None:
@@ -279,12 +268,6 @@ def _add_feed(schemas: Schemas) -> None:
         for table, row in _TABLES.items()
     }
     schemas.add("FeedRows", discriminated("table", rows, "Rows of one table that have changed, whole, by their `id`."))
-
-
-def _add_problem(schemas: Schemas) -> None:
-    problem = schemas.object_of(answers.Problem)
-    problem["properties"]["known"] = {"type": "array", "items": {"type": "string"}}
-    schemas.add("Problem", problem)
 
 
 def report_schema(of: str) -> Json:
