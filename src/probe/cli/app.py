@@ -69,9 +69,8 @@ def main(settings: Settings, *, open_pages: bool = False, screen: Screen | None 
 class StdioOptions:
     """The options of a server on standard streams beside its settings.
 
-    `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log, as
-    `core.clients` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `forward`
-    is the address of the server that it is forwarded to, with the secret of the settings.
+    `dashboard` is the port for the pages about it; `label` is the client's name in the event log, as `core.clients`
+    allows it; `log_to` is the folder where that log is kept; `forward` is the address of the server that gets it, too.
     """
 
     dashboard: int | None = None
@@ -161,11 +160,10 @@ async def serve(
     screen: Screen | None = None,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run one server until it is cancelled or a signal ends it.
+    """Run one server until it is cancelled or a signal ends it. Starts with its URLs. Owns its sockets.
 
     `announce` gets the start-up and drain lines, `printer` those of the event log; `open_pages` opens a browser,
-    `screen` gets a line for each exchange. Starts with its URLs. Owns its sockets. Raises `listener.ListenError`,
-    `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
+    `screen` gets a line for each exchange. Raises the errors of `running`.
     """
     async with (
         running(settings, announce=announce, printer=printer) as server,
@@ -204,7 +202,6 @@ class RunningServer:
         return self.engine.settings
 
     async def drain(self) -> None:
-        """Refuse new work and new rooms, let running work finish within the grace period, and cancel the rest."""
         # Before `Rooms.drain` counts the rooms, so that none opens meanwhile.
         self.engine.draining = True
         async with trio.open_nursery() as nursery:
@@ -219,7 +216,6 @@ class RunningServer:
         self.engine.hurry()
 
     async def wait_idle(self) -> None:
-        """Wait until no response is being written, and no connection of the protocol is open."""
         await self.paths.wait_idle()
         if self.rooms is not None:
             await self.rooms.wait_ended()

@@ -44,14 +44,11 @@ class Drained(Protocol):
         """Refuse new work, let running work finish within the grace period, cancel the rest, and end every stream."""
 
     def hurry(self) -> None:
-        """Make `drain` end without waiting for work."""
+        pass
 
 
 def ending_signals() -> Sequence[signal.Signals]:
-    """The signals that end this server.
-
-    SIGHUP comes at the end of the terminal or the SSH connection. Under `nohup` it is ignored.
-    """
+    """SIGHUP, the end of the terminal or the SSH connection, is ignored under `nohup`."""
     always = (signal.SIGINT, signal.SIGTERM)
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)
 
@@ -97,8 +94,7 @@ async def last_resort(
 ) -> AsyncIterator[trio.Event]:
     """After the event is set, the block has `JOIN_S` seconds to end. Then this ends the process.
 
-    trio joins every task, and a tool may shield itself from cancellation for ever. `flush` writes the last lines within
-    the given seconds.
+    A tool may shield itself from cancellation for ever. `flush` writes the last lines within the given seconds.
     """
     leaving, watching = trio.Event(), trio.CancelScope(shield=True)
     async with trio.open_nursery() as around:

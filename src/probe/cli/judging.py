@@ -113,8 +113,7 @@ def failures() -> Iterator[None]:
 def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> int:
     """Judge; returns the exit status. `arguments` are the settings as options of `mcp-probe stdio`.
 
-    Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `RoomError`, `OSError` and
-    `StartError`.
+    Raises `click.UsageError`, the errors of `failures`, and `StartError`.
     """
     _check(options)
     demands = _demands(options)

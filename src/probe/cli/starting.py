@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class StartError(Exception):
-    """The server cannot start. The message is one line for the user."""
+    """The server cannot start; the message is one line."""
 
 
 @contextmanager
@@ -31,9 +31,8 @@ def tune_garbage_collection() -> None:
     """Make passes of the collector rare, as a busy server needs them."""
     # The engine makes no reference cycles per call, but trio and hypercorn make many short-lived objects; with the
     # default thresholds the collector takes a third of a busy server's time. A pass over the oldest generation stops
-    # the server for a second, so it is very rare. The youngest is collected at 10,000 objects, the middle one with
-    # every fifth pass: thousands of streams have hundreds of objects each, and a pass over a million stops the server
-    # for most of a second, too.
+    # the server for a second, so it is very rare. A pass over the middle one, for thousands of streams a million
+    # objects, takes most of a second, too: it comes with every fifth pass over the youngest.
     gc.freeze()
     if sys.version_info >= (3, 14):
         # From 3.14 on each pass over the young includes a part of the old, one in ten times the second number. The

@@ -9,7 +9,7 @@
     behind.py      the event log of the probe: read, and joined to a trial by the mark in its arguments
     trials.py      a trial (a step on one way, with its entries), and a run, written to a file and read back
     checks.py      the findings of a run: the verdict of each check
-    catalogue.toml the faults: number, name, severity, and hints for products, read by faults.py
+    catalogue.toml the faults: number, name, severity, and hints for products
     report.py      the findings as a table, JSON, JUnit XML, Markdown or HTML
     breaker.py     a proxy that breaks connections at chosen moments
     refusal.py     why a way does not lead to the probe, on one line

@@ -1,7 +1,4 @@
-"""The probe's side: its event log, read through its API, and the entries of a trial in it.
-
-So a call is found by the mark in its arguments. Its entries give its exchange, its session and its connection.
-"""
+"""The probe's side: its event log, read through its API, and the entries of a trial, found by the mark of a call."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ class ProbeCall:
 
     @property
     def settled(self) -> Row | None:
-        """Its `call.settled`; None while it runs."""
+        """None while it runs."""
         return next(iter(self.of("call.settled")), None)
 
     @property
@@ -54,7 +51,6 @@ class ProbeCall:
 
     @property
     def progress(self) -> list[Row]:
-        """Its progress notifications, as the probe made them."""
         return [row for row in self.of("message.emitted") if row["method"] == "notifications/progress"]
 
 
@@ -118,10 +114,9 @@ def mark_of(started: Row) -> int | None:
 
 
 def joined(entries: Sequence[Row], mark: int, *, strict: bool = False) -> Behind:
-    """The entries of a trial, among all that were logged while it ran.
+    """The entries of a trial, and those without a mark in its exchanges, sessions and connections.
 
-    An entry without a mark belongs to the trial of its exchange, session or connection. An entry without these is kept,
-    because a gateway may remove marks; with `strict`, for the direct way, it is dropped.
+    A gateway may remove marks, so an entry without an owner is kept; with `strict`, for the direct way, it is dropped.
     """
     owners = _Owners(entries, mark)
     return Behind(tuple(row for row in entries if owners.keep(row, strict=strict)))
@@ -168,7 +163,6 @@ class _Owners:
             _note(self._calls, row["call"], own=belongs(number, mark))
 
     def keep(self, row: Row, *, strict: bool) -> bool:
-        """True if an entry belongs to the trial; entries without an owner are kept unless `strict`."""
         known: tuple[tuple[Mapping[Any, bool], Any], ...] = (
             (self._calls, row["call"]),
             (self._exchanges, row["exchange"]),
@@ -211,7 +205,6 @@ def _named(row: Row) -> int | None:
 
 
 def _lighter(row: Row) -> Row:
-    """The row, its message left out if it is too large: checks compare the client's digest of it."""
     message = row.get("message")
     large = isinstance(message, dict) and len(encode(message)) > KEPT_BYTES
     return {**row, "message": None} if large else row
@@ -232,7 +225,7 @@ class Follower:
         self._lock = trio.Lock()
 
     async def begin(self) -> None:
-        """Begin at the present end of the log. Raises `BehindError`."""
+        """Raises `BehindError`."""
         page = await page_of(self._api, "before=1000000000000&limit=1")
         self.run, self.next = page["run"], page["last"]
 

@@ -1,7 +1,4 @@
-"""Judges the trials of both ways by the catalogue of faults (`catalogue.toml`).
-
-`judge` is pure: the same run gives the same findings, now and later.
-"""
+"""Judges the trials of both ways by the catalogue of faults (`catalogue.toml`). It is pure."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class KnownFault:
-    """One fault."""
+    """One row of the catalogue."""
 
     number: int
     name: str
@@ -58,10 +55,7 @@ class KnownFault:
     cases: Mapping[str, Advice] = field(default_factory=dict)
 
     def hints(self, named: str | None, cases: Sequence[str] = ()) -> tuple[Hint, ...]:
-        """The hints for the gateway `named` so in its responses, or None.
-
-        They are hints for `cases` of the fault, such as "merged", or for the whole fault without cases.
-        """
+        """The hints for `cases` of the fault, such as "merged", or for the whole fault without cases."""
         advice = [self.cases[case] for case in cases] or [self.advice]
         return tuple(hint for each in advice for hint in each.hints(named))
 

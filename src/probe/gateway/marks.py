@@ -1,7 +1,7 @@
 """Marks: numbers in the arguments of calls, which identify them in the log of the probe.
 
-Three tools of the probe have an argument `mark`, a number from 0 to 999,999,999. A trial has a block of `BLOCK` marks,
-such as 7000 to 7999: 7000 names the trial, and each of its calls has a mark of the block.
+A trial has a block of `BLOCK` marks, such as 7000 to 7999: 7000 names the trial, and each of its calls has one of the
+block. Three tools of the probe have an argument `mark`, a number from 0 to 999,999,999.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def client_name(mark: int) -> str:
 
 
 def named_mark(client: str) -> int | None:
-    """The mark in the name of a client; None where it is no client of a check."""
+    """The mark in the name of a client; None for any other client."""
     return number_in(client.removeprefix(_CLIENT)) if client.startswith(_CLIENT) else None
 
 
 def number_in(text: str) -> int | None:
-    """A mark in text, such as the value of a header; None if the text is not a mark."""
+    """The mark in a text, such as the value of a header; None for another text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None

@@ -24,10 +24,10 @@ class Naming:
     def of(self, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
         """The name of each of our tools at the gateway, without tools it does not list.
 
-        Names in `given` come first. The others are found by the given prefix, or by the prefix of more than half of the
-        gateway's names. Without a prefix a name is found if it is the same, or the only one with ours at its end (`-`
-        counts as `_`): an aggregator also lists tools of other servers. Raises `NamingError` if the gateway lists none
-        of the given names.
+        Names in `given` come first. The others have the given prefix, or the prefix of more than half of the gateway's
+        names. Without a prefix a name is found if it is the same, or the only one with ours at its end (`-` counts as
+        `_`): an aggregator also lists tools of other servers. Raises `NamingError` if none of the given names is
+        listed.
         """
         there = set(theirs)
         known = {own: name for own, name in self.given.items() if own in ours and name in there}
@@ -43,7 +43,6 @@ class Naming:
 
 
 GUESSED: Final = Naming()
-"""All names are guessed."""
 
 
 def read_names(text: str) -> Mapping[str, str]:
@@ -74,7 +73,6 @@ def _guessed(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
 
 
 def _common_prefix(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """The prefix of more than half of their names with one of ours at the end; empty if there is none."""
     own = [_plain(name) for name in ours]
     # A name may end as two of ours do: `demo_sync_with_progress` as `progress`, too.
     ends = [{_plain(other).removesuffix(name) for name in own if _plain(other).endswith(name)} for other in theirs]

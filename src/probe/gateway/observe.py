@@ -1,7 +1,6 @@
 """Guesses about the program before a probe, from the log of the probe alone.
 
-A server cannot see that a stream is held back: its socket takes the bytes at once. It sees the form of requests (such
-as HTTP/1.0), when connections end, and which calls come twice.
+A server cannot see that a stream is held back: its socket takes the bytes at once.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Likely:
 
 @dataclass(slots=True)
 class _Entries:
-    """Entries of one kind: how many, and the numbers of the first."""
+    """How many, and the numbers of the first."""
 
     count: int = 0
     first: list[int] = field(default_factory=list)
@@ -54,10 +53,7 @@ class _Session:
 
 @dataclass
 class Guesses:
-    """Collects guesses from entries, oldest first.
-
-    It keeps a few words for each session and each open request, and no message. So the log may have any length.
-    """
+    """Collects guesses from entries, oldest first; it keeps a few words for each session and each open request."""
 
     requests: int = 0
     old: _Entries = field(default_factory=_Entries)
@@ -120,7 +116,6 @@ class Guesses:
             del self._calls[key]
 
     def likely(self) -> list[Likely]:
-        """The guesses, from the connection to the session."""
         headers = ", ".join(f"{name} ({count})" for name, count in self._headers.most_common())
         silent = [each for each in self._sessions.values() if not each.initialized]
         single = [each for each in self._sessions.values() if each.calls == 1]
@@ -172,7 +167,7 @@ class Observed:
 
 
 async def observe(api: Target) -> Observed:
-    """Read the log of a probe page by page, up to its present end. Raises `BehindError`."""
+    """Read the log of a probe up to its present end. Raises `BehindError`."""
     guesses = Guesses()
     page = await page_of(api, "before=1000000000000&limit=1")
     run, last, since, missed = page["run"], page["last"], 0, 0

@@ -1,4 +1,4 @@
-"""Findings as text and as data: a table, Markdown, JUnit XML, HTML, JSON; accepted deviations and the exit code.
+"""Findings as a table, Markdown, JUnit XML, HTML and JSON; accepted deviations and the exit code.
 
 Text of a gateway is escaped: it may have markup or control characters.
 """
@@ -71,7 +71,6 @@ class Allowed:
         return self.verdicts.get(finding.name) == finding.verdict
 
     def mark(self, finding: CheckResult) -> str:
-        """The text after the verdict of an accepted finding, else empty."""
         return " (allowed)" if self.accepts(finding) else ""
 
 
@@ -322,7 +321,7 @@ def _exchanges(run: GatewayRun, trial: Trial) -> Sequence[ClientExchange]:
 
 
 def _entries(trial: Trial) -> Sequence[Row]:
-    """The first entries, and the begin and end of each call, as evidence of `load.serial`."""
+    """The end of each call is the evidence of `load.serial`."""
     rows = trial.behind.entries
     ends = [row for row in rows[_KEPT.entries :] if row["kind"] in ("call.started", "call.settled")]
     return [*rows[: _KEPT.entries], *ends[: _KEPT.ends_of_calls]]

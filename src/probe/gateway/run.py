@@ -1,8 +1,4 @@
-"""A run: each step on both ways in turn, with its entries in the log of the probe.
-
-run             reaches both ways, then does the steps one after the other
-  beside        the steps that wait most of their time, each in a task of its own
-"""
+"""A run: each step on both ways in turn, with its entries in the log of the probe."""
 
 from __future__ import annotations
 
@@ -35,14 +31,14 @@ _NOT_YET = (502, 503, 504)
 
 
 class UnreachableError(Exception):
-    """A way does not lead to the probe; the message has the answer, such as its status."""
+    """A way does not lead to the probe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Steps and addresses of a run. `api` is the probe's API, `mark` the mark of the first trial.
+    """Steps and addresses of a run; after `limit_s` seconds it ends with the finished trials.
 
-    After `limit_s` seconds the run ends with the finished trials.
+    `api` is the probe's API, `mark` the mark of the first trial.
     """
 
     direct: Target
@@ -157,10 +153,7 @@ class _Runner:
             side.era = "modern" if "modern" in side.offers else "legacy"
 
     async def all(self, steps: Iterable[Step]) -> None:
-        """Do these steps: `beside` at the same time as the others, `last` after all.
-
-        Ends early if the gateway stops answering.
-        """
+        """Do these steps: `beside` at the same time as the others, `last` after all. Ends early on a silent gateway."""
         with self._rest:
             await self._all(list(steps))
 
@@ -239,10 +232,9 @@ def _more(side: Side) -> set[str]:
 
 
 async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: None) -> None:
-    """Fill `recorded`, up to the run's limit or a cancellation.
+    """Fill `recorded`, up to the run's limit or a cancellation; `tell` gets each step, such as "time: fast".
 
-    `tell` is called with each step that begins, such as "time: fast". Raises `UnreachableError` and `NamingError`, and
-    `BehindError` if the log cannot be read.
+    Raises `UnreachableError` and `NamingError`, and `BehindError` if the log cannot be read.
     """
     with trio.move_on_after(recorded.options.limit_s) as limited:
         await _steps(recorded, tell)
@@ -266,8 +258,8 @@ async def _steps(recorded: Recorded, tell: Callable[[str], None]) -> None:
 def _check_came_through(recorded: Recorded) -> None:
     """Raise `BehindError` if the log has no request of the way through the gateway.
 
-    A gateway may answer everything but calls by itself, and may drop headers. So one call with a mark is enough.
-    Without a tool for marks, any request is.
+    A gateway may answer all but calls by itself, and drop headers: one call with a mark is enough, or, without a tool
+    for marks, any request.
     """
     trials = [trial for trial in recorded.trials if trial.way == "through"]
     if any(trial.behind.is_found(trial.mark) for trial in trials):

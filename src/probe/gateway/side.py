@@ -56,11 +56,10 @@ class Side:
     _unanswered: int = 0
 
     def tool(self, name: str) -> str:
-        """The name of the probe's tool on this way."""
         return self.names.get(name, name)
 
     async def ask(self, sending: Sending, seconds: float | None = None) -> ClientExchange:
-        """Run one exchange to its end, for at most `seconds`, or `ANSWER_S` by default."""
+        """`seconds` are `ANSWER_S` by default."""
         answer = await exchange(self.mcp, sending, ANSWER_S if seconds is None else seconds)
         self._unanswered = self._unanswered + 1 if answer.status is None else 0
         if self._unanswered == 2:

@@ -1,8 +1,6 @@
 """A setting is a field and a row of `table.toml`. Flags, checks and documents are made of both.
 
-The checks beyond the bounds of numbers are functions here: syntax, and what goes with another setting. Each raises
-`SettingError`; the message is the one line for the operator. `did_you_mean` is the end of such a line where a name was
-misspelt.
+Each check raises `SettingError`; the message is the one line for the operator.
 """
 
 from __future__ import annotations
@@ -57,14 +55,11 @@ _HOST_FAULTS: _Faults = (
 
 
 class SettingError(ValueError):
-    """A setting has a wrong value; the message names the setting, the allowed values and the given one."""
+    """The message names the setting, the allowed values and the given one."""
 
 
 def check_url(name: str, value: str) -> None:
-    """Check the beginning of links: an origin and an optional path, such as https://a.example/probe.
-
-    An empty value passes.
-    """
+    """Check the beginning of links, such as https://a.example/probe; an empty value passes."""
     parts = _URL.fullmatch(value)
     if value and (parts is None or not _is_origin(parts["origin"].lower())):
         raise SettingError(f"{name} must be http://host[:port][/path] or https://host[:port][/path], got {value!r}")
@@ -178,9 +173,9 @@ def check_bounds(instance: Any) -> None:
 class Described(NamedTuple):
     """One setting as `mcp-probe settings`, the flags and the documentation show it.
 
-    `group` is its heading; `help` is its line in `--help`, empty for none. Every client may read the value of a
-    `public` setting. A text is public only if its row has `public`, since it may be a key, or a path of this machine. A
-    `fixed` setting has neither flag nor variable.
+    `group` is its heading; `help` is its line in `--help`. Every client may read the value of a `public` setting. A
+    text is public only if its row has `public`: it may be a key, or a path of this machine. A `fixed` setting has
+    neither flag nor variable.
     """
 
     name: str
@@ -197,12 +192,10 @@ class Described(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """The command line spelling: `max_sessions` is `--max-sessions`."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def variable(self) -> str:
-        """The environment spelling: `max_sessions` is `MCP_PROBE_MAX_SESSIONS`."""
         return ENV_PREFIX + self.name.upper()
 
 

@@ -9,4 +9,4 @@ Everything here reads the event log, so the protocol never calls or awaits it.
 
 
 class TelemetryError(Exception):
-    """The telemetry cannot start. The message is one line for the user."""
+    """The telemetry cannot start; the message is one line."""

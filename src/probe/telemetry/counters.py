@@ -42,8 +42,6 @@ class MetricsText:
 
 
 class _Receiver(Protocol):
-    """A receiver of the steps."""
-
     def take(self, step: RequestStep) -> None: ...
     def missed(self, entries: int) -> None: ...
 

@@ -1,7 +1,6 @@
 """Facts of the event log become lines for the operator, each at its level (docs/telemetry.md has the table).
 
-`Lines` makes them of facts, `Printer` makes text or JSON of them, and `StandardError` writes that in a thread, so that
-a reader that has stopped does not block this process.
+`StandardError` writes them in a thread: a reader that has stopped does not block this process.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ _MOST_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line. `kind` is its event's; `fields` have unchanged values of peers. `at` is in seconds since the epoch.
+    """One line. `fields` have unchanged values of peers; `at` is in seconds since the epoch.
 
-    `trace` is the traceback of a defect, as a text of several lines.
+    `trace` is the traceback of a defect.
     """
 
     at: float
@@ -103,7 +102,6 @@ class OperatorLines:
         return LOG_LEVELS.index(level) <= self._least
 
     def missed(self, at: float, entries: int) -> LogLine | None:
-        """The line about a number of entries without lines."""
         text = "lines are missing: the event log went on faster than they could be written"
         return LogLine(at, "warning", "log.missed", text, {"entries": entries}) if self._tells("warning") else None
 
@@ -176,7 +174,7 @@ class Printer:
     """Turns lines into bytes for `write`. It gets whole lines and must neither raise nor wait.
 
     `write_all` is for a thread and waits until there is room. `flush` waits until all is written, at most the given
-    seconds. `lines` returns the number of lines written. `format` and `level` are those of the settings.
+    seconds. `lines` returns the number of lines written.
     """
 
     def __init__(
@@ -203,7 +201,6 @@ class Printer:
         self.flush(_SAID_S)
 
     def line(self, line: LogLine) -> bytes:
-        """The text of a line, with its traceback."""
         at, trace = iso(line.at), line.trace.splitlines()
         if not self._json:
             said = [at, line.level.upper(), shown(line.text)]
@@ -239,10 +236,9 @@ class LogHandler(logging.Handler):
 
 
 def adopt_logging(printer: Printer) -> None:
-    """Send this process's records of `logging` to the printer.
+    """Send this process's records of `logging` to the printer; only the owner of the process may call it.
 
-    Only the owner of the process may call it. The level of the printer holds for this program; for libraries it is at
-    least WARNING.
+    The level of the printer holds for this program; for libraries it is at least WARNING.
     """
     own = _STANDARD[printer.level]
     logging.basicConfig(handlers=[LogHandler(printer)], level=max(own, logging.WARNING), force=True)
@@ -253,7 +249,7 @@ class StandardError:
     """The descriptor of standard error, or another one, which the caller keeps open.
 
     The thread starts with the first write and ends with the process, since a write may block for ever. Errors of the
-    descriptor are ignored: the parent process need not read the lines.
+    descriptor are ignored.
     """
 
     def __init__(self, descriptor: int = 2) -> None:
@@ -275,13 +271,12 @@ class StandardError:
                 self._put(data)
 
     def write_all(self, data: bytes) -> None:
-        """Queue whole lines after waiting for room; for threads only."""
+        """For threads only: wait for room, and queue whole lines."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting or self._bytes + len(data) <= _MOST_BYTES)
             self._put(data)
 
     def flush(self, seconds: float) -> None:
-        """Wait until all is written, at most these seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self._bytes, seconds)
 

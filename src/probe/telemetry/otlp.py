@@ -1,7 +1,7 @@
 """Traces and metrics to a collector, by OTLP over HTTP: the official SDK, set up by its own `OTEL_*` variables.
 
-The providers are this engine's own, never the process's. Only the SDK's threads wait. Their queue is bounded
-(`OTEL_BSP_MAX_QUEUE_SIZE`, 2048 spans). A span without room is counted and dropped.
+The providers are this engine's own, never the process's. Only the SDK's threads wait. Their queue is bounded; a span
+without room is counted and dropped.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _is_off(variable: str) -> bool:
 
 
 class _SpanQueue(SpanExporter):
-    """A queue of spans to an exporter in the SDK's thread. `dropped` had no room, `lost` were refused by the exporter.
+    """Passes spans to an exporter in the SDK's thread; `dropped` had no room, `lost` were refused by the exporter.
 
     The SDK itself would drop the oldest to make room, and write a warning for each.
     """
@@ -138,7 +138,6 @@ class _SpanQueue(SpanExporter):
         self.dropped = self.lost = 0
 
     def end(self, span: Span, at_ns: int) -> None:
-        """Queue an ended span; called by `Spans`."""
         if not span.get_span_context().trace_flags.sampled:
             return
         if self._put - self._handed >= self._most:
@@ -173,8 +172,8 @@ class Traces:
 class OtlpMetrics:
     """The export of one engine's metrics. Fed with every step in order; `start_metrics` makes it.
 
-    Metrics of the conventions are recorded with each step. The others are the last values given to `publish`, so the
-    SDK's thread never reads objects while the engine changes them.
+    Metrics of the conventions are recorded with each step, the others by `publish`: the SDK's thread never reads
+    objects while the engine changes them.
     """
 
     def __init__(self, provider: MeterProvider, requests: Requests, tools: Names) -> None:
@@ -211,7 +210,6 @@ class OtlpMetrics:
         self._operations.record(step.entry.mono - request.mono, attributes)
 
     def late(self, seconds: float) -> None:
-        """Record by how many seconds a task woke late."""
         self._lateness.record(seconds)
 
     def publish(self, families: Iterable[Metric]) -> None:
@@ -254,7 +252,7 @@ def start_traces(run: str, requests: Requests, tools: Names, prompts: Names) -> 
 
 
 def start_metrics(run: str, requests: Requests, tools: Names) -> OtlpMetrics | None:
-    """Start the export of metrics, as `start_traces` does for traces."""
+    """The export of metrics; else as `start_traces`."""
     if _is_off("OTEL_METRICS_EXPORTER"):
         return None
     reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=_number(_INTERVAL))

@@ -68,9 +68,8 @@ class Head:
 class ObservedRequest:
     """A request of a client. `method` is as it was written, `transport` is `http`, `websocket` or `stdio`.
 
-    Its entry has the number `seq`; `at` and `mono` are its times. The entry itself is not kept: its message may be
-    large, and only the log bounds that. `head` is the head of its HTTP request, None on a WebSocket or standard
-    streams. `outcome` is one of those in docs/telemetry.md once it is over. `span` is for the spans.
+    The entry `seq` is not kept: its message may be large, and only the log bounds that. `head` is None on a WebSocket
+    or standard streams. `outcome` is one of those in docs/telemetry.md once it is over. `span` is for the spans.
     """
 
     seq: int
@@ -252,7 +251,7 @@ class RequestTarget:
 
 
 def read_target(method: str, message: bytes) -> RequestTarget:
-    """Return the values in a request. They are empty if it is malformed or too large to be parsed again."""
+    """The values in a request; empty if it is malformed or too large to be parsed again."""
     value: Any = from_json(message) if len(message) <= _MOST_READ else None
     params = _members(_members(value).get("params"))
     meta = _members(params.get("_meta"))

@@ -1,12 +1,7 @@
-"""The tasks of the telemetry beside one engine.
+"""The tasks of the telemetry beside one engine: the measure of lateness, and the follower of the log for lines.
 
-    following
-      the measure of lateness                        --metrics, --telemetry
-      follower of the log for lines                  with a printer, unless --log-level is off
-
-Counters and spans are fed by the engine's observer.
-
-The block encloses the engine's services, so their last entries are included. Then it has a bounded time for the rest.
+Counters and spans are fed by the engine's observer. The block encloses the engine's services, so their last entries are
+included.
 """
 
 from __future__ import annotations
@@ -37,8 +32,7 @@ async def following(
     """Run the telemetry enabled by the engine's settings during the block. Yields `/metrics` if enabled.
 
     `printer` gets the lines; `more` returns metrics beside those of the engine. Raises `TelemetryError` before any part
-    has started. At the end of the block, also by an error, the rest is read, written and sent within `_FINAL_S` and
-    `_EXPORT_S` seconds.
+    has started. The end of the block takes `_FINAL_S` and `_EXPORT_S` seconds at most.
     """
     settings = engine.settings
     counters = _counters(engine, more) if settings.metrics or settings.telemetry else None
@@ -80,7 +74,7 @@ async def _finish(engine: Engine, lines: _LogLines | None, counters: Counters | 
 
 
 class _LogLines:
-    """OperatorLines of the log, written by a thread. While their reader is slow, the entries wait in the log."""
+    """Lines written by a thread. While their reader is slow, the entries wait in the log."""
 
     def __init__(self, engine: Engine, printer: Printer) -> None:
         self._lines = OperatorLines(printer.level)

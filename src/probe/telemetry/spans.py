@@ -80,7 +80,7 @@ class Spans:
             self._over(request, step)
 
     def missed(self, entries: int) -> None:
-        """Drop all open spans, as their ends may be missing. An incomplete span is never sent."""
+        """Drop all open spans: an incomplete span is never sent."""
         self._questions.clear()
         self._dispatches.clear()
 

@@ -1,8 +1,8 @@
-"""`/dashboard`: the built pages of dashboard/, served from memory. Read-only and independent of the protocol.
+"""`/dashboard`: the built pages of dashboard/, served from memory, read-only.
 
 A gateway may mount the server below a path such as `/probe`, and remove it before it forwards a request. So the pages
-have no absolute addresses. `index.html` serves every view and refers to its assets relative to the view, such as
-`../assets/NAME.js`; this is the same with and without the gateway's path.
+have no absolute addresses: `index.html` serves every view and refers to its assets relative to it, such as
+`../assets/NAME.js`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Dashboard:
 
 
 def _view(site: _Site, raw_path: bytes) -> _File | None:
-    """The page of a view; its script shows the view. None for a path too deep, or without a build."""
+    """The page of a view; None for a path too deep, or without a build."""
     index = site.get(_INDEX)
     # %2F is no slash, as in the browser.
     below = raw_path.partition(b"?")[0].count(b"/") - _BASE.count("/")

@@ -43,7 +43,7 @@ from ..wire.jsonrpc import encode
 
 PATH: Final = "/opened"
 
-# One file and another to compare it with; a third closes the one opened first.
+# A third file closes the one opened first; two can be compared.
 _MOST_FILES: Final = 2
 # Twice the default size of a log. In memory a file takes several times as much; two still fit.
 _MOST_BYTES: Final = 128 * 1024 * 1024
@@ -80,10 +80,7 @@ class _Shown:
 
 
 class OpenedFiles:
-    """The files shown beside one engine. `show` makes the pages of one; `serve` owns their engines.
-
-    Beyond `_MOST_FILES` the one opened first is closed. All are closed when the engine has drained.
-    """
+    """The files shown beside one engine, two at most. `show` makes the pages of one; `serve` owns their engines."""
 
     def __init__(self, engine: Engine, show: Callable[[OpenedFile], FilePages]) -> None:
         self._engine = engine
@@ -168,7 +165,7 @@ class OpenedFiles:
         return await self._read_while_wanted(name, content, receive)
 
     async def _read_while_wanted(self, name: str, content: bytes, receive: Receive) -> OpenedFile:
-        """Read a file as long as its sender waits. Raises `RefusedError` and `ClientGoneError`."""
+        """Raises `RefusedError`, and `ClientGoneError` as soon as its sender has gone."""
         refused = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
@@ -230,7 +227,7 @@ def _read(name: str, content: bytes) -> OpenedFile:
 
 
 def _is_too_large(announced: str) -> bool:
-    """Whether a Content-Length is beyond the limit. The number in one of twenty digits is not parsed."""
+    """The number in a Content-Length of twenty digits is not parsed."""
     return announced.isdecimal() and (len(announced) >= 20 or int(announced) > _MOST_BYTES)
 
 
@@ -245,7 +242,7 @@ def _name(scope: Scope) -> str:
 
 
 def _is_from_own_page(head: HttpHead, scope: Scope) -> bool:
-    """Whether a page of this server sent it: a page of another port is another program's."""
+    """True if a page of this server sent it: a page of another port is another program's."""
     try:
         return head.get("origin") == f"{scope['scheme']}://{head.get('host')}"
     except Rejection:

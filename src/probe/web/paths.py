@@ -1,7 +1,6 @@
 """Finds the endpoint of a request by its path, and counts the answers of pages until a socket has taken them.
 
-Orchestrators probe `/health` (liveness) and `/ready` (readiness) without a Host name of this server. `/metrics` is for
-Prometheus and exists only if the settings ask for it.
+Orchestrators probe `/health` and `/ready` without a Host name of this server.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Health:
 
 
 class Metrics:
-    """The metrics page of one engine: `text` returns it, with the media type `content_type`."""
+    """`/metrics` of one engine: `text` returns it, with the media type `content_type`."""
 
     def __init__(self, content_type: str, text: Callable[[], bytes]) -> None:
         self._content_type = content_type.encode()
@@ -86,10 +85,9 @@ class Metrics:
 
 
 RESERVED: Final = SMALL_BYTES
-"""The least bytes that an answer holds, from its request to its end.
+"""The least bytes that an answer holds, also while its page is made.
 
-They count for the making of a page. Most pieces of an answer are smaller: so an answer is refused at its beginning, and
-not cut off later.
+Most pieces are smaller: so an answer is refused at its beginning, and not cut off later.
 """
 
 
@@ -113,8 +111,8 @@ class PageAnswer:
     async def serve(self, app: App, scope: Scope, receive: Receive) -> None:
         """Let an application answer; its `send` waits and raises as that of the server does.
 
-        Raises `Rejection` before any byte is sent if other answers hold too much. An answer in pieces is cut off at a
-        later piece without room.
+        Raises `Rejection` before any byte is sent if other answers hold too much. A later piece without room cuts the
+        answer off.
         """
         try:
             self._hold(RESERVED)
@@ -163,10 +161,7 @@ _NOWHERE = "This server shows a file and speaks no MCP; here are only pages abou
 
 
 class SharedPages:
-    """The side pages, which all engines of a process may share.
-
-    The first request for one makes them; `made` is None before.
-    """
+    """The side pages, which all engines of a process may share; the first request for one makes them."""
 
     def __init__(self) -> None:
         self.made: SidePages | None = None
@@ -189,12 +184,10 @@ def _load_pages(engine: Engine) -> SidePages:
 class Paths:
     """The ASGI application of one engine.
 
-    `mcp` and `websocket` are its protocol endpoints, `toolhost` is for tool hosts, `forwarding` for processes that
-    forward their logs, `feed` for dashboards. With `pages_only`, and for a file, no protocol is served. `metrics`
-    serves `/metrics`; None for no such path. `show` makes the pages of a file; with it, files are `opened`, and the
-    caller runs `opened.serve`. `pages` are those of other engines of the process; `pace` is the rate of messages on
-    WebSockets, if it is not that of this engine alone.
-    `beyond` is the application for connections beyond the limit. The listener reports its connections to `sockets`.
+    With `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`; None for no such path. `show`
+    makes the pages of a file; with it, files are `opened`, and the caller runs `opened.serve`. `pages` are those of
+    other engines of the process; `pace` is the rate of messages on WebSockets, if it is not that of this engine alone.
+    The listener reports its connections to `sockets`.
 
     Requests beside the endpoints, such as those of browsers and scanners, are in the event log with their heads.
     """
@@ -232,7 +225,7 @@ class Paths:
         return self._admit(self._serve, scope, receive, send)
 
     def beyond(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request on a connection beyond `max_connections`: health and pages; MCP is refused as busy."""
+        """Serve a request on a connection beyond `max_connections`: health and pages; MCP is refused as busy."""
         return self._admit(self._serve_pages, scope, receive, send)
 
     async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:

@@ -95,8 +95,7 @@ def _turns_off(spec: Described, *, hidden: bool) -> Callable[[Callable[..., Any]
 def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """A decorator: each setting is an option, passed to the function as a keyword argument of its name.
 
-    `--help` shows only settings with a line for it, so that it fits a screen. If `shown` is given, it shows only these
-    of them.
+    `--help` shows only settings with a line for it, and of them only `shown`, if that is given.
     """
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:

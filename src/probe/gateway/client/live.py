@@ -68,7 +68,6 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """The value of Host."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         usual = 443 if self.secure else 80
         return host if self.port == usual else f"{host}:{self.port}"
@@ -169,7 +168,6 @@ class Live:
 
     @property
     def status(self) -> int | None:
-        """The status; None before the head."""
         return self._draft.status
 
     @property
@@ -181,15 +179,15 @@ class Live:
         return self._draft.finish(time.time())
 
     async def wait_head(self, seconds: float = _WAIT_S) -> bool:
-        """Wait for the head or the end; True if it came in time."""
+        """True if the head or the end came in time."""
         return await self._wait(lambda: self._draft.status is not None, seconds)
 
     async def wait_messages(self, count: int, seconds: float = _WAIT_S) -> bool:
-        """Wait for `count` messages or the end; True if they came in time."""
+        """True if `count` messages or the end came in time."""
         return await self._wait(lambda: len(self._draft.messages) >= count, seconds)
 
     async def wait_method(self, method: str, seconds: float = _WAIT_S) -> Json | None:
-        """Wait for a message of this method; None if none came in time."""
+        """The first message of this method; None if none came in time."""
         found: list[Json] = []
 
         def came() -> bool:
@@ -200,7 +198,7 @@ class Live:
         return found[0] if found else None
 
     async def wait_over(self, seconds: float = _WAIT_S) -> bool:
-        """Wait for the end; True if it came in time."""
+        """True if the end came in time."""
         return await self._wait(lambda: False, seconds)
 
     async def _wait(self, met: Callable[[], bool], seconds: float) -> bool:
@@ -380,9 +378,9 @@ def message_sending(name: str, message: Any, headers: Headers) -> Sending:
 
 @dataclass(frozen=True, slots=True)
 class OpenedStreams:
-    """The result of `open_many`: the peer's limit of streams, and the seconds until the head of each stream.
+    """The peer's limit of streams, None without one, and the seconds until the head of each stream.
 
-    `limit` is None if the peer has set none; `refused` counts reset streams.
+    `refused` counts reset streams.
     """
 
     limit: int | None

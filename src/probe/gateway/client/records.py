@@ -32,8 +32,8 @@ class Arrived:
 class ClientExchange:
     """One request and its response. Times are seconds since the epoch, None for parts that did not arrive.
 
-    `name` is unique within its trial. `headers` are the response's, as received. `comments` are the times of the
-    comments of an event stream. `faults` are breaches of the framing. `protocol` is the connection's, such as HTTP/2.
+    `name` is unique within its trial. `headers` are the response's. `comments` are the times of the comments of an
+    event stream. `faults` are breaches of the framing. `protocol` is the connection's, such as HTTP/2.
     """
 
     name: str
@@ -55,7 +55,6 @@ class ClientExchange:
     problem: str = ""
 
     def header(self, name: str) -> str | None:
-        """The value of a header of the response; None where it has none."""
         return next((value for key, value in self.headers if key.lower() == name), None)
 
     @property
@@ -106,7 +105,7 @@ def _plain(value: Any, *, top: bool = False) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, float) and value.is_integer():
-        # JSON has one kind of number: 7.0 is 7. `checks.fidelity.ids` compares the types of ids and tokens.
+        # JSON has one kind of number: 7.0 is 7. The check of ids compares their types.
         return int(value)
     return value
 
@@ -133,7 +132,7 @@ class Draft:
     problem: str = ""
 
     def finish(self, now: float) -> ClientExchange:
-        """The record; an exchange without an end has timed out."""
+        """An exchange without an end has timed out."""
         values: dict[str, Any] = {name: getattr(self, name) for name in Draft.__slots__}
         body = cast("bytearray", values.pop("body"))
         return ClientExchange(

@@ -90,7 +90,7 @@ class ResponseReader:
         return self._read is None
 
     def receive(self, data: bytes) -> Iterator[ResponsePart]:
-        """Take bytes; gives the parts of the response, in order."""
+        """The parts of the response, in order."""
         self._buffer += data
         while self._read is not None:
             try:
@@ -342,7 +342,6 @@ class EventReader:
         self._has_data = False
 
     def receive(self, data: bytes) -> Iterator[Event | Comment]:
-        """Take bytes; gives the events and comments in order."""
         # Joined and split once per call: a result of megabytes in one line comes in thousands of parts.
         self._buffer += data
         if b"\n" not in data and b"\r" not in data:

@@ -56,7 +56,7 @@ class ProbeAddress:
     def response(
         self, method: str, path: str, headers: dict[str, str] | None = None, message: dict[str, Any] | None = None
     ) -> Iterator[HTTPResponse]:
-        """Send one request; the connection is closed after the block, also in the middle of a stream."""
+        """The connection is closed after the block, also in the middle of a stream."""
         with closing(self.connection()) as connection:
             body = None if message is None else json.dumps({"jsonrpc": "2.0", **message})
             connection.request(method, self.prefix + path, body, headers or {})
@@ -65,7 +65,7 @@ class ProbeAddress:
                 yield response
 
     def connection(self) -> HTTPConnection:
-        """A connection for one request; the caller closes it."""
+        """The caller closes it."""
         host = str(self.url.hostname)
         if self.tls is None:
             return HTTPConnection(host, self.url.port, timeout=TIMEOUT_S)

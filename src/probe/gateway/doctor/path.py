@@ -1,7 +1,7 @@
 """Finds the proxies before a probe by what arrived there.
 
-Each question is one function: it takes a `Visit` and gives findings. A finding is `ok`, `note` for a fact such as an
-added header, or `bad` if clients do not work with it.
+Each question takes a `Visit` and gives findings: `ok`, `note` for a fact such as an added header, or `bad` if clients
+do not work with it.
 """
 
 from __future__ import annotations

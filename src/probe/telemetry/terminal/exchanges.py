@@ -62,10 +62,8 @@ class Exchanges:
     """Makes the lines for the entries of one log. `views` returns views that have taken each entry before.
 
     With `client`, only lines about that client: the label of a session or of a modern client (`s1`, `m1`), the name in
-    its `clientInfo`, or the one of `?client=`. With `findings`, only findings. With the `words` of a filter line, only
-    exchanges that pass it by the time of their line.
-
-    The views may be ahead: a line depends only on entries with smaller numbers than its own.
+    its `clientInfo`, or the one of `?client=`. With `words` of a filter line, only exchanges that pass it by the time
+    of their line. A line depends only on entries with smaller numbers than its own: the views may be ahead.
     """
 
     def __init__(
@@ -106,7 +104,6 @@ class Exchanges:
         self._takers = takers
 
     def take(self, entry: Entry) -> Iterator[Line]:
-        """The lines of an entry: none, one, or several for a response with several errors."""
         take = self._takers.get(type(entry.fact))
         lines = None if take is None else take(entry, entry.fact)
         passes = self._conditions is None or self._passes(entry, self._conditions)

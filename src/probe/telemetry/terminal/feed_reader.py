@@ -19,7 +19,7 @@ _AGAIN_S: Final = 1.0
 
 
 class FeedError(Exception):
-    """The feed cannot be read, and a retry will not help. The message is one line for the user."""
+    """A retry will not help; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Lines on a terminal, in colours and cut to its width; whole and without colours in a file or a pipe.
-
-`watching` is for `mcp-probe serve --watch`: the lines of a server on its own standard output.
-"""
+"""Lines on a terminal, in colours and cut to its width; whole and without colours in a file or a pipe."""
 
 from __future__ import annotations
 
@@ -90,7 +87,7 @@ async def watching(engine: Engine, screen: Screen) -> AsyncIterator[None]:
 
 
 class _ScreenLines:
-    """Lines written by a thread. While the reader of standard output is slow, the entries wait in the log."""
+    """Lines written by a thread. While the reader is slow, the entries wait in the log."""
 
     def __init__(self, engine: Engine, screen: Screen) -> None:
         self._screen = screen

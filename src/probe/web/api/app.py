@@ -1,7 +1,7 @@
-"""The side pages of all engines of a process, put together, and `/interaction/ID`: a page with one button.
+"""The side pages of all engines of a process, and `/interaction/ID`: a page with one button.
 
-Quart's application takes a megabyte and the time of ten calls, so there is one, whatever the number of engines. The
-engine of a request is in a context variable while the application answers, also while it sends the body.
+Quart's application takes a megabyte and the time of ten calls, so there is one. The engine of a request is in a context
+variable while the application answers, also while it sends the body.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class SidePages:
         self._app = cast("App", create(first))
 
     async def serve(self, shown: Shown, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request with a page about `shown`."""
         token = _SHOWN.set(shown)
         try:
             await self._app(scope, receive, send)
@@ -73,7 +72,7 @@ class EnginesInTurn:
 
 
 def create(first: Engine) -> QuartTrio:
-    """The application of the side pages; a request needs the context of `SidePages.serve`.
+    """The application; a request needs the context of `SidePages.serve`.
 
     What is the same for all engines, such as the list of tools, is made of the `first`.
     """

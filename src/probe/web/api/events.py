@@ -29,7 +29,7 @@ _PIECE = 100
 class Scan:
     """A page while it is made: the `gap` in it, and `next`, the beginning of the following page.
 
-    It is `full` at its limit of rows, of bytes, or of entries looked at. With `views` each row has its `view`, and
+    It is `full` at its limit of rows, of bytes, or of entries looked at. With `views` each row has its `view`;
     `touched` are the exchanges of the rows.
     """
 
@@ -48,11 +48,10 @@ class Scan:
 
     @property
     def piece(self) -> int:
-        """The number of entries to look at next."""
         return min(_PIECE, self.limits.api_scan - self.looked)
 
     def row(self, entry: Entry) -> bytes | None:
-        """Look at the next entry. Returns its row; empty if the filter does not pass it, None if the page is full."""
+        """The row of the next entry; empty if the filter does not pass it, None if the page is full."""
         if self.full:
             return None
         row = entry.encoded() if self.wanted.fits(entry) else b""

@@ -243,11 +243,10 @@ def _why_no_report(engine: Engine) -> str:
 
 
 def _is_part_of_file(engine: Engine) -> bool:
-    """Whether entries were left out of the log, so that it cannot be judged."""
+    """True if entries were left out of the log, so that it cannot be judged."""
     return engine.opened is not None and engine.opened.is_filtered
 
 
 def _stem(engine: Engine, found: Chosen) -> str:
-    """The name of the file, without its suffix."""
     part = found.extract.client or found.extract.call
     return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

@@ -59,7 +59,6 @@ _OFF: Final = "this server does not judge: it was started with --no-judge"
 
 def register(app: QuartTrio, engine: Engine, reading: AbstractAsyncContextManager[None]) -> None:
     """Add the pages. Their work shares the lock `reading` with the exports."""
-    # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
     tag = sha256(rules).hexdigest()[:16]
     answer, in_form = partial(_answer, engine, reading), partial(_in_form, engine)
@@ -136,7 +135,7 @@ def _stored_rows(report: Mapping[str, Any], name: str | None, verdicts: Collecti
 
 
 def _having(query: Query) -> Collection[Verdict]:
-    """The verdicts in the query. Raises `QueryError`."""
+    """Raises `QueryError`."""
     given = query.own.get("verdict")
     return ALL_VERDICTS if given is None else {_verdict(name) for name in given.split(",")}
 

@@ -1,7 +1,6 @@
 """The list of pages: path, parameters and answer of each; and how the query of a request is read.
 
-The pages and the OpenAPI description use the list. Unknown parameters are refused: otherwise `?tol=echo` would look
-like `?tool=echo` without results.
+Unknown parameters are refused: otherwise `?tol=echo` would look like `?tool=echo` without results.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Query:
         return switch(name, self.own.get(name))
 
     def number(self, name: str, default: int, low: int = 0) -> int:
-        """A whole number. Raises `QueryError`."""
+        """Raises `QueryError`."""
         given = self.own.get(name)
         if given is None:
             return default
@@ -89,8 +88,8 @@ _NUMBER: Json = {"type": "integer", "minimum": 0}
 class Route:
     """One page. `answer` is the type of its JSON; a page of another `media` type is streamed.
 
-    It takes its `own` parameters, and `filters` of rows or entries. A `stable` page has an ETag. `refuses` are statuses
-    beside those of every page.
+    It takes its `own` parameters, and `filters` of rows or entries. A `stable` page has an ETag. `refuses` are its
+    statuses beside those of every page.
     """
 
     path: str

@@ -64,8 +64,8 @@ def streamed_json(
 ) -> Response:
     """An object made while it is sent, so that only few of its rows are in memory.
 
-    It has these arrays of encoded rows, made one after the other. `others` is called after the last row and gives the
-    other members, at least one.
+    `arrays` are encoded rows, made one after the other. `others` is called after the last row; it gives at least one
+    member.
     """
 
     async def parts() -> AsyncGenerator[bytes, None]:

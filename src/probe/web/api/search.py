@@ -87,7 +87,7 @@ async def _fitting(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[l
 async def _rows(
     entries: Sequence[Entry], turns: Turns, views: EntryViews | None, touched: Touched
 ) -> AsyncGenerator[bytes, None]:
-    """The entries in JSON. Others run between two of them: a large answer would delay every call."""
+    """Others run between two entries: a large answer would delay every call."""
     for entry in entries:
         row = entry.encoded() if views is None else views.encoded(entry)
         if views is not None:

@@ -29,8 +29,8 @@ from .listing import read
 class OtherEndpoints:
     """Facts of the other endpoints of the same server.
 
-    `serves_mcp` is true if one of them is `/mcp`. `readers` counts the readers of all lasting streams, `feed_readers`
-    those of the feed. `takes_files` decides whether the sender of a request may have a file shown.
+    `readers` counts the readers of all lasting streams, `feed_readers` those of the feed. `takes_files` decides whether
+    the sender of a request may have a file shown.
     """
 
     serves_mcp: bool

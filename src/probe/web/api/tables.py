@@ -1,7 +1,4 @@
-"""`/api/sessions`, `/api/tasks` and the other live tables; `/api/calls`: tool calls, with the evidence of one.
-
-Tool calls are also given as lines of JSON and as a table of comma-separated values (RFC 4180).
-"""
+"""`/api/sessions` and the other live tables; `/api/calls`: tool calls, also as lines of JSON and as CSV (RFC 4180)."""
 
 from __future__ import annotations
 
@@ -85,7 +82,7 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def register_calls(app: QuartTrio, engine: Engine, making: AbstractAsyncContextManager[None]) -> None:
-    """Add the pages about calls. A page is made under the lock `making`, and counted once that is released."""
+    """Add the pages about calls, with `making` as for `register`."""
 
     @app.get(listing.CALLS.rule)
     async def calls() -> Response:

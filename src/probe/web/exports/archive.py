@@ -45,11 +45,10 @@ _LEVEL: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The manifest of a session file.
+    """The manifest of a session file; times are seconds since the epoch.
 
-    `program` is the version of the server that saved it at `saved_at`. `run` is the run of the server in the log, begun
-    at `started_at`. Both times are seconds since the epoch. `client` and `call` are the query's; both are null for a
-    whole log. `contains` is the overview of the log, and `report` is true if there is a report.
+    `program` is the version of the server that saved it. `run` is the run in the log. `client` and `call` are the
+    query's; both are null for a whole log. `report` is true if there is one.
     """
 
     format: Literal["mcpprobe"]
@@ -86,8 +85,7 @@ class _Packed(io.RawIOBase):
 class Archive:
     """One file while it is made: `add` entries and gaps in order, `end_log`, `add_call` for each row, `finish`.
 
-    `take` returns the bytes packed since the last `take`, so that few are in memory. `saved_at` is seconds since the
-    epoch. The caller closes it, finished or not.
+    `take` returns the bytes packed since the last `take`. The caller closes it, finished or not.
     """
 
     def __init__(self, extract: Extract, header: Header, saved_at: float) -> None:
@@ -105,14 +103,13 @@ class Archive:
 
     @property
     def calls(self) -> set[str]:
-        """The ids of the tool calls begun in it."""
         return self._tally.calls
 
     def take(self) -> bytes:
         return self._out.take()
 
     def add(self, item: Entry | Gap, line: bytes | None = None) -> None:
-        """Add an entry, with its JSON in `line` if made already, or a gap of lost entries."""
+        """An entry's JSON in `line` is not made again."""
         self._member.write(ndjson.line(item) if line is None else line + b"\n")
         if isinstance(item, Gap):
             self._tally.miss(item)
@@ -122,7 +119,7 @@ class Archive:
             self._last = item.seq
 
     def end_log(self, end: End | None) -> None:
-        """End the log, with an `end` unless it was cut off; rows of the audit follow."""
+        """Without an `end` it is cut off; rows of the audit follow."""
         if end is not None:
             # A gap may reach beyond the end: entries may come and leave during the export.
             self._member.write(ndjson.line(End(max(end.last, self._last), end.why)))
@@ -193,7 +190,7 @@ _DEFECTS: Final = (
 
 
 class OpeningError(Exception):
-    """The file cannot be opened; the message is one line with the reason."""
+    """The file cannot be opened; the message is one line."""
 
 
 def _go_on() -> None:

@@ -29,11 +29,11 @@ _SHOWN: Final = {"entries": int, "calls": int, "first_at": float, "last_at": flo
 
 
 class DownloadError(Exception):
-    """No file was written; the message is one line with the reason."""
+    """No file was written; the message is one line."""
 
 
 def overview(url: str, extract: Extract) -> dict[str, Any]:
-    """The overview of an export: `contains` of `/api/export`. Raises `DownloadError`."""
+    """`contains` of `/api/export`. Raises `DownloadError`."""
     with _answer(url, "/api/export", extract) as answer:
         value = _json(answer)
     contains = value.get("contains")

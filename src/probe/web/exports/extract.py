@@ -38,8 +38,8 @@ _INTRODUCTIONS = (SessionOpened, ClientSeen)
 class Extract:
     """The wanted part of a log: the entries about a client, those about a call, or all.
 
-    `client` is a name given by `?client=`, or the label of a session or of a modern client. `call` is the id of a call,
-    without its run. At most one of the two is set.
+    `client` is a name given by `?client=`, or the label of a session or of a modern client. `call` is an id without its
+    run. At most one of the two is set.
     """
 
     client: str | None = None
@@ -60,7 +60,6 @@ class ClientEntries:
         self._sessions: set[str] = set()
 
     def look(self, entry: Entry) -> None:
-        """Note the client's exchange and connection in an entry."""
         context, fact = entry.context, entry.fact
         named = fact.named if isinstance(fact, HttpRequest) else None
         if self._names(context) or named == self._client or named in self._sessions:

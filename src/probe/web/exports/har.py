@@ -50,14 +50,14 @@ _IN_QUERY: Final = _IN_PATH + "?"
 
 
 def begin() -> bytes:
-    """The beginning of the file, up to its first entry."""
+    """The file up to its first entry."""
     creator = {"name": "MCP Probe", "version": __version__}
     comment = "Made from an event log: bodies are written again from their messages, and secrets are hidden."
     return b'{"log":{"version":"1.2","creator":%b,"comment":%b,"entries":[' % (encode(creator), encode(comment))
 
 
 END: Final = b"]}}\n"
-"""The end of the file, after its last entry."""
+"""The file after its last entry."""
 
 
 # A whole log: an export has the entries of one log, which has its own bounds. Contents are read from that log.

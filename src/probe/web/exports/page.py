@@ -1,6 +1,6 @@
 """A session as one HTML page for a bug report: the overview, the judge's report, and the wire, line by line.
 
-The page loads no other file and has no script; each exchange opens to its messages.
+The page loads no other file and has no script.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ Lookup = Callable[[int], Entry | None]
 class ShownExchange:
     """An exchange on the page: its time, its lines, or `what` in their place; then its entries.
 
-    Each entry is made when the caller asks for it, so that others can run in between. `more` counts entries without
-    room.
+    Each entry is made when asked for, so that others can run in between. `more` counts entries without room.
     """
 
     at: str
@@ -62,10 +61,7 @@ class _Places:
 
 
 class WireLog:
-    """Finds the exchanges among entries, taken in order; keeps only the numbers of entries.
-
-    `views` returns views that have taken all of these entries.
-    """
+    """Finds the exchanges among entries, taken in order; `views` have taken all of these before."""
 
     def __init__(self, views: Callable[[], Views]) -> None:
         self._exchanges: dict[int, _Places] = {}
@@ -123,10 +119,7 @@ class WireLog:
 
 @dataclass(frozen=True, slots=True)
 class ShownSession:
-    """The contents of a page: the part of a log, its overview, and the report of the judge.
-
-    Without a report, `no_report` is a sentence with the reason.
-    """
+    """The contents of a page; `no_report` is a sentence with the reason why `report` is None."""
 
     extract: Extract
     header: Header

@@ -1,9 +1,9 @@
 """`GET /dashboard/events`: the live feed, as server-sent events (docs/observation.md).
 
-One loop for each reader: wait for something new, sleep until the next tick, send all of it in one piece. All readers
-wake at the same ticks, so they ask for the same pieces, and each piece is made once. A client that does not read holds
-only one chunk and its place in the log, until the listener disconnects it. A client that reads gets the log up to the
-entry `stopped`, and then the end.
+Each reader waits for something new, sleeps until the next tick, and sends all of it in one piece. All readers wake at
+the same ticks, so they ask for the same pieces, and each piece is made once. A client that does not read holds one
+chunk and its place in the log, until the listener disconnects it. A client that reads gets the log up to the entry
+`stopped`.
 """
 
 from __future__ import annotations
@@ -146,9 +146,9 @@ class Feed:
 
 
 class _Ticks:
-    """The common moments of sending to all readers, with the end of the log at each of them.
+    """The common moments of sending, with the end of the log at each of them.
 
-    Each reader wakes a little later than the one before. With an end of its own it would ask for a piece of its own.
+    Readers wake one after the other. With an end of its own, each would ask for a piece of its own.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -218,7 +218,6 @@ class _Reader:
 
     @property
     def headers(self) -> Headers:
-        """The headers of its response, with gzip if it asked for that."""
         return _PACKED_HEADERS if self._query.packed else _HEADERS
 
     @property

@@ -40,8 +40,8 @@ class FeedQuery:
     """The query of one reader. It continues after the event id `since`; None for the newest `tail` passing entries.
 
     An entry passes if it is `wanted` and passes the `words` of the filter line. `packed`: the reader takes gzip.
-    `view`: each entry has its `view`, and the rows of their exchanges come before. `passes` are words of another line:
-    views and rows get marks for it, and none is left out.
+    `view`: each entry has its `view`, after the rows of the exchanges. `passes` are words of another line: views and
+    rows get marks for it, and none is left out.
     """
 
     wanted: EventFilter
@@ -55,7 +55,7 @@ class FeedQuery:
 
 
 def read(head: HttpHead, query: str) -> FeedQuery:
-    """The query of a request. Raises `QueryError` for unknown names and values."""
+    """Raises `QueryError` for unknown names and values."""
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, str] = {}
     for name, value in pairs:
@@ -134,8 +134,8 @@ class Span:
 class FeedCursor:
     """A reader that has everything up to `position`.
 
-    It may read `per_second` entries in the long run and `burst` at once. If a reader that had caught up falls more than
-    `burst` behind, it continues at the last multiple of `burst`, where all such readers share the same spans again.
+    It may read `per_second` entries in the long run and `burst` at once. Once it falls more than `burst` behind, it
+    continues at the last multiple of `burst`, where all such readers share the same spans again.
     """
 
     def __init__(self, position: int, now: float, *, per_second: float, burst: int) -> None:
@@ -239,7 +239,7 @@ class _Latest:
         return self.kept.get(key)
 
     def keep(self, key: Hashable, made: FeedFrame) -> None:
-        """Keep a new frame; the oldest make room. A frame above the whole limit is not kept."""
+        """The oldest make room; a frame above the whole limit is not kept."""
         self.kept[key] = made
         self.bytes += len(made.text)
         while self.bytes > _KEPT_BYTES or len(self.kept) > _KEPT:
@@ -277,11 +277,10 @@ class Pieces:
     def entries(
         self, span: Span, wanted: EventFilter | LineFilter, *, view: bool = False, marks: LineMarks | None = None
     ) -> FeedFrame:
-        """The passing entries of a span, or of its beginning.
+        """The passing entries of a span, or of its beginning; `marks` decide what passes a line.
 
-        With `view` each has its view, and the rows of changed exchanges come before the entries. A reader cut off
-        between two entries has the rows of the earlier ones, and gets the others with the rest. `marks` decide what
-        passes a line.
+        With `view` each has its view, after the rows of changed exchanges. A reader cut off between two entries has the
+        rows of the earlier ones, and gets the others with the rest.
         """
         key = (span, wanted, view, marks)
         return self._kept.get(key) or self._keep(key, self._entries(span, wanted, {} if view else None, marks))
