@@ -20,7 +20,7 @@ from werkzeug.local import LocalProxy
 
 from ...engine.engine import Engine
 from ...server.endpoints.asgi import App, Receive, Scope, Send
-from . import events, exports, judge, listing, responses, search, server, tables
+from . import events, exports, judge, listing, responses, server, tables
 from .server import OtherEndpoints
 
 
@@ -92,8 +92,8 @@ def create(first: Engine) -> QuartTrio:
     events.register(app, engine)
     # Searches and exports read the whole log. One makes a piece at a time, so many slow down calls as one does.
     reading = EnginesInTurn()
-    search.register(app, engine, reading, EnginesInTurn())
-    search.register_filter_line(app, engine)
+    events.register_search(app, engine, reading, EnginesInTurn())
+    events.register_filter_line(app, engine)
     tables.register_calls(app, engine, making)
     judge.register(app, engine, reading)
     exports.register(app, engine, reading)
