@@ -27,7 +27,7 @@ import trio
 from pydantic_core import from_json
 
 from ...wire.jsonrpc import Json, encode
-from .records import KEPT_BYTES, Arrived, ClientExchange, Draft, digest
+from .records import KEPT_BYTES, Arrived, ClientExchange, digest
 from .response import (
     Comment,
     Data,
@@ -151,7 +151,8 @@ class Live:
     """A running exchange, made by `exchanging`."""
 
     def __init__(self, sending: Sending, size: int) -> None:
-        self._draft = Draft(sending.name, "HTTP/1.1", sending.method, size, time.time())
+        self._draft = ClientExchange(sending.name, "HTTP/1.1", sending.method, size, time.time())
+        self._body = bytearray()
         self._events: EventReader | None = None
         self._changed = trio.lowlevel.ParkingLot()
         self._stream: trio.abc.Stream | None = None
@@ -164,7 +165,7 @@ class Live:
 
     @property
     def over(self) -> bool:
-        return self._draft.end is not None
+        return self._draft.over
 
     @property
     def status(self) -> int | None:
@@ -173,10 +174,12 @@ class Live:
     @property
     def body(self) -> bytes:
         """The body so far; empty for an event stream."""
-        return bytes(self._draft.body)
+        return bytes(self._body)
 
     def record(self) -> ClientExchange:
-        return self._draft.finish(time.time())
+        """To be called once the block is over."""
+        self._draft.finish(self._body, time.time())
+        return self._draft
 
     async def wait_head(self, seconds: float = _WAIT_S) -> bool:
         """True if the head or the end came in time."""
@@ -286,7 +289,7 @@ class Live:
                 if kind.startswith("text/event-stream") and not encoded:
                     self._events = EventReader()
             case Data(data):
-                self._body(data, now)
+                self._part(data, now)
             case Ended(how):
                 self._whole(now)
                 self._end(how)
@@ -294,9 +297,9 @@ class Live:
                 draft.faults.append(what)
                 self._end("broken")
 
-    def _body(self, data: bytes, now: float) -> None:
+    def _part(self, data: bytes, now: float) -> None:
         if self._events is None:
-            self._draft.body += data[: max(0, _MOST_BODY - len(self._draft.body))]
+            self._body += data[: max(0, _MOST_BODY - len(self._body))]
             return
         for item in self._events.receive(data):
             if isinstance(item, Comment):
@@ -308,8 +311,8 @@ class Live:
                 self._draft.comments.append(now)
 
     def _whole(self, now: float) -> None:
-        if self._events is None and self._draft.body and self._draft.status is not None:
-            self._arrived(bytes(self._draft.body), None, now, quietly=True)
+        if self._events is None and self._body and self._draft.status is not None:
+            self._arrived(bytes(self._body), None, now, quietly=True)
 
     def _arrived(self, data: bytes, id: str | None, now: float, *, quietly: bool = False) -> None:
         try:
@@ -322,7 +325,7 @@ class Live:
         self._draft.messages.append(Arrived(now, id, len(data), digest(value), kept))
 
     def _end(self, how: Any) -> None:
-        if self._draft.end is None:
+        if not self._draft.over:
             self._draft.end = how
             self._draft.ended = time.time()
             self._changed.unpark_all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ...wire.jsonrpc import Json, encode
 from .response import End, Framing, Headers
@@ -28,7 +28,7 @@ class Arrived:
     message: Json | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ClientExchange:
     """One request and its response. Times are seconds since the epoch, None for parts that did not arrive.
 
@@ -45,14 +45,24 @@ class ClientExchange:
     head_at: float | None = None
     headers: Headers = ()
     framing: Framing | None = None
-    messages: tuple[Arrived, ...] = ()
-    comments: tuple[float, ...] = ()
+    messages: list[Arrived] = field(default_factory=list)
+    comments: list[float] = field(default_factory=list)
     body: str = ""
     body_bytes: int = 0
-    faults: tuple[str, ...] = ()
+    faults: list[str] = field(default_factory=list)
     end: End = "timed out"
     ended: float = 0.0
     problem: str = ""
+
+    @property
+    def over(self) -> bool:
+        return self.end != "timed out"
+
+    def finish(self, body: bytes | bytearray, now: float) -> None:
+        """Add the body; an exchange without an end has timed out `now`."""
+        self.body = "" if self.messages else body[:2000].decode("utf-8", "replace")
+        self.body_bytes = len(body)
+        self.ended = self.ended or now
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key.lower() == name), None)
@@ -79,12 +89,9 @@ class ClientExchange:
 
 def exchange_from(value: Mapping[str, Any]) -> ClientExchange:
     """The exchange of an object made by `asdict`. Raises `TypeError` and `KeyError` for another object."""
-    fields = dict(value)
-    fields["headers"] = tuple((name, text) for name, text in fields["headers"])
-    fields["messages"] = tuple(Arrived(**item) for item in fields["messages"])
-    fields["comments"] = tuple(fields["comments"])
-    fields["faults"] = tuple(fields["faults"])
-    return ClientExchange(**fields)
+    headers = tuple((name, text) for name, text in value["headers"])
+    messages = [Arrived(**item) for item in value["messages"]]
+    return ClientExchange(**{**value, "headers": headers, "messages": messages})
 
 
 def digest(message: Any) -> str:
@@ -108,42 +115,3 @@ def _plain(value: Any, *, top: bool = False) -> Any:
         # JSON has one kind of number: 7.0 is 7. The check of ids compares their types.
         return int(value)
     return value
-
-
-@dataclass(slots=True)
-class Draft:
-    """An exchange in the making."""
-
-    name: str
-    protocol: str
-    method: str
-    sent_bytes: int
-    began: float
-    status: int | None = None
-    head_at: float | None = None
-    headers: Headers = ()
-    framing: Framing | None = None
-    messages: list[Arrived] = field(default_factory=list)
-    comments: list[float] = field(default_factory=list)
-    body: bytearray = field(default_factory=bytearray)
-    faults: list[str] = field(default_factory=list)
-    end: End | None = None
-    ended: float = 0.0
-    problem: str = ""
-
-    def finish(self, now: float) -> ClientExchange:
-        """An exchange without an end has timed out."""
-        values: dict[str, Any] = {name: getattr(self, name) for name in Draft.__slots__}
-        body = cast("bytearray", values.pop("body"))
-        return ClientExchange(
-            **{
-                **values,
-                "messages": tuple(self.messages),
-                "comments": tuple(self.comments),
-                "faults": tuple(self.faults),
-                "body": "" if self.messages else body[:2000].decode("utf-8", "replace"),
-                "body_bytes": len(body),
-                "end": self.end or "timed out",
-                "ended": self.ended or now,
-            }
-        )

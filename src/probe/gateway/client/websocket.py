@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from ...wire.jsonrpc import encode
 from .live import Target, connect
-from .records import Arrived, ClientExchange, Draft, digest
+from .records import Arrived, ClientExchange, digest
 
 _READ_BYTES = 64 * 1024
 _TALK_S = 5.0
@@ -24,47 +24,56 @@ async def converse(to: Target, name: str, messages: Sequence[Any], answers: int)
 
     The record has each failure: the status of a refused handshake, else the reason.
     """
-    draft = Draft(name, "WebSocket", "GET", 0, time.time())
+    draft, text = ClientExchange(name, "WebSocket", "GET", 0, time.time()), bytearray()
     try:
         stream, _ = await connect(to)
     except OSError as error:
         draft.problem, draft.end = str(error), "refused"
-        return draft.finish(time.time())
+        draft.finish(text, time.time())
+        return draft
     try:
         with trio.move_on_after(_TALK_S):
-            await _talk(stream, to, draft, messages, answers)
+            await _talk(stream, to, draft, text, messages, answers)
     except (trio.BrokenResourceError, trio.ClosedResourceError):
-        draft.end = draft.end or "reset"
+        draft.end = draft.end if draft.over else "reset"
     except wsproto.utilities.RemoteProtocolError as error:
         draft.faults.append(f"WebSocket: {error}")
         draft.end = "broken"
     finally:
         await trio.aclose_forcefully(stream)
-    return draft.finish(time.time())
+    draft.finish(text, time.time())
+    return draft
 
 
-async def _talk(stream: trio.abc.Stream, to: Target, draft: Draft, messages: Sequence[Any], answers: int) -> None:
+async def _talk(
+    stream: trio.abc.Stream,
+    to: Target,
+    draft: ClientExchange,
+    text: bytearray,
+    messages: Sequence[Any],
+    answers: int,
+) -> None:
     connection = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
     fields = [(name.encode(), value.encode()) for name, value in to.headers]
     hello = ws.Request(host=to.authority, target=to.path, subprotocols=["mcp"], extra_headers=fields)
     await stream.send_all(connection.send(hello))
-    while draft.end is None:
+    while not draft.over:
         data = await stream.receive_some(_READ_BYTES)
         connection.receive_data(bytes(data) or None)
         now = time.time()
         for event in connection.events():
-            reply = _take(draft, event, now, answers)
+            reply = _take(draft, text, event, now, answers)
             if isinstance(event, ws.AcceptConnection):
                 for message in messages:
                     await stream.send_all(connection.send(ws.TextMessage(encode(message).decode())))
             elif reply is not None:
                 await stream.send_all(connection.send(reply))
-        if not data and draft.end is None:
+        if not data and not draft.over:
             draft.end = "cut"
     draft.ended = time.time()
 
 
-def _take(draft: Draft, event: ws.Event, now: float, wanted: int) -> ws.Event | None:
+def _take(draft: ClientExchange, text: bytearray, event: ws.Event, now: float, wanted: int) -> ws.Event | None:
     match event:
         case ws.AcceptConnection():
             draft.status, draft.head_at, draft.framing = 101, now, "websocket"
@@ -73,9 +82,9 @@ def _take(draft: Draft, event: ws.Event, now: float, wanted: int) -> ws.Event | 
             draft.headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
             draft.end = "complete"
         case ws.TextMessage():
-            draft.body += event.data.encode()
+            text += event.data.encode()
             if event.message_finished:
-                return _message(draft, now, wanted)
+                return _message(draft, text, now, wanted)
         case ws.Ping():
             return event.response()
         case ws.CloseConnection():
@@ -84,9 +93,9 @@ def _take(draft: Draft, event: ws.Event, now: float, wanted: int) -> ws.Event | 
     return None
 
 
-def _message(draft: Draft, now: float, wanted: int) -> ws.Event | None:
-    data = bytes(draft.body)
-    draft.body.clear()
+def _message(draft: ClientExchange, text: bytearray, now: float, wanted: int) -> ws.Event | None:
+    data = bytes(text)
+    text.clear()
     value = from_json(data)
     draft.messages.append(Arrived(now, None, len(data), digest(value), value if isinstance(value, dict) else None))
     if len(draft.messages) < wanted:
