@@ -15,7 +15,7 @@ from probe.log.query import EventFilter, parse
 from probe.views.entry_view import EntryViews
 from probe.views.fold import Views
 from probe.views.tables import Tables
-from probe.web.feed.feed_pieces import PIECE, FeedCursor, Missed, Pieces, place
+from probe.web.feed.feed_pieces import PIECE, FeedCursor, FeedGap, Pieces, place
 
 from ..wire.event_source import EventSource
 from . import steps
@@ -112,7 +112,7 @@ class Feed(RuleBasedStateMachine):
             assert before == last or spent, "nothing comes only to who has all, or may read no more"
             reader.seen_end |= before == last
             return False
-        if isinstance(step, Missed):
+        if isinstance(step, FeedGap):
             self.miss(reader, step)
         else:
             assert first - 1 <= step.after == before < step.last <= last
@@ -137,7 +137,7 @@ class Feed(RuleBasedStateMachine):
             assert (event.type, event.last_event_id) == ("message", f"{RUN}-{entry['seq']}")
             reader.got.append(entry["seq"])
 
-    def miss(self, reader: Reader, missed: Missed) -> None:
+    def miss(self, reader: Reader, missed: FeedGap) -> None:
         assert missed.first is not None
         assert missed.last is not None
         assert missed.first == reader.reached + 1 <= missed.last

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probe.web.feed.feed_pieces import PIECE, FeedCursor, Missed, Span
+from probe.web.feed.feed_pieces import PIECE, FeedCursor, FeedGap, Span
 
 PER_SECOND, BURST = 10, 100
 
@@ -11,7 +11,7 @@ def cursor(position: int = 0, now: float = 0.0) -> FeedCursor:
     return FeedCursor(position, now, per_second=PER_SECOND, burst=BURST)
 
 
-def read(it: FeedCursor, last: int, now: float, first: int = 1) -> list[Missed | Span]:
+def read(it: FeedCursor, last: int, now: float, first: int = 1) -> list[FeedGap | Span]:
     """All that it may read at that time, each entry at the cost of one."""
     steps = []
     while (step := it.next(first, last, now)) is not None:
@@ -50,7 +50,7 @@ def test_no_more_at_once_than_the_burst_and_the_piece_that_was_begun() -> None:
 def test_what_is_not_read_for_long_does_not_add_up_beyond_the_burst() -> None:
     it = cursor()
     assert it.next(1, 0, 1000.0) is None
-    assert read(it, 1000, 1000.0)[:3] == [Span(0, 64), Span(64, 128), Missed("skipped", 129, 1000)]
+    assert read(it, 1000, 1000.0)[:3] == [Span(0, 64), Span(64, 128), FeedGap("skipped", 129, 1000)]
 
 
 def test_what_is_expensive_counts_for_more() -> None:
@@ -62,7 +62,7 @@ def test_what_is_expensive_counts_for_more() -> None:
 
 
 def test_who_catches_up_gets_all_of_it_however_long_that_takes() -> None:
-    it, now, got = cursor(), 0.0, list[Missed | Span]()
+    it, now, got = cursor(), 0.0, list[FeedGap | Span]()
     while not it.caught_up:
         now += 1
         got += read(it, 2000, now)
@@ -73,7 +73,7 @@ def test_who_catches_up_gets_all_of_it_however_long_that_takes() -> None:
 def test_who_had_caught_up_and_may_read_no_more_skips_to_the_newest() -> None:
     it = caught_up(1000)
     assert it.next(1, 1000 + BURST, 0.0) is None, "a burst behind it waits"
-    assert it.next(1, 1000 + BURST + 17, 0.0) == Missed("skipped", 1001, 1100)
+    assert it.next(1, 1000 + BURST + 17, 0.0) == FeedGap("skipped", 1001, 1100)
     assert it.next(1, 1117, 0.0) is None
     assert it.next(1, 1117, 1.0) == Span(1100, 1117)
 
@@ -93,6 +93,6 @@ def test_those_who_skip_find_one_another_again() -> None:
 
 def test_what_was_pushed_out_is_named_even_to_who_may_not_read() -> None:
     it = caught_up(100)
-    assert it.next(151, 300, 0.0) == Missed("evicted", 101, 150)
+    assert it.next(151, 300, 0.0) == FeedGap("evicted", 101, 150)
     assert cursor(150).next(151, 150, 0.0) is None, "an empty log has lost nothing to who had all"
-    assert cursor(0).next(2, 1, 0.0) == Missed("evicted", 1, 1)
+    assert cursor(0).next(2, 1, 0.0) == FeedGap("evicted", 1, 1)

@@ -65,7 +65,7 @@ def register(app: QuartTrio, engine: Engine, reading: AbstractAsyncContextManage
         found, tally = await find(listing.EXPORT), OverviewTally()
         turns = found.turns
         for item in _items(engine, found):
-            _count(tally, item)
+            tally.take(item)
             await turns.done(0)
         extract, judged = found.extract, engine.judging is not None
         seen = answers.ExportOverview(engine.run, extract.client, extract.call, judged, tally.overview())
@@ -157,13 +157,6 @@ def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
     yield from lost
 
 
-def _count(tally: OverviewTally, item: Entry | Gap) -> None:
-    if isinstance(item, Gap):
-        tally.miss(item)
-    else:
-        tally.take(item)
-
-
 async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     turns = found.turns
     with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
@@ -205,7 +198,7 @@ async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
 async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     tally, wire, turns = OverviewTally(), WireLog(lambda: engine.observer.views), found.turns
     for item in _items(engine, found):
-        _count(tally, item)
+        tally.take(item)
         if isinstance(item, Entry):
             wire.take(item)
         # A message was parsed for its line.

@@ -111,12 +111,8 @@ class Archive:
     def add(self, item: Entry | Gap, line: bytes | None = None) -> None:
         """An entry's JSON in `line` is not made again."""
         self._member.write(ndjson.line(item) if line is None else line + b"\n")
-        if isinstance(item, Gap):
-            self._tally.miss(item)
-            self._last = item.last
-        else:
-            self._tally.take(item)
-            self._last = item.seq
+        self._tally.take(item)
+        self._last = item.last if isinstance(item, Gap) else item.seq
 
     def end_log(self, end: End | None) -> None:
         """Without an `end` it is cut off; rows of the audit follow."""

@@ -128,7 +128,10 @@ class OverviewTally:
         self._gaps: list[Gap] = []
         self.calls: set[str] = set()
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: Entry | Gap) -> None:
+        if isinstance(entry, Gap):
+            self._miss(entry)
+            return
         self._first = self._first or entry
         self._last = entry
         fact, context = entry.fact, entry.context
@@ -143,7 +146,7 @@ class OverviewTally:
         elif isinstance(fact, MessageReceived | MessageEmitted) and fact.hidden:
             self._count_hidden(path.rpartition("/")[2] for path, _ in fact.hidden)
 
-    def miss(self, gap: Gap) -> None:
+    def _miss(self, gap: Gap) -> None:
         if self._gaps and self._gaps[-1].last + 1 == gap.first:
             gap = Gap(self._gaps.pop().first, gap.last)
         self._gaps.append(gap)

@@ -41,10 +41,10 @@ from .feed_pieces import (
     NEWEST_CALLS,
     FeedCursor,
     FeedFrame,
+    FeedGap,
     FeedHello,
     FeedQuery,
     FeedReader,
-    Missed,
     Pieces,
     place,
     read,
@@ -261,7 +261,7 @@ class _Reader:
         )
         self._add_text(sse.event(encode(hello), id=self._pieces.id(self._cursor.position), name="hello"))
         if since is not None and known is None:
-            self._add_gap(Missed("restarted", None, None))
+            self._add_gap(FeedGap("restarted", None, None))
 
     def _cursor_at(self, position: int) -> FeedCursor:
         limits = self._engine.settings.limits
@@ -294,7 +294,7 @@ class _Reader:
             step = self._cursor.next(self._log.first, self._ticks.end, trio.current_time())
             if step is None:
                 return False
-            if isinstance(step, Missed):
+            if isinstance(step, FeedGap):
                 self._add_gap(step)
                 continue
             piece = self._pieces.entries(step, self._wanted, view=self._query.view, marks=self._marks)
@@ -303,7 +303,7 @@ class _Reader:
             await self._pieces.let_others_run()
         return True
 
-    def _add_gap(self, missed: Missed) -> None:
+    def _add_gap(self, missed: FeedGap) -> None:
         self._append(self._pieces.gap(missed, self._cursor.position))
 
     def _add_text(self, text: bytes) -> None:

@@ -1,10 +1,10 @@
 """The query and the position of a reader of the feed, and its events, made once for all readers with the same query.
 
-A position is pure: the clock is an argument. Every number is in exactly one span or one `Missed`, in order.
+A position is pure: the clock is an argument. Every number is in exactly one span or one `FeedGap`, in order.
 
-    behind what is kept          -> Missed("evicted")     always
+    behind what is kept          -> FeedGap("evicted")     always
     ahead of what it may read    -> None, until it may again
-    the same, far behind         -> Missed("skipped")     only a reader that had caught up; a resumed one gets all
+    the same, far behind         -> FeedGap("skipped")     only a reader that had caught up; a resumed one gets all
     else                         -> a span of entries
 """
 
@@ -115,8 +115,8 @@ Reason: TypeAlias = Literal["evicted", "skipped", "restarted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
-    """Entries that the reader does not get. `restarted`: those of another run, with unknown numbers."""
+class FeedGap:
+    """Entries that this reader of the feed does not get; null for the unknown numbers of another run (`restarted`)."""
 
     reason: Reason
     first: int | None
@@ -146,10 +146,10 @@ class FeedCursor:
         self._may = float(burst)
         self._counted_at = now
 
-    def next(self, first: int, last: int, now: float) -> Missed | Span | None:
+    def next(self, first: int, last: int, now: float) -> FeedGap | Span | None:
         """The next span or loss of a log that keeps `first` to `last`; None if there is none at this time.
 
-        A `Missed` counts as sent. Call `took` for the part of a span that was sent.
+        A `FeedGap` counts as sent. Call `took` for the part of a span that was sent.
         """
         self._may = min(self._burst, self._may + (now - self._counted_at) * self._per_second)
         self._counted_at = now
@@ -169,8 +169,8 @@ class FeedCursor:
         self.position = reached
         self._may -= cost
 
-    def _miss(self, reason: Reason, last: int) -> Missed:
-        missed = Missed(reason, self.position + 1, last)
+    def _miss(self, reason: Reason, last: int) -> FeedGap:
+        missed = FeedGap(reason, self.position + 1, last)
         self.position = last
         return missed
 
@@ -194,15 +194,6 @@ class FeedHello:
     first: int
     last: int
     resumed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FeedGap:
-    """Entries that this reader of the feed does not get; null if their numbers are unknown."""
-
-    reason: Literal["evicted", "skipped", "restarted"]
-    first: int | None
-    last: int | None
 
 
 PIECE_BYTES = 64 * 1024
@@ -230,22 +221,6 @@ class FeedFrame:
     cost: float = 0.0
 
 
-class _Latest:
-    def __init__(self) -> None:
-        self.kept: OrderedDict[Hashable, FeedFrame] = OrderedDict()
-        self.bytes = 0
-
-    def get(self, key: Hashable) -> FeedFrame | None:
-        return self.kept.get(key)
-
-    def keep(self, key: Hashable, made: FeedFrame) -> None:
-        """The oldest make room; a frame above the whole limit is not kept."""
-        self.kept[key] = made
-        self.bytes += len(made.text)
-        while self.bytes > _KEPT_BYTES or len(self.kept) > _KEPT:
-            self.bytes -= len(self.kept.popitem(last=False)[1].text)
-
-
 class Pieces:
     """Makes frames from the log and the tables of one engine, each within a millisecond; keeps the latest."""
 
@@ -254,7 +229,8 @@ class Pieces:
         self._log = log
         self._tables = tables
         self._views = views
-        self._kept: _Latest = _Latest()
+        self._kept: OrderedDict[Hashable, FeedFrame] = OrderedDict()
+        self._kept_bytes = 0
         self._made = False
 
     async def let_others_run(self) -> None:
@@ -266,13 +242,8 @@ class Pieces:
     def id(self, seq: int) -> str:
         return f"{self._run}-{seq}"
 
-    def gap(self, missed: Missed, position: int) -> FeedFrame:
-        key = (missed, position)
-        return self._kept.get(key) or self._keep(key, self._gap(missed, position))
-
-    def _gap(self, missed: Missed, position: int) -> FeedFrame:
-        data = encode(FeedGap(missed.reason, missed.first, missed.last))
-        return FeedFrame(sse.event(data, id=self.id(position), name="gap"))
+    def gap(self, missed: FeedGap, position: int) -> FeedFrame:
+        return FeedFrame(sse.event(encode(missed), id=self.id(position), name="gap"))
 
     def entries(
         self, span: Span, wanted: EventFilter | LineFilter, *, view: bool = False, marks: LineMarks | None = None
@@ -343,9 +314,13 @@ class Pieces:
             return b"", count
         return _rows_event(table, rows), count
 
-    def _keep(self, key: Hashable, piece: FeedFrame) -> FeedFrame:
-        self._kept.keep(key, piece)
-        return piece
+    def _keep(self, key: Hashable, made: FeedFrame) -> FeedFrame:
+        """The oldest make room; a frame above the whole limit is not kept."""
+        self._kept[key] = made
+        self._kept_bytes += len(made.text)
+        while self._kept_bytes > _KEPT_BYTES or len(self._kept) > _KEPT:
+            self._kept_bytes -= len(self._kept.popitem(last=False)[1].text)
+        return made
 
 
 def _rows_event(table: str, rows: Sequence[bytes]) -> bytes:
