@@ -5,7 +5,7 @@
     /r/ROOM/api/room           GET: the addresses, and when it ends; DELETE ends it
     /r/ROOM/                   its page for people; POST /r/ROOM/end ends it
     /r/ROOM/...                what a server without rooms has at `/...`; a reader's id gives pages and data by GET
-    /                          with `rooms` "only": the landing page, and beside it only what monitoring asks for
+    /                          with `rooms` "only": the landing page
 
 An id that no room has gets the same 404 whether it was never made, has ended, or is out of date. A refusal has the form
 of the room's own: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else, and 403 for a
@@ -93,10 +93,7 @@ def _asked(scope: Scope) -> _Asked:
 
 
 class RoomsEndpoint:
-    """The application. `root` serves what is not about rooms; with `only`, that is monitoring and nothing else.
-
-    The listener reports its connections to `sockets`.
-    """
+    """The application. `root` serves what is not about rooms; with `only`, that is monitoring alone."""
 
     def __init__(self, rooms: Rooms, engine: Engine, root: Paths, *, only: bool) -> None:
         limits = engine.settings.limits
@@ -114,11 +111,10 @@ class RoomsEndpoint:
         self._most_requests = max(1, int(limits.max_connections * limits.room_share))
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request of any kind."""
         return self._route(scope, receive, send, beyond=False)
 
     def beyond(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request on a connection beyond `max_connections`: pages; MCP is refused as busy."""
+        """Serve one request on a connection beyond `max_connections`: no MCP."""
         return self._route(scope, receive, send, beyond=True)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send, *, beyond: bool) -> None:
@@ -163,7 +159,6 @@ class RoomsEndpoint:
             await refuse(send, head, refused)
 
     async def _page(self, scope: Scope, head: HttpHead, send: Send) -> None:
-        """Raises `RefusedError`, and `Rejection` if no room can be made."""
         match scope["path"], head.method:
             case "/new", "GET" | "POST":
                 # Relative, as a gateway may add a path before it.
@@ -213,7 +208,6 @@ class RoomsEndpoint:
             await self._refuse(scope, receive, send, Rejection(_GONE, _NO_WEBSOCKET))
 
     async def _lead(self, scope: Scope, receive: Receive, send: Send, status: int, location: str) -> None:
-        """Lead to a relative address, as a gateway may add a path before it."""
         foreign = self._foreign(scope)
         send = self._with_headers(scope, send)
         if foreign is not None:
@@ -222,7 +216,7 @@ class RoomsEndpoint:
             await respond(send, status, [*_NOT_STORED, (b"location", location.encode())])
 
     def _foreign(self, scope: Scope) -> Rejection | None:
-        """The refusal of a Host, an Origin or an embedding page that is not allowed, as the room's own; else None."""
+        """The room's own refusal of a Host, an Origin or an embedding page; None if they are allowed."""
         head = http_head({"method": "GET", **scope})
         try:
             self._policy.check(head)
@@ -248,7 +242,7 @@ class RoomsEndpoint:
         if scope["type"] == "http" and foreign is None:
             head = http_head(scope)
             if scope["path"] == "/mcp" and _is_preflight(head):
-                # Otherwise the page of a client in a browser could not read the refusal of the request that follows.
+                # Otherwise a page could not read the refusal of the request that follows.
                 await respond(send, 204, ())
                 return
             if pages.is_shown(scope, head):
@@ -334,7 +328,6 @@ class RoomsEndpoint:
         return too_many(why, int(wait_s) + 1) if wait_s else None
 
     async def _about(self, found: Found, scope: Scope, head: HttpHead, send: Send) -> None:
-        """Raises `RefusedError`."""
         room = found.room
         base = {**scope, PREFIX: ""}
         match scope["path"], head.method:
@@ -374,7 +367,7 @@ def _ends(found: Found, scope: Scope) -> bool:
 
 
 def _goes_on(scope: Scope) -> bool:
-    """True if a request rests on an earlier one: it has a session, or is of a page that its room has served."""
+    """True if a request has a session, or is of a page that its room has served."""
     given = {name.lower(): value for name, value in scope["headers"]}
     is_fetched = given.get(b"sec-fetch-site") == b"same-origin" and given.get(b"sec-fetch-mode") != b"navigate"
     is_of_page = is_fetched and scope["path"].startswith("/dashboard/")

@@ -1,13 +1,12 @@
-"""The ids of rooms: signed and dated, so that any replica makes them and any other one knows that they are real.
+"""The ids of rooms: signed and dated, so that each replica knows those that another one made.
 
     6 bytes    the routing key: balancers hash it, and so find the replica of the room
     16 bytes   random
     4 bytes    when it was made, in seconds since 1970
     10 bytes   tag: HMAC-SHA256 of the rest
 
-In URL-safe Base64 these are 8 characters, which are the first segment of the path, and 40, the second:
-`Hb3Qit2o/fQ_1iaaG1GV4fbwPerToDmsKhicd21GTowTeP_DI`. An id is the secret of its room. The id of the read-only address is
-made of it by the same key: it has the same routing key and the same length, and the room's id cannot be made of it.
+In URL-safe Base64 these are two segments of the path: `Hb3Qit2o/fQ_1iaaG1GV4fbwPerToDmsKhicd21GTowTeP_DI`. An id is the
+secret of its room. The id of the read-only address is made of it by the same key, with the same routing key and length.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class RoomIds:
         return f"{text[:ROUTING]}/{text[ROUTING:]}"
 
     def age(self, id: str, now: float) -> float | None:
-        """The age of an id in seconds, below 0 if a clock that is ahead dated it; None if none of the keys made it."""
+        """The age of an id in seconds, below 0 by a clock that is ahead; None if none of the keys made it."""
         if not _FORM.fullmatch(id):
             return None
         raw = _raw(id)
@@ -69,7 +68,7 @@ class RoomIds:
 
 
 def secret_of(id: str) -> str:
-    """The part of an id that is the secret of its room, also for tool hosts."""
+    """The second segment of an id, which is the secret of tool hosts, too."""
     return id.partition("/")[2]
 
 

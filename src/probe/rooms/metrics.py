@@ -11,7 +11,7 @@ from .rooms import ENDED, REFUSED, Rooms
 
 
 def families(rooms: Rooms) -> Iterator[Metric]:
-    """The values at this moment. Called in the thread of the rooms."""
+    """The values at this moment."""
     ended: Values = {(why,): rooms.ended[why] for why in ENDED}
     refused: Values = {(why,): rooms.refused[why] for why in REFUSED}
     yield gauge("rooms", "Rooms that are open.", len(rooms))

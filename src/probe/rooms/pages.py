@@ -1,4 +1,4 @@
-"""The pages about rooms: the landing page of a server with rooms only, the page of one room, and its end."""
+"""The pages about rooms."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def landing(idle_s: float) -> bytes:
 
 
 def room(addresses: Addresses, idle_s: float, expires_at: float, *, given_up: int, most_entries: int) -> bytes:
-    """The page of a room for its owner. `expires_at` is in seconds since 1970, `given_up` counts entries of the log."""
+    """The page of a room. `expires_at` is in seconds since 1970, `given_up` counts entries of the log."""
     named = {
         "MCP over HTTP": addresses.mcp,
         "MCP over WebSocket": addresses.websocket,
@@ -88,12 +88,12 @@ def ended() -> bytes:
 
 
 def refused(why: str, new: str, *, title: str = "There is no room here") -> bytes:
-    """A page with the reason of a refusal, and a link to `new`, which makes a room."""
+    """The page of a refusal, with a link to `new`, which makes a room."""
     return _page(title, _REFUSED.format(why=escape(why), new=escape(new)))
 
 
 def full(why: str, *, title: str = "No room can be opened now") -> bytes:
-    """A page with the reason of a refusal that is over soon, and a link to itself."""
+    """The page of a refusal that is over soon, with a link to itself."""
     return _page(title, _FULL.format(why=escape(why)))
 
 

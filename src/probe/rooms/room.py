@@ -49,10 +49,9 @@ _SHARED: Final = (
 
 
 def room_settings(settings: Settings) -> Settings:
-    """The settings that all rooms of a server have; each has its id as `toolhost_secret` beside.
+    """The settings of all rooms: `room_share` of the limits, and no file, key or secret of the server.
 
-    A room holds `room_share` of what all clients of a server may hold together. It has no file, no key and no secret
-    of the server.
+    Each room has its id as `toolhost_secret`.
     """
     limits = settings.limits
     rows = {spec.name: spec for spec in described(Limits)}
@@ -99,7 +98,7 @@ class Room:
         self.idle_s = idle_s
         self.ready = trio.Event()
         self.ended = trio.Event()
-        # The connections that carry its requests: number of the process, and number and requests of the room.
+        # By number in the process: the number in the room, and its requests.
         self.connections: dict[int, list[int]] = {}
         self.numbers = count(1)
         self.requests: set[trio.CancelScope] = set()
@@ -123,7 +122,7 @@ class Room:
 
     @property
     def is_over(self) -> bool:
-        """True if its owner or its idle time has ended it, so that it takes no requests. A drain still lets it."""
+        """True if its owner or its idle time has ended it. During a drain it takes requests."""
         return self.ended.is_set() or (self._ending.is_set() and self.why != "shutdown")
 
     def _last_use(self) -> float:
@@ -195,7 +194,7 @@ class Room:
                 await self._ending.wait()
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Serve one request of its owner. False if the room ended before a response. The path has no room any more."""
+        """Serve one request of its owner. False if the room ended before a response."""
         is_use = not _looks(scope["path"])
         self._in_use += is_use
         try:
@@ -206,7 +205,7 @@ class Room:
                 self._used_at = self.engine.clock.now()
 
     async def show(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Serve one request of a reader. It is no use. False if the room ended before a response."""
+        """As `answer`, for a reader: it is no use of the room."""
         return await self._run(self.shown_requests, scope, receive, send)
 
     async def _run(self, requests: set[trio.CancelScope], scope: Scope, receive: Receive, send: Send) -> bool:
@@ -231,5 +230,5 @@ class Room:
 
 
 def _looks(path: str) -> bool:
-    """True for requests that an open dashboard makes by itself: a forgotten one does not keep its room."""
+    """True for requests that an open dashboard makes by itself."""
     return path.startswith("/api/") or path == "/dashboard/events"

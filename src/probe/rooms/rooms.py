@@ -31,7 +31,7 @@ from .room import COUNTED, Room, room_settings
 logger = logging.getLogger(__name__)
 
 _HOUR_S: Final = 3600.0
-# No id opens its room for longer, if no clock is set by more than `SKEW_S`.
+# No id opens its room for longer.
 _ENDED_S: Final = FRESH_S + 2 * SKEW_S
 _WARN_S: Final = 60.0
 _AHEAD: Final = (
@@ -53,8 +53,8 @@ _NOT_BEGUN: Final = (
 _MOST_CLIENTS: Final = 10_000
 # Ids of rooms that have ended. Of more, the first to end may open anew while its id is fresh.
 _MOST_ENDED: Final = 10_000
-# So many sessions, tasks and so on for each place of `max_rooms`, all rooms together. A room may have 100 sessions; so
-# one address with all its rooms could have 25,000. Now it has 1,000, and they take 0.1 GB at the most.
+# So many sessions, tasks and so on for each place of `max_rooms`, all rooms together: by default 1,000 sessions for one
+# address, which take 0.13 GB at the most, and not 100 in each of its rooms.
 _OF_EACH_ROOM: Final = 4
 
 
@@ -109,7 +109,7 @@ class Rooms:
         self.ended, self.refused = Counter[str](), Counter[str]()
         self._by_id: dict[str, Found] = {}
         self._on_end: list[Callable[[Room], None]] = []
-        # When each ended, by trio's clock: a client that goes on must not open its room again while the id is fresh.
+        # By trio's clock. A client that goes on must not open its room again while the id is fresh.
         self._ended: OrderedDict[str, float] = OrderedDict()
         # Each has a place of `max_rooms`, so the channel is never full.
         self._to_serve, self._served = trio.open_memory_channel[Room](limits.max_rooms)
@@ -137,7 +137,7 @@ class Rooms:
         return self._ids.make(self._random_bytes(RANDOM_BYTES), self._wall())
 
     def reading(self, id: str) -> str:
-        """The id of the read-only address of a room, for an id that this class made."""
+        """The id of the read-only address, for an id that this class made."""
         return self._ids.reading(id)
 
     async def find(self, id: str, holder: str | None, *, is_first: bool = True) -> Found | None:
@@ -204,7 +204,7 @@ class Rooms:
         return self._by_id[id]
 
     def take_turn(self, found: Found, holder: str | None) -> float:
-        """Count a request for the rate of its room; returns the seconds to wait. Readers have a rate of their own."""
+        """Count a request for the rate of its room, or of its readers; returns the seconds to wait."""
         room = found.room
         if holder is None:
             return 0.0
@@ -234,7 +234,6 @@ class Rooms:
         return self._root.clock.now()
 
     def on_end(self, ended: Callable[[Room], None]) -> None:
-        """Call this function for each room that has ended."""
         self._on_end.append(ended)
 
     def _release(self, id: str, reading: str, holder: str | None) -> None:
@@ -251,14 +250,12 @@ class Rooms:
             last.callback(room.engine.leave_shared)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the rooms until cancelled."""
         async with trio.open_nursery() as nursery:
             task_status.started()
             async for room in self._served:
                 nursery.start_soon(_serve, room)
 
     async def drain(self) -> None:
-        """Drain all rooms at the same time."""
         async with trio.open_nursery() as nursery:
             for room in self._rooms():
                 nursery.start_soon(room.drain)
@@ -268,7 +265,7 @@ class Rooms:
             room.hurry()
 
     async def wait_ended(self) -> None:
-        """Wait until all present rooms have ended: after `drain` within the time that their readers have."""
+        """Wait until all present rooms have ended."""
         for room in self._rooms():
             await room.ended.wait()
 

@@ -1,8 +1,7 @@
 r"""The read-only address of a room: pages and data by GET, in which the room's own id never stands.
 
-The id is in the event log, for example in the address of a page that an elicitation asks for. Answers are changed on
-their way out: each copy of the room's id becomes the read-only one, which is as long. So an answer must not be
-compressed, and a ZIP file is only for the owner.
+The id is in the event log, for example in the address of a page that an elicitation asks for. In answers each copy
+becomes the read-only one, which is as long. So they are not compressed, and a ZIP file is only for the owner.
 
 A client may have sent the id in another spelling, such as `\u0066Q` or `%66Q` for `fQ`. Each character is found in any
 of these, and its replacement has the same spelling. The log shows a backslash of a body that is not valid JSON as
@@ -36,7 +35,7 @@ def may_show(scope: Scope) -> bool:
 
 
 def searches(scope: Scope) -> bool:
-    """True if a request searches texts. Its hits would show, piece by piece, the id that an answer hides."""
+    """True if a request searches texts: its hits would show, piece by piece, the id that an answer hides."""
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     return any(name in query for name in _SEARCHES)
 
@@ -61,7 +60,7 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def _spellings(character: int) -> bytes:
-    """A pattern for a character: as it is, escaped as in JSON, or percent-encoded."""
+    """A pattern for a character in any spelling."""
     first, second = (b"[%b%b]" % (digit.lower(), digit.upper()) for digit in _digits(character))
     code = first + second
     # Each branch begins with one byte, so a search skips all others quickly.
@@ -114,9 +113,9 @@ def _respelled(found: bytes, shown: bytes) -> bytes:
 
 
 class Masked:
-    """A `send` that replaces each `secret` in bodies by `shown`, which is as long, also where it is in two pieces.
+    """A `send` that replaces each `secret` in bodies by `shown`, which is as long.
 
-    Only bytes that may begin the secret wait for the next piece, so an event is not held back by it.
+    Only bytes that may begin the secret wait for the next piece.
     """
 
     def __init__(self, send: Send, secret: bytes, shown: bytes) -> None:
@@ -127,7 +126,6 @@ class Masked:
         self._kept = b""
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
-        """Send one message of a response."""
         if message["type"] == "http.response.body":
             body, more = message.get("body", b""), message.get("more_body", False)
             masked: list[bytes] = []
@@ -154,7 +152,6 @@ class Masked:
         return body[:sent]
 
     def _begun(self, body: bytes) -> int:
-        """The length of the end of `body` that begins the secret."""
         tail = body[-_LONGEST * len(self._secret) :]
         starts = (at for at, byte in enumerate(tail) if byte in (self._secret[0], *b"\\%"))
         return next((len(tail) - at for at in starts if self._begins(tail, at)), 0)

@@ -156,17 +156,17 @@ async def watch(receive: Receive, disconnected: Callable[[Mapping[str, Any]], No
 
 
 async def start(send: Send, status: int, headers: Headers) -> None:
-    """Send the head of a response; its body follows in parts."""
+    """Send the head of a response."""
     await send({"type": "http.response.start", "status": status, "headers": [*headers]})
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes = b"", *, to_head: bool = False) -> None:
-    """Send a whole response; returns when the socket has taken the body. Raises `OSError` if the client has gone.
+    """Send a whole response, until the socket has taken it. Raises `OSError` if the client has gone.
 
     The answer `to_head`, a HEAD request, has the length of the body and not the body (RFC 9110 section 8.6).
     """
-    # RFC 9110 section 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of
-    # 1xx (Informational) or 204 (No Content)".
+    # RFC 9110 section 8.6: "MUST NOT send a Content-Length header field in any response with a status code of 1xx
+    # (Informational) or 204 (No Content)".
     length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
     await send({"type": "http.response.body", "body": b"" if to_head else body, "more_body": False})
@@ -228,9 +228,8 @@ _OF_PROXIES = re.compile(rb"via|forwarded|x-forwarded-.*|x-real-ip|.*-connecting
 class ReadHead:
     """The values derived from the head of a request.
 
-    `label` is the raw `?client=` of the query. `sessions` are the values of `Mcp-Session-Id`. `judged`: the head has
-    passed the rungs before the body. Then `length` is the Content-Length of a POST, None if it is not a number, and
-    `era` is the era of the head.
+    `label` is the raw `?client=`, `sessions` are the values of `Mcp-Session-Id`. `judged`: the head has passed the
+    rungs before the body, and `length` (the Content-Length of a POST, None if it is no number) and `era` are set.
     """
 
     __slots__ = ("era", "head", "headers", "hidden", "judged", "label", "length", "query", "sessions")
@@ -259,7 +258,7 @@ def read_head(scope: Scope) -> ReadHead:
 
 
 def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
-    """Scheme and prefix from X-Forwarded-Proto and X-Forwarded-Prefix; the last value is the one that the proxy set."""
+    """Scheme and prefix from X-Forwarded-Proto and X-Forwarded-Prefix; the proxy set the last value."""
     values: dict[bytes, str] = {}
     for name, value in headers:
         values[name] = value.decode("latin-1").rpartition(",")[2].strip()

@@ -59,14 +59,14 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
 
 
 async def serve_transport(service: Service, transport: Transport) -> None:
-    """Serve one connection on any stream: HTTP/2 if `transport.first` has its preface, else HTTP/1.1."""
+    """Serve one connection: HTTP/2 if `transport.first` has its preface, else HTTP/1.1."""
     await _serve(service, _protocol_of(service, transport))
 
 
 def _protocol_of(service: Service, transport: Transport) -> ServedConnection:
     if not _is_http2(transport):
         return Http1Connection(service, transport)
-    # hypercorn takes 0.2 s to load, once, and most servers never need it.
+    # It takes 0.2 s to load, and most servers never need it.
     from .http2.connection import Http2Connection
 
     return Http2Connection(service, transport)
@@ -98,7 +98,7 @@ async def watch(service: Service) -> NoReturn:
                     with Contained("the limits of a connection"):
                         await connection.check(now)
     finally:
-        # The connections are cancelled too. An application call that resists cancellation does not keep its socket.
+        # An application call that resists cancellation does not keep its socket.
         with trio.move_on_after(CALLS_END_S + FLUSH_S, shield=True):
             await service.wait_ended()
         # Closing a stream has a checkpoint, but does not wait.
@@ -188,7 +188,7 @@ class Shortage:
 class Places:
     """The connections that may be accepted together: those waiting in `sock`, at most `free()` of them.
 
-    `expect` is called for each accepted connection. It counts from then on, though its task starts a pass later.
+    `expect` counts an accepted connection, whose task starts a pass later.
     """
 
     sock: socket.socket
@@ -245,7 +245,7 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
 
 
 class ConnectionLimit:
-    """Accepts at most `max_connections` at a time, and of one address its share. Trusted proxies have no share.
+    """Accepts at most `max_connections`, and of one address its share. Trusted proxies have no share.
 
     Beyond that there are `reserved_connections`, on which `reserve` answers (an ASGI application, or None for no such
     connections). The oldest of them is closed for the next one: so a client that holds all of them without a request
@@ -264,7 +264,7 @@ class ConnectionLimit:
         self._inside = 0
         self._expected = 0
         self._refused = 0
-        # Connections that were closed for a new one are not among these, but count until they have ended.
+        # Connections closed for a new one are not among these, but count until they have ended.
         self._beyond: deque[trio.CancelScope] = deque()
 
     def free(self) -> int:
@@ -272,7 +272,6 @@ class ConnectionLimit:
         return self._most - self._inside - self._expected
 
     def expect(self) -> None:
-        """Count an accepted connection; the caller passes it to `serve`."""
         self._expected += 1
 
     async def serve(self, transport: trio.SocketStream) -> None:
@@ -323,7 +322,7 @@ class ConnectionLimit:
     def _refuse(self) -> None:
         self._refused += 1
         if self._refused.bit_count() == 1:
-            # Log only powers of two, so that a client with many connections does not fill the log.
+            # Only powers of two, so that one client does not fill the log.
             LOG.warning("%d connections are open; refused %d so far", self._inside, self._refused)
 
 
@@ -336,11 +335,10 @@ async def serve(
     hooks: Hooks = NO_HOOKS,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> NoReturn:
-    """Serve `app` on listening `sockets` until cancelled, which is the only way to stop it.
+    """Serve `app` on listening `sockets` until cancelled. `task_status.started` receives the base URLs.
 
-    `task_status.started` receives the base URLs. `app` is called for the scopes `http` and `websocket`, without
-    `lifespan`: the caller starts what the application needs before `serve`, and stops it afterwards. `reserve` answers
-    instead of `app` on the `reserved_connections`; without it connections beyond `max_connections` are closed at once.
+    `app` is called for the scopes `http` and `websocket`, without `lifespan`. `reserve` answers instead of it on the
+    `reserved_connections`; without it connections beyond `max_connections` are closed at once.
 
     Takes over `sockets` and closes them. When cancelled, they are closed at once, the application calls are cancelled,
     and every connection ends within a second, whatever its peer does.

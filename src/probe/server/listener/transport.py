@@ -45,10 +45,10 @@ class ConnectionLog(Protocol):
         """A connection was accepted; `number` counts from 1 and does not repeat."""
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """The bytes on the connection are no valid HTTP, or cannot be answered. `status` is None without an answer."""
+        """The bytes are no valid HTTP, or cannot be answered; `status` is None without an answer."""
 
     def closed(self, number: int, by: str, requests: int) -> None:
-        """The connection was closed by `client`, or by the server for the reason `by`, after `requests` requests."""
+        """The connection was closed by `client`, or by the server for the reason `by`."""
 
 
 class ServedConnection(Protocol):
@@ -202,7 +202,7 @@ class Transport:
             return None
 
     def write_now(self, data: bytes | memoryview) -> int:
-        """Write without waiting; returns the number of bytes taken, 0 if the stream is not plain. Raises `OSError`."""
+        """Write without waiting; returns the bytes taken, 0 if the stream is not plain. Raises `OSError`."""
         if not self.plain:
             return 0
         try:
@@ -219,11 +219,11 @@ class Transport:
         return number
 
     def peer_has_finished(self) -> bool:
-        """True if the peer has ended its direction or reset the connection, without reading. False if unknown."""
+        """True if the peer has ended its direction or reset the connection; False if unknown."""
         return _polled(self.stream, _FINISHED)
 
     def peer_has_reset(self) -> bool:
-        """True if the peer has reset the connection, so that it cannot be sent to. False if unknown."""
+        """True if the peer has reset the connection; False if unknown."""
         return _polled(self.stream, _LEFT)
 
 

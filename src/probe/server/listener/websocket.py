@@ -1,7 +1,6 @@
 """One WebSocket (RFC 6455) from its handshake to its end; wsproto parses and makes the frames.
 
-It has three tasks: the caller of `run` runs the application call. The reader handles frames, answers pings and notices
-that the peer has left.
+The caller of `run` runs the application call; the reader handles frames, answers pings and notices the peer's end.
 """
 
 from __future__ import annotations
@@ -288,9 +287,8 @@ class WebSocket:
             self._taken.unpark_all()
 
     def _answer_ping(self) -> None:
-        # RFC 6455 section 5.5.3: an endpoint that "has not yet sent Pong frame(s) in response to previous Ping
-        # frame(s)" may "send a Pong frame for only the most recently processed Ping frame". To stop reading instead
-        # would cut off a peer that reads only after it has sent all its pings.
+        # RFC 6455 section 5.5.3: an endpoint may "send a Pong frame for only the most recently processed Ping frame".
+        # To stop reading instead would cut off a peer that reads only after it has sent all its pings.
         if self._ping is not None and len(self._outbox) <= CONTROL_ROOM:
             ping, self._ping = self._ping, None
             self._send_control(ping.response())
@@ -390,7 +388,7 @@ class WebSocket:
         self._message.forget()
         self._code, self._why = code, reason or BY_APPLICATION
         self._send_control(CloseConnection(code, reason))
-        # The reader may wait for room; the peer's answer stands behind messages that are no longer read.
+        # The reader may wait for room, and the peer's answer is behind messages that are no longer read.
         self._taken.unpark_all()
         try:
             with trio.move_on_after(CLOSE_S):
@@ -416,7 +414,7 @@ class WebSocket:
         self._end()
 
     def _linger_for_eager_peer(self) -> None:
-        # With TLS the end of our direction reaches the peer only with the end of the connection.
+        # With TLS the peer sees the end of our direction only with the end of the connection.
         self._writer.lingers = bool(self._early) or not self._transport.secure
 
     def _send_unavailable(self) -> None:

@@ -1,7 +1,6 @@
 """One HTTP/1.1 connection in one task: it reads a request, runs the application call, and reads the next request.
 
-The call itself sends, and reads while it waits in `receive` for the end of the connection. So each call that receives
-or sends notices when the peer closes.
+A call that waits in `receive` reads, so it notices when the peer closes.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ A streaming application mostly waits after each write; another pass of the sched
 """
 
 UNANSWERED = "it came behind a request that is not answered"
-"""The reason for a dropped request: HTTP/1.1 answers in the order of the requests (RFC 9112, section 9.3.2)."""
+"""The reason for a dropped request: answers have the order of the requests (RFC 9112, section 9.3.2)."""
 
 SHORT_BODY = 4096
-"""The most bytes of a body that is checked for a continuation of earlier work, such as a cancellation."""
+"""The most bytes of a body that is checked for a continuation of earlier work (`Hooks.goes_on`)."""
 
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
@@ -128,8 +127,7 @@ class HttpCall:
     async def send(self, message: Message) -> None:
         """ASGI's `send`; for a part of a body it returns when the socket has taken it.
 
-        Raises `PeerGoneError` if it cannot, and `ResponseError` for an invalid response. If cancelled, it may have sent
-        a part; then no more can be sent.
+        Raises `PeerGoneError`, and `ResponseError` for an invalid response. If cancelled, no more can be sent.
         """
         if message["type"] == "http.response.start":
             self._connection.note_worked()
@@ -179,7 +177,7 @@ class Http1Connection:
         self.service = service
         self.broken = False
         self.peer_finished = False
-        """True if the peer has ended its direction: it may have closed, or may wait for answers."""
+        """True if the peer has ended its direction; it may wait for answers."""
         self.abort_reason = ""
         """The reason if the server has cut the peer off; else empty."""
         self.parser = RequestParser(limits.max_header_bytes, limits.max_headers, service.heads)
@@ -222,7 +220,7 @@ class Http1Connection:
             await self._close()
 
     def _note_dropped(self) -> None:
-        """Record the requests behind an unanswered one: a response to them would count as its answer."""
+        """Record the requests behind an unanswered one."""
         if self.parser.bytes_behind and self.service.hooks.log is not None:
             self.service.hooks.log.refused(self.transport.number, None, UNANSWERED)
 
@@ -243,7 +241,6 @@ class Http1Connection:
             await self.abort()
 
     async def abort(self) -> None:
-        """Close the socket at once; tasks that wait on it get an error."""
         self.broken = True
         await trio.aclose_forcefully(self._stream)
 
@@ -309,7 +306,7 @@ class Http1Connection:
             self._note_dropped()
             return False
         if call.response.closes or not self.parser.complete:
-            # The kernel would reset the connection, and so lose the response, if more bytes came after closing.
+            # Bytes that come after closing would reset the connection, and so lose the response.
             self._lingers = not self.parser.complete or self.parser.buffered > 0
             return False
         self.parser.drop_body()
@@ -337,7 +334,6 @@ class Http1Connection:
             await trio.aclose_forcefully(self._stream)
 
     async def _linger(self) -> None:
-        """End our direction, and read on until the peer ends its own."""
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             if isinstance(self._stream, trio.abc.HalfCloseableStream):
                 await self._stream.send_eof()
@@ -345,7 +341,7 @@ class Http1Connection:
                 pass
 
     def note_worked(self) -> None:
-        """Charge the turn when the response begins, since most of the work is done then."""
+        """Charge the turn: when the response begins, most of the work is done."""
         self._turns.worked(self._turn)
 
     async def read(self, *, ahead: bool = False) -> bytes:
@@ -377,7 +373,7 @@ class Http1Connection:
             return None
 
     def read_ahead(self) -> Awaitable[object]:
-        """Keep bytes behind a request; if no more can come, wait, then check whether the peer has left."""
+        """Keep bytes behind a request; if none can come, wait, then check for the peer's end."""
         # Not a coroutine of its own, because each open stream would hold it.
         waits = self.peer_finished or self.parser.buffered >= READ_AHEAD
         return self._check_later() if waits else self.read(ahead=True)

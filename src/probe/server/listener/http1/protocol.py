@@ -19,10 +19,7 @@ MAX_CHUNK_LINE = 4096
 """The most bytes of one chunk line or trailer line."""
 
 MAX_CHUNK_EXCESS = 16 * 1024
-"""The most bytes of one body's chunk lines beyond 32 each, and of its trailer.
-
-Extensions are ignored here, and the limit of the body's size does not count them.
-"""
+"""The most bytes of one body's chunk lines beyond 32 each, and of its trailer; extensions are ignored."""
 
 _PLAIN_CHUNK_LINE = 32
 
@@ -74,7 +71,7 @@ class RequestParser:
         return len(self._data) if self.complete else 0
 
     def close(self) -> None:
-        """Drop the parser below: it refers to this one, and the garbage collector would find the cycle much later."""
+        """Drop the parser below, which refers to this one: a cycle."""
         self._llhttp = None
 
     @property
@@ -171,8 +168,8 @@ class RequestParser:
         if self._head.method == "GET" and b"websocket" in [item.strip() for line in lines for item in line.split(b",")]:
             self._head.upgrades = True
             return
-        # RFC 9110 section 7.8: "A server MAY ignore a received Upgrade header field". llhttp takes no body of such a
-        # request, so it is parsed again without the field.
+        # RFC 9110 section 7.8: "A server MAY ignore a received Upgrade header field". llhttp takes no body with it, so
+        # the request is parsed again without the field.
         self._llhttp = None
         self._parse_head(_UPGRADE_LINE.sub(b"", head))
 
@@ -184,12 +181,11 @@ class RequestParser:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def short_body(self, most: int) -> bytes:
-        """The body without taking it, if it is complete and has at most `most` bytes; else empty."""
+        """The body, which is not taken, if it is complete and has at most `most` bytes; else empty."""
         size = sum(map(len, self._parts))
         return b"".join(self._parts) if self.complete and size <= most else b""
 
     def drop_body(self) -> None:
-        """Drop the parts of the body that were not taken."""
         self._parts = []
 
     def _start_body(self) -> int | None:
@@ -300,7 +296,7 @@ class ResponseWriter:
 
     @property
     def awaits_body(self) -> bool:
-        """True if the head should wait for the next part, since a body or the end follows at once."""
+        """True if the head should leave with the next part, which follows at once."""
         return self._bodiless or self._left is not None
 
     def head(self, status: int, headers: Iterable[tuple[bytes, bytes]], date: bytes, *, close: bool) -> bytes:
@@ -373,7 +369,7 @@ def _field_lines(fields: Headers) -> bytes:
 # Most fields of most responses are the same.
 @lru_cache(maxsize=256)
 def _field_line(name: bytes, value: bytes) -> bytes:
-    # A line break in a value would let the author of the value write other fields, or a whole response.
+    # A line break in a value could begin other fields, or a whole response.
     if _TOKEN.fullmatch(name) is None or _FIELD_VALUE.fullmatch(value) is None:
         raise ResponseError("a header field has characters that are not allowed")
     return b"%b: %b\r\n" % (name, value)

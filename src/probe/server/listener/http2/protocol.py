@@ -46,8 +46,8 @@ PARSED_BYTES = 4 * 1024
 class ContainedH2(H2Protocol):
     """One HTTP/2 connection. Input never waits for the application or the peer.
 
-    `run` begins each request at its turn, so that later frames, such as the reset of another request, are handled while
-    requests wait. The owner of this object starts `run` and cancels it.
+    `run` begins each request at its turn; frames such as a reset are handled while requests wait. The owner starts and
+    cancels it.
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class ContainedH2(H2Protocol):
             self._flush_now()
 
     async def begun(self) -> None:
-        """Wait until the requests of a gone peer have begun; after `WAITING_REQUESTS_S` the rest is dropped."""
+        """Wait until the requests of a gone peer have begun, or `WAITING_REQUESTS_S` have passed."""
         with trio.move_on_after(WAITING_REQUESTS_S):
             await self._waiting_requests.begun()
 
     @property
     def full(self) -> bool:
-        """True if the outbox has no room for more answers to the peer's frames, such as acknowledgements."""
+        """True if the outbox has no room for answers to frames, such as acknowledgements."""
         return len(self._outbox) > HIGH_WATER + CONTROL_ROOM
 
     async def readable(self) -> None:
@@ -183,9 +183,9 @@ class ContainedH2(H2Protocol):
             await self._begin(event.stream_id, head)
 
     def _malformed(self, stream_id: int) -> None:
-        # RFC 9113 section 8.1.1: "A request or response is also malformed if the value of a content-length header field
-        # does not equal the sum of the DATA frame payload lengths that form the content", and "Malformed requests or
-        # responses that are detected MUST be treated as a stream error (Section 5.4.2) of type PROTOCOL_ERROR".
+        # RFC 9113 section 8.1.1: a request is malformed "if the value of a content-length header field does not equal
+        # the sum of the DATA frame payload lengths that form the content", which "MUST be treated as a stream error
+        # (Section 5.4.2) of type PROTOCOL_ERROR".
         self._reset(stream_id, ErrorCodes.PROTOCOL_ERROR)
 
     def _head_of(self, event: events.RequestReceived) -> RequestHead | int:
@@ -237,7 +237,7 @@ class ContainedH2(H2Protocol):
     async def _received(self, event: events.DataReceived) -> None:
         stream = self.streams.get(event.stream_id)
         if stream is None or not event.data:
-            # Data for a call that has ended: hypercorn would raise `KeyError` for the stream. Its window is given back.
+            # hypercorn would raise `KeyError` for a call that has ended. The window is given back.
             self._taken(event.stream_id, event.flow_controlled_length)
         else:
             self._taken(event.stream_id, event.flow_controlled_length - len(event.data))
@@ -344,7 +344,7 @@ class ContainedH2(H2Protocol):
         try:
             view = memoryview(body.data)
             for at in range(0, len(view), HIGH_WATER):
-                # So a large part is not copied whole; the sending task has stopped after each piece.
+                # So a large part is not copied whole.
                 self.priority.unblock(body.stream_id)
                 await self.has_data.set()
                 await buffer.push(view[at : at + HIGH_WATER])
@@ -360,7 +360,7 @@ class ContainedH2(H2Protocol):
             await self.has_data.set()
 
     async def _close_stream(self, stream_id: int) -> None:
-        """Put the end of a stream into its call's inbox. Unlike hypercorn's, it does not wake the sending task."""
+        """Put the end of a stream into its call's inbox."""
         stream = self.streams.pop(stream_id, None)
         if stream is not None:
             await stream.handle(StreamClosed(stream_id))
@@ -370,7 +370,7 @@ class ContainedH2(H2Protocol):
         return buffer is not None and bool(buffer.buffer)
 
     async def _end(self, stream_id: int) -> None:
-        # An end alone needs no window and no turn. At the end of the server the sending task may have ended already.
+        # An end alone needs no window. At the end of the server the sending task may have ended already.
         if stream_id in self.stream_buffers:
             self.stream_buffers[stream_id].set_complete()
             await self._send_data(stream_id)
@@ -383,7 +383,7 @@ class ContainedH2(H2Protocol):
         self._reset(stream_id, ErrorCodes.CANCEL)
 
     def _abandon(self, stream_id: int) -> None:
-        # The call has ended without ending its response; hypercorn would leave the stream open and the client waiting.
+        # The call has not ended its response; hypercorn would leave the client waiting.
         buffer = self.stream_buffers.get(stream_id)
         if isinstance(buffer, BoundedBuffer) and not buffer.ended:
             self._reset(stream_id, ErrorCodes.INTERNAL_ERROR)
@@ -407,8 +407,8 @@ class ContainedH2(H2Protocol):
 
     def _finish(self, stream_id: int) -> None:
         if stream_id in self._receiving:
-            # RFC 9113 section 8.1: "a server MAY request that the client abort transmission of a request without
-            # error by sending a RST_STREAM with an error code of NO_ERROR after sending a complete response".
+            # RFC 9113 section 8.1: "a server MAY request that the client abort transmission … by sending a RST_STREAM
+            # with an error code of NO_ERROR after sending a complete response".
             self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
         self._discard(stream_id)
 

@@ -118,7 +118,7 @@ class WaitingRequests:
         return request
 
     def is_whole(self, stream_id: int) -> bool:
-        """True if the events left of a request that has begun are at most one frame of its body, and its end."""
+        """True if a request that has begun has at most one frame of its body left, and its end."""
         rest = self._streams.get(stream_id, deque())
         return 0 < len(rest) <= _MOST_OF_REST and isinstance(rest[-1], events.StreamEnded)
 
@@ -150,11 +150,11 @@ class StreamStalledError(Exception):
 class BoundedBuffer(StreamBuffer):
     """The unsent bytes of one stream. `push` and `drain` wait for the peer; cancelling them is harmless.
 
-    Both raise `StreamStalledError` if no byte could be sent for `stall_s` seconds, which `check` finds.
+    Both raise `StreamStalledError` once `check` finds that no byte could be sent for `stall_s` seconds.
     """
 
     def __init__(self, stall_s: float) -> None:
-        # The base class waits with these events, but all its methods that wait are replaced.
+        # All methods of the base class that wait with these events are replaced.
         super().__init__(cast("Any", object))
         self._stall_s = stall_s
         self._sent = ParkingLot()
@@ -184,7 +184,6 @@ class BoundedBuffer(StreamBuffer):
             await self._progress()
 
     def check(self, now: float) -> None:
-        """Wake the waiting tasks with an error if no byte was sent for too long."""
         if now - self._stuck_since >= self._stall_s:
             self._stalled = True
             self._sent.unpark_all()
@@ -243,7 +242,7 @@ class AppTasks(TaskGroup):
             await self._ended.park()
 
     def cut_off(self, why: str) -> None:
-        """Set the reason of the coming disconnect for all running calls; the server causes it, not the peer."""
+        """Set the reason of a disconnect that the server causes, for all running calls."""
         for inbox in self._inboxes:
             if not inbox.disconnected:
                 inbox.cut_off = why
@@ -282,8 +281,7 @@ class AppTasks(TaskGroup):
         finally:
             inbox.close()
             try:
-                # None means to hypercorn that the call has ended: it answers 500 or ends the stream, if the call has
-                # not.
+                # None is the end of the call: hypercorn answers 500 or ends the stream, if the call has not.
                 await send(None)
             finally:
                 self._inboxes.discard(inbox)
