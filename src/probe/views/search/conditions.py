@@ -237,10 +237,10 @@ class FollowedExchanges:
     """The exchanges of a log, as far as its `views` have come. All readers of a line share its conditions."""
 
     def __init__(self, log: EventLog, views: Callable[[], Views]) -> None:
-        exchanges, keep = LoggedExchanges(views, log.entry), views().retention
+        exchanges = LoggedExchanges(views, log.entry)
         self._conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, exchanges))
         self._rows = lru_cache(maxsize=_LINES)(
-            lambda words: PassingRows(self._conditions(words), log.entry, keep.line_exchanges)
+            lambda words: PassingRows(self._conditions(words), log.entry, views().retention.line_exchanges)
         )
 
     def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
