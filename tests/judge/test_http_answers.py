@@ -7,7 +7,7 @@ from typing import Any, Final
 from probe.judge.verdicts import Verdict
 
 from ..support.rows import each
-from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check, play
 from .logs import Http, HttpSession, Log
 
 FORMS, EMPTY, COMMENTS = "http.both-answer-forms", "http.sse-empty-data", "http.sse-comments"
@@ -32,32 +32,20 @@ class Client:
         stream.answer(answer or {"content": []}, **error)
         self.id = asked.id
 
-    def act(self, word: str) -> None:
-        """Do what a word says; a number lets so many seconds pass, and `cancel` is about the newest call."""
-        if word == "sse":
-            self.sse()
-        elif word == "primed":
-            self.sse(primed=True)
-        elif word == "error":
-            self.sse(error={"code": -32603, "message": "no"})
-        elif word == "task":
-            self.sse({"task": {"taskId": "t1", "status": "working"}}, primed=True)
-        elif word == "json":
-            self.session.answer(self.session.request("tools/list"), {"tools": []})
-        elif word == "cancel":
-            self.session.notify("notifications/cancelled", {"requestId": self.id})
-        elif word == "ping":
-            self.session.request("ping")
-        elif word == "delete":
-            self.session.delete()
-        elif word == "gap":
-            self.log.gap()
-        else:
-            self.log.after(float(word))
-
     def acts(self, words: str) -> Log:
-        for word in words.split():
-            self.act(word)
+        """Do what the words name; `cancel` is about the newest call."""
+        session = self.session
+        known = {
+            "sse": self.sse,
+            "primed": lambda: self.sse(primed=True),
+            "error": lambda: self.sse(error={"code": -32603, "message": "no"}),
+            "task": lambda: self.sse({"task": {"taskId": "t1", "status": "working"}}, primed=True),
+            "json": lambda: session.answer(session.request("tools/list"), {"tools": []}),
+            "cancel": lambda: session.notify("notifications/cancelled", {"requestId": self.id}),
+            "ping": lambda: session.request("ping"),
+            "delete": session.delete,
+        }
+        play(self.log, words, known)
         return self.log
 
 

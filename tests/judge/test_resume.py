@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from probe.judge.verdicts import Verdict
 
 from ..support.rows import each
-from .checks import PASS, SILENT, UNCLEAR, WARN, check
+from .checks import PASS, SILENT, UNCLEAR, WARN, check, play
 from .logs import Asked, HttpSession, Log, Streamed, judged
 
 LEGACY: Final = ["2025-03-26", "2025-06-18", "2025-11-25"]
@@ -36,35 +36,29 @@ class Story:
             self.stream.control("retry", "1-1", 500)
         self.stream.close(by)
 
-    def act(self, word: str) -> None:
-        session = self.session
-        if word == "back":
-            session.resume(self.stream).answer({"content": []})
-        elif word == "again":  # and the server hangs up once more
-            self.stream = session.resume(self.stream)
-            self.stream.tell("notifications/message", {"level": "info", "data": "x"})
-            self.end("hang-up")
-        elif word == "bare":
-            session.get()
-        elif word == "ping":
-            session.answer(session.request("ping"))
-        elif word in ("call", "other"):
-            asked = session.call("test_reconnection", {"other": 1} if word == "other" else None)
-            session.client.stream(asked, event_ids=True)
-        elif word == "cancel":
-            session.notify("notifications/cancelled", {"requestId": self.call.id})
-        elif word == "answer":  # by another reader
-            self.stream.answer({"content": []})
-        elif word == "delete":
-            session.delete()
-        elif word == "gap":
-            self.log.gap()
-        else:
-            self.log.after(float(word))
+    def again(self) -> None:
+        """The client comes back, and the server hangs up once more."""
+        self.stream = self.session.resume(self.stream)
+        self.stream.tell("notifications/message", {"level": "info", "data": "x"})
+        self.end("hang-up")
+
+    def calls(self, arguments: Any = None) -> None:
+        self.session.client.stream(self.session.call("test_reconnection", arguments), event_ids=True)
 
     def acts(self, words: str) -> Log:
-        for word in words.split():
-            self.act(word)
+        session = self.session
+        known = {
+            "back": lambda: session.resume(self.stream).answer({"content": []}),
+            "again": self.again,
+            "bare": session.get,
+            "ping": lambda: session.answer(session.request("ping")),
+            "call": self.calls,
+            "other": lambda: self.calls({"other": 1}),
+            "cancel": lambda: session.notify("notifications/cancelled", {"requestId": self.call.id}),
+            "answer": lambda: self.stream.answer({"content": []}),  # by another reader
+            "delete": session.delete,
+        }
+        play(self.log, words, known)
         self.log.idle(60)
         return self.log
 
