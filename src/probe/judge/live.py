@@ -1,8 +1,8 @@
 """The judge of a server that runs: it follows the event log beside the calls, and must not cost them anything.
 
-It may use a twentieth of the time that passes. Under a load that fills the log faster than that, entries are pushed out
-of the log before the judge has read them; it is told of the gap, and whatever that leaves undecided is INCONCLUSIVE.
-A request for a report waits until the judge has read all entries that are there.
+It may use a twentieth of the time. Under a load that fills the log faster, entries are pushed out of the log before the
+judge has read them: a gap, and all that it leaves undecided is INCONCLUSIVE. A request for a report waits until the
+judge has read all entries.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class JudgeService:
         await self._follower.serve(task_status=task_status)
 
     async def report(self, name: str | None = None) -> Judgement:
-        """The report up to now about everybody, or about the subjects of a name.
+        """The report up to now about all subjects, or those of a name.
 
         Others run while the judge reads what it has not read yet, and between two subjects.
         """
@@ -132,6 +132,6 @@ class JudgeService:
 
     async def _pause(self) -> None:
         spent, self._spent = self._spent, 0.0
-        # A person who waits for a report is worth more than the share.
+        # A person waits for the report, so the share does not count.
         async with self._turns.awaited if self._asked else self._turns.spare:
             await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))

@@ -27,7 +27,7 @@ NOT_VISIBLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RuleReport:
-    """The verdict of one rule. `level` is the strongest that the rule has at a revision that was spoken.
+    """The verdict of one rule. `level` is its strongest at the revisions of the subject.
 
     `breaches` are the entries that break it (`RuleTally`), `at` is the worst verdict at each revision, `broken` the
     defect of its code that keeps it from a verdict.
@@ -50,10 +50,10 @@ class RuleReport:
 
 @dataclass(frozen=True, slots=True)
 class SubjectReport:
-    """One subject: who it is, as far as the log says, and a verdict for each rule that can apply to it.
+    """One subject, and a verdict for each rule that can apply to it.
 
     `exchanges` are its HTTP requests, `requests` those of the protocol. `rules` are in the order of the catalogue;
-    rules for revisions or transports that it never used are in `out_of_reach`. `agents` are the values of its
+    rules for other revisions or transports than its own are in `out_of_reach`. `agents` are the values of its
     `User-Agent`, cut to 60 characters.
     """
 

@@ -38,7 +38,7 @@ _UNKNOWN: Final = 2**63
 
 @dataclass(frozen=True, slots=True, order=True)
 class VerdictEvidence:
-    """The entries of the log that one opportunity rests on, the oldest first, and what to say about them."""
+    """The entries of the log that one opportunity rests on, the oldest first, and a remark."""
 
     verdict: Verdict
     seqs: tuple[int, ...]
@@ -82,7 +82,7 @@ class RuleTally:
     """The opportunities of one rule and one subject, in bounded memory.
 
     `measured` are values by name. `breaches` are the numbers of the first 1,000 entries that break the rule, without
-    those that only show it, such as the request whose id was used again.
+    those that only show it, such as the request that had the id before.
     """
 
     __slots__ = ("_at", "_cut", "_others", "_passed", "breaches", "measured")

@@ -19,8 +19,8 @@ from .subject import Subject
 class Clients:
     """At most `most` clients: the one seen longest ago makes room, is passed to `left`, and is counted by `forgotten`.
 
-    They live on from one log to the next, found by their labels. `missing` are the lists of windows whose last one is
-    still open.
+    They live on from one log to the next, found by their labels. `missing` are the lists of windows with an open last
+    one.
     """
 
     def __init__(self, most: int, left: Callable[[Subject], None]) -> None:
@@ -107,7 +107,7 @@ class Ends:
         }
 
     def of(self, subject: Subject, now: float, last: int, *, over: bool) -> ClientEnd | None:
-        """The end of a client by a complete log, whose entry `last` was the newest; None where it may go on."""
+        """The end of a client by a complete log with the newest entry `last`; None where it may go on."""
         if subject.ends:
             return subject.ends[-1]
         if over:

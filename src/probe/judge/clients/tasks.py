@@ -25,7 +25,7 @@ TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 ABOUT_TASKS: Final = frozenset({"tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "subscriptions/listen"})
 _ASKING: Final = frozenset({"tasks/get", "notifications/tasks"})
-# Requests and notifications that tell how a task stands.
+# Requests with the status of a task in their result.
 _REQUESTS: Final = frozenset({"tasks/get", "tasks/cancel", "tasks/list"})
 NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
 """The notifications by which a server says how a task stands."""
@@ -136,7 +136,7 @@ class Tasks:
                 task.handle, task.request = sent, sent.request
             if "inputRequests" not in body:
                 continue
-            # The capabilities declared with the call; a request that only asks for the task may say less.
+            # The capabilities declared with the call; a request for the task alone may have fewer.
             call = task.request or sent.request
             declared = {} if call is None else members(call.meta.get(CLIENT_CAPABILITIES))
             found = input_questions(sent, body, place + pointer("inputRequests"), declared, task.id)

@@ -21,8 +21,8 @@ _CANCELLED: Final = "notifications/cancelled"
 def cancelled_id(message: Message) -> RequestId | None:
     """The id that a cancellation names, where it can cancel anything.
 
-    Over HTTP nothing says whose requests a message without a session is about, and the modern era has no such
-    notification: `cancel.modern-closes-stream` sees those.
+    Over HTTP the requests of a message without a session are not known, and the modern era has no such notification:
+    `cancel.modern-closes-stream` is about those.
     """
     id = member(message, "/params/requestId", below=True)
     if not is_id(id) or (message.in_session is None and message.pipe is None):

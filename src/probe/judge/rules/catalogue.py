@@ -46,7 +46,7 @@ class CatalogueError(ValueError):
 class Sentence:
     """A sentence of the specification: its file below the root of the texts, and its role for the rule.
 
-    `role` is `demands`, or `context` for a sentence that obliges nobody; `word` is the word of obligation.
+    `role` is `demands`, or `context` for a sentence without a duty; `word` is the word of obligation.
     """
 
     doc: str

@@ -59,9 +59,9 @@ def asked_for(request: Message, trace: Trace) -> Finding | None:
 
 @rule("progress.only-for-server-tokens", each=NOTIFICATION, methods={_PROGRESS})
 def server_tokens(message: Message, trace: Trace) -> Finding | None:
-    """The client can have read a question before the log says that it was delivered.
+    """The client can have read a question before its delivery is in the log.
 
-    A token that is missing, or is none, is the business of the rules about the form of messages.
+    A token that is missing, or is none, is left to the rules about the form of messages.
     """
     token = member(message, "/params/progressToken")
     if token is MISSING or not is_id(token):

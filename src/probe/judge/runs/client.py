@@ -151,7 +151,7 @@ class ClientRun:
     async def _clear(self, group: int) -> None:
         """End what the client has left: its servers on standard streams may write their logs before they are killed."""
         if self._left.end(signal.SIGTERM):
-            # A part of the client has not ended by its own will, so nothing says what it would have sent.
+            # A part of the client has not ended by its own will, so what it would have sent is not known.
             self._record("killed", group, by=signal.SIGTERM.name)
             with trio.move_on_after(_END_S):
                 await self._wait_gone()
@@ -162,7 +162,7 @@ class ClientRun:
                 await trio.sleep(_LOOK_S)
 
     async def _wait_gone(self) -> None:
-        # No event tells of the end of a process that somebody else has started.
+        # There is no event for the end of a process that another one has started.
         while self._left.any:  # noqa: ASYNC110
             await trio.sleep(_LOOK_S)
 
@@ -226,7 +226,7 @@ def _signal_group(group: int, how: signal.Signals) -> None:
     try:
         os.killpg(group, how)
     except (ProcessLookupError, PermissionError):
-        # It is over already. macOS says EPERM of a group whose processes are all over and not yet waited for.
+        # It is over already. On macOS it is EPERM where all processes of a group are over and not yet waited for.
         return
 
 

@@ -17,7 +17,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A report. `lookup` finds the entries that it names; `ended` says how the client ended, where one was run."""
+    """A report. `lookup` finds the entries that it names; `ended` is the end of a client that was run."""
 
     report: Judgement
     lookup: Lookup

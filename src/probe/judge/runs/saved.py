@@ -22,7 +22,7 @@ from .judged import Judged
 
 # No line is read in pieces that a server has written: the body of a message has a limit far below.
 _LONGEST_LINE = 256 * 1024 * 1024
-# So often somebody is told how far the reading is.
+# Bytes between two reports of progress.
 _TOLD_BYTES = 1024 * 1024
 # The member of a session file (`.mcpprobe`, a zip) that has its log.
 _LOG: Final = "log.ndjson"

@@ -236,7 +236,6 @@ class Trace:
         self.now = 0.0
         self.at = 0.0
         self.asked = 0.0
-        self.draining: float | None = None
         self.subject: Subject
         self.rule: Rule
         self.view: Any

@@ -83,7 +83,7 @@ def goes_on(told: Message, trace: Trace) -> Finding | None:
 
 
 def awaited(told: Message, had: float, until: float, trace: Trace) -> Sequence[str]:
-    """The lists asked for before the client was told of a change, and not since."""
+    """The lists asked for before the client had news of a change, and not since."""
     return [
         method
         for method in CHANGES[str(told.method)]

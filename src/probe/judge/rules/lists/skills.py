@@ -1,7 +1,6 @@
-"""Rules `skills.*`: the skills extension of 2026-07-28, as far as a host shows on the wire what it does with skills.
+"""Rules `skills.*`: the skills extension of 2026-07-28, as far as it shows on the wire.
 
-Whether a host shows, trusts or runs a skill is not seen. A resource can be read by a person as well, who is not acting
-on a skill, so what rests on `resources/read` is a WARN at most.
+A person can read a resource as well, without acting on a skill, so what rests on `resources/read` is a WARN at most.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def _is_in_flight(request: Message, at: float, trace: Trace) -> bool:
 def answers_with_id(message: Message, trace: Trace) -> Finding | None:
     """A late answer has an id that was used.
 
-    One whose id differs from that of a question in its JSON type only may stand beside the right one.
+    An answer with the id of a question in another JSON type may stand beside the right one.
     """
     id = members(message.value).get("id")
     if message.question is not None:

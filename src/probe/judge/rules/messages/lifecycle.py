@@ -1,4 +1,4 @@
-"""Rules `lifecycle.*` and `version.*`: initialize, what was negotiated, and which era a client speaks."""
+"""Rules `lifecycle.*` and `version.*`: initialize, its result, and the era of a client."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ def _offered(told: Message, trace: Trace) -> Mapping[str, Any] | None:
 
 
 def _may_not_know(request: Message, told: Message, trace: Trace) -> bool:
-    """True on a pipe where the client may not have read the answer yet, nor has it said that it has."""
+    """True on a pipe where the client may not have read the answer yet."""
     session = request.in_session
     ready = None if session is None else session.initialized
     if request.pipe is None or (ready is not None and ready.at < request.at):
@@ -358,7 +358,7 @@ def declares_tasks(message: Message, trace: Trace) -> Finding | None:
 
 
 _DISCOVER: Final = "server/discover"
-# The time for which an answer of server/discover may be kept where it says nothing about that.
+# The time for which an answer of server/discover without a ttl may be kept.
 _TTL_S: Final = 60.0
 _WINDOW_S: Final = 600.0
 _FEWEST_REQUESTS: Final = 10

@@ -21,10 +21,10 @@ _PREFIX: Final = "io.modelcontextprotocol/"
 
 
 def is_modern(request: Message, trace: Trace) -> bool:
-    """True for a request of 2026-07-28, which its `_meta`, a header or others on its pipe say.
+    """True for a request of 2026-07-28, by its `_meta`, a header or others on its pipe.
 
-    A request on a pipe that says nothing may be the first of a client of the legacy era; it is judged at the end of the
-    connection, if there was no initialize on it. Params that are no object are left to `jsonrpc.params-object`.
+    Another request on a pipe may be the first of a client of the legacy era; it is judged at the end of the connection,
+    if there was no initialize on it. Params that are no object are left to `jsonrpc.params-object`.
     """
     pipe = request.pipe
     if request.in_session is not None or request.method == "initialize":
@@ -91,7 +91,7 @@ def client_info(request: Message, trace: Trace) -> Finding | None:
     return FAIL(f"_meta has no {CLIENT_INFO}")
 
 
-# The capabilities whose values the schema of each revision knows; others may hold anything.
+# The capabilities in the schema of each revision; others may hold anything.
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     LEGACY[0]: ("experimental", "roots", "sampling"),
     LEGACY[1]: ("elicitation", "experimental", "roots", "sampling"),

@@ -44,10 +44,10 @@ def answers_ping(ping: Message, trace: Trace) -> Finding | None:
 def fate_of(ping: Message, trace: Trace) -> Fate:
     """The end of a ping.
 
-    A laptop that sleeps and a client in a debugger hold their connections and say nothing at all: only a client that
-    said something else after the ping is known to be awake, so a silent one has more time; once it speaks again it has
-    the time for an answer anew. An answer that the server refused is an answer. Where the session, the connection or
-    the stream of the ping ended before an answer was due, the ping may have been lost, or the client has gone.
+    A laptop that sleeps and a client in a debugger hold their connections and send nothing at all: a client is known to
+    be awake by another message after the ping. So a silent one has more time, and at its next message the time for an
+    answer anew. An answer that the server refused is an answer. Where the session, the connection or the stream of the
+    ping ended before an answer was due, the ping may have been lost, or the client has gone.
     """
     had, answer_s, alive_s = _had_at(ping), trace.allowances.answer_s, trace.allowances.alive_s
     place = ping.pipe or ping.in_session
@@ -123,7 +123,7 @@ def prompt(message: Message, trace: Trace) -> Finding | None:
 
 
 def delay_of(message: Message, trace: Trace) -> float | None:
-    """How long an answer took; None for one that says nothing of that."""
+    """The time that an answer took; None where it is not known."""
     ping = message.question
     if ping is None or ping.method != "ping" or not ping.had_by(message.at) or (ping.replies or ())[:1] != [message]:
         return None

@@ -28,7 +28,7 @@ from ....log.redaction import LONGEST_PATH, MOST_PATHS, REDACTED
 from ....wire.jsonrpc import clip
 from ....wire.revisions import LEGACY, MODERN
 
-# An example that is longer says less than the schema.
+# A longer example shows less than the schema.
 _LONGEST_EXAMPLE: Final = 200
 # Objects within objects of an example; the schemas have some that contain themselves.
 _DEEPEST: Final = 4
@@ -50,7 +50,7 @@ _EXAMPLES: Final[Mapping[str, Any]] = {
     "boolean": True,
     "null": None,
 }
-# Other kinds, such as `minLength`, are about a value whose form is right.
+# Other kinds, such as `minLength`, are about a value of the right form.
 _SAYING_FORM: Final = frozenset(
     {"type", "required", "additionalProperties", "const", "enum", "anyOf", "oneOfNotValid", "oneOfMultipleValid"}
 )
@@ -191,7 +191,7 @@ def misfits(
         return []
     pointers = [pointer for pointer, _ in hidden]
     if len(pointers) >= MOST_PATHS:
-        # there may be more of them, at places that nobody has noted
+        # There may be more of them, at unknown places.
         return []
     key, definitions = _definitions(revision)
     document = {key: definitions}

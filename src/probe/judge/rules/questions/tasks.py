@@ -32,7 +32,7 @@ _FIRST_GAPS: Final = 3
 # Looks after the end: two are right, and a reloaded page makes a few more.
 _GETS_AFTER_END: Final = 2
 _MANY_GETS_AFTER_END: Final = 5
-# Looks at a task after the server has said -32602: three more are right, ten are too many.
+# Looks at a task after the answer -32602: three more are right, ten are too many.
 _GETS_OF_UNKNOWN: Final = 3
 _MANY_GETS_OF_UNKNOWN: Final = 10
 _INVALID_PARAMS: Final = -32602
