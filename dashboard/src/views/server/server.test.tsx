@@ -40,14 +40,11 @@ async function streams() {
 }
 
 beforeEach(() => page.viewport(1280, 800));
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+afterEach(() => vi.restoreAllMocks());
 
 test("a dashboard counts itself: the server is asked again as soon as the feed is there", async () => {
   // or the next answer would come by itself after two seconds
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  vi.spyOn(globalThis, "setInterval").mockReturnValue(0 as never);
   let { feed } = { ...SERVER, feed: [] as typeof SERVER.feed };
   answerApi((path) => (path === "/api/server" ? { ...SERVER, feed } : undefined));
   const view = await openView(ServerView, "/server", "/server");

@@ -166,6 +166,17 @@ function cut(text: string, room: number): string {
   return room < 2 ? "" : `${text.slice(0, room - 1)}…`;
 }
 
+/** A text that is cut in the middle, so that its `end` stays; one that is too long for that is cut, too. */
+export function cutBefore(end: string, text: string, room: number): string {
+  if (text.length <= room || end === "" || room < 2 * LEAST || text.length === end.length) return cut(text, room);
+  const before = Math.max(LEAST, room - end.length - LINK.length);
+  return `${cut(text.slice(0, text.length - end.length - LINK.length), before)}${LINK}${cut(end, room - before - LINK.length)}`;
+}
+
+const LINK = " · ";
+// less of a text says little
+const LEAST = 10;
+
 interface Place {
   x: number;
   anchor: "start" | "end";
@@ -181,10 +192,12 @@ function labelPlace(scene: Scene, step: Step, length: number, wide: number): Pla
   // on a narrow screen each label has the whole width; its arrow is below it
   const narrow = columns.time === null;
   const x = (narrow ? first : lane) + 14;
-  const room = Math.floor((columns.right - x) / wide);
+  // no label crosses a lane: it ends before the next one
+  const next = narrow ? undefined : columns.xs.find((each) => each > lane);
+  const room = Math.floor(((next === undefined ? columns.right : next - 14) - x) / wide);
   // what happens on the last lane stands before it, unless there is room behind
-  if (narrow || step.from !== step.to || lane === first || room >= Math.min(length, ENOUGH)) return { x, anchor: "start", room };
-  return { x: lane - 14, anchor: "end", room: Math.floor((lane - 28 - first) / wide) };
+  if (narrow || step.from !== step.to || next !== undefined || room >= Math.min(length, ENOUGH)) return { x, anchor: "start", room };
+  return { x: lane - 14, anchor: "end", room: Math.floor((lane - 28 - (columns.xs.findLast((each) => each < lane) ?? 0)) / wide) };
 }
 
 // so much of a label says what it is about
@@ -201,16 +214,16 @@ interface LabelDrawingProps {
 function LabelDrawing({ scene, placed: { row, y }, size, children }: LabelDrawingProps) {
   const { columns, palette, origin } = scene;
   const [step] = row.steps;
-  const { title, rest } = labelOf(row);
+  const { title, rest, end } = labelOf(row);
   const sign = row.open === null ? "" : row.open ? "▾ " : "▸ ";
   const time = columns.time === null ? `${timeOf(row, origin)} ` : "";
   const place = labelPlace(scene, step, time.length + sign.length + title.length + 2 + rest.length, size * WIDE);
   const head = cut(`${time}${sign}${title}`, place.room);
-  const tail = cut(rest, place.room - head.length - 2);
+  const tail = cutBefore(end, rest, place.room - head.length - 2);
   const width = (head.length + (tail === "" ? 0 : 2 + tail.length)) * size * WIDE + 6;
   return (
     <>
-      {/* a label may be longer than the way between two lanes: it stands before the lane that it crosses */}
+      {/* bars stand beside each other on a lane, and may reach below the label */}
       <rect x={place.anchor === "start" ? place.x - 3 : place.x + 3 - width} y={y - 7 - size} width={width} height={size + 4} fill={palette.surface} />
       {children}
       <text x={place.x} y={y - 7} textAnchor={place.anchor} fontSize={size} fontFamily={palette.font} stroke={palette.surface} strokeWidth={4} strokeLinejoin="round" paintOrder="stroke">

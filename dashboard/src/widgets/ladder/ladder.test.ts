@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { entryOf, rowsOf as exchangesOf, progressEntry, withViews } from "~/testing/rows";
 import type { Viewed } from "~/trace/entry";
+import { cutBefore } from "./drawing";
 import * as pictures from "./picture";
 import { columnsOf, layoutOf, visible } from "./picture";
 import { hasText, indexOf, labelOf, rowsOf, sentenceOf } from "./rows";
@@ -204,6 +205,15 @@ test.each([
   expect(Math.min(...xs)).toBeGreaterThan(10);
   expect(Math.max(...xs)).toBeLessThan(width - 10);
   expect(time === null).toBe(width === 390);
+});
+
+test("a label that is too long loses its middle, and keeps what became of its message", () => {
+  const text = "id 7 · progress {} · not answered";
+  expect(cutBefore("not answered", text, 33)).toBe(text);
+  expect(cutBefore("not answered", text, 27)).toBe("id 7 · prog… · not answered");
+  expect(cutBefore("not answered", text, 22)).toBe("id 7 · pr… · not answ…");
+  expect(cutBefore("", text, 12)).toBe("id 7 · prog…");
+  expect(cutBefore("not answered", text, 16)).toBe("id 7 · progress…");
 });
 
 test("a row is a sentence for those who hear it, and is found by what is in its message", () => {

@@ -127,8 +127,9 @@ export interface Columns {
 }
 
 const TIMES = 108;
-// lanes further apart than this make the eye travel
+// lanes further apart than this, or this share of the width, make the eye travel
 const APART = 560;
+const SHARE = 0.45;
 // beside the last lane, for what happens on it
 const BESIDE = 250;
 
@@ -137,7 +138,7 @@ export function columnsOf(lanes: number, width: number): Columns {
   const narrow = width < 640;
   const left = narrow ? 22 : TIMES + 34;
   const right = width - (narrow ? 26 : width < 1000 ? 60 : BESIDE);
-  const apart = Math.max(60, Math.min(APART, (right - left) / Math.max(1, lanes - 1)));
+  const apart = Math.max(60, Math.min(Math.max(APART, SHARE * width), (right - left) / Math.max(1, lanes - 1)));
   return { time: narrow ? null : TIMES, xs: Array.from({ length: lanes }, (_, index) => left + index * apart), right: width - 8 };
 }
 

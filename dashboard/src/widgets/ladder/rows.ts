@@ -56,18 +56,19 @@ export function indexOf(rows: readonly Row[], seq: number): number {
   return exact === -1 ? rows.findIndex(({ steps }) => steps.some((step) => step.seq === seq)) : exact;
 }
 
-/** What stands at a row: first what it is, then the rest, of which as much is shown as there is room for. */
+/** What stands at a row: first what it is, then the rest. Where there is little room, the beginning and the `end` of the rest are shown. */
 interface Label {
   title: string;
   rest: string;
+  end: string;
 }
 
 export function labelOf({ steps, open }: Row): Label {
   const [first] = steps;
-  if (open === null) return { title: first.title, rest: list(first.id !== null && `id ${first.id}`, first.text, endOf(first)) };
+  if (open === null) return { title: first.title, rest: list(first.id !== null && `id ${first.id}`, first.text, endOf(first)), end: endOf(first) };
   const last = steps.at(-1) ?? first;
   const range = `${short(first)} to ${short(last)}`;
-  return { title: `${steps.length} × ${first.title}`, rest: list(range, `within ${formatDuration((last.at - first.at) * 1000)}`, fates(steps)) };
+  return { title: `${steps.length} × ${first.title}`, rest: list(range, `within ${formatDuration((last.at - first.at) * 1000)}`, fates(steps)), end: fates(steps) };
 }
 
 // the token is that of the request, and the same in all of them
