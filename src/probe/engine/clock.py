@@ -64,7 +64,6 @@ class Timer:
         self._asleep = 0
 
     def __len__(self) -> int:
-        """The number of alarms, with cancelled ones that are not removed yet."""
         return len(self._alarms)
 
     def at(self, when: float, call: Function) -> Alarm | None:
@@ -111,7 +110,6 @@ class Timer:
         await trio.lowlevel.checkpoint_if_cancelled()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Call alarms at their times until cancelled."""
         task = trio.lowlevel.current_task()
 
         def come(_raise_cancel: object) -> Abort:

@@ -92,16 +92,14 @@ class LiveJudge(Protocol):
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None: ...
 
-    async def report(self, name: str | None = None) -> Judgement:
-        """The report up to now about all subjects, or about those with a name."""
+    async def report(self, name: str | None = None) -> Judgement: ...
 
     async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
         """Return the subjects of `report` one by one, each in its present state, with all entries up to now judged."""
 
     def frame(self) -> Judgement: ...
 
-    async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
-        """True if a rule has a verdict on any subject, or on one with a name."""
+    async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +213,6 @@ class Engine:
         return self.observer.records
 
     def offer(self, selection: str, revision: str) -> Offer:
-        """The offer of a selection to a revision. Raises `UnknownSelectionError`."""
         return self._offer(selection, revision)
 
     def _make_offer(self, selection: str, revision: str) -> Offer:
@@ -230,7 +227,6 @@ class Engine:
         return selection
 
     def usage(self) -> Usage:
-        """Called in the engine's thread."""
         return Usage(
             sessions=sum(1 for _ in self.sessions),
             legacy_calls=sum(len(session.calls) for session in self.sessions) + len(self.streams.running),

@@ -69,7 +69,6 @@ class RequestContext(Struct):
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
-        """Record that the message violates `clause`, or cannot have an effect."""
         self.recorder.append(ClientMisuse(what, clause, detail))
 
     def refused(self, error: McpError) -> McpError:

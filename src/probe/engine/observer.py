@@ -70,7 +70,6 @@ class Observer:
 
     @property
     def missed(self) -> int:
-        """The entries that were lost: the log dropped them before they were taken, or they failed."""
         return self._log_follower.missed_entries
 
     def follow(self, follower: EntryFollower) -> None:

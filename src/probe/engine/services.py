@@ -44,7 +44,6 @@ class LimitError(McpError):
         self.retry_s = retry_s
 
     def rejection(self, id: RequestId | None = None) -> Rejection:
-        """The refusal of an HTTP request for this limit: 503."""
         return busy(self.message, self.retry_s, id)
 
 
@@ -55,7 +54,6 @@ class AddressLimitError(LimitError):
         super().__init__(f"Too many from this address: its share of {limit} is {most} (address_share)")
 
     def rejection(self, id: RequestId | None = None) -> Rejection:
-        """The refusal of an HTTP request for this share: 429."""
         return too_many(self.message, self.retry_s, id)
 
 
@@ -87,7 +85,6 @@ class AddressShares(Shares):
         return self.most(self.total(limit))
 
     def check(self, limit: str, holder: str | None, recorder: Recorder, amount: int = 1) -> None:
-        """Raise `AddressLimitError`, and record it, if an address has its full share."""
         if not self.has_room(limit, holder, self.total(limit), amount):
             recorder.append(LimitReached(f"address_share:{limit}", self.share(limit)))
             raise AddressLimitError(limit, self.share(limit))
@@ -121,7 +118,6 @@ class Limit:
         self._above = above or shares.above(self)
 
     def full(self, recorder: Recorder) -> LimitError:
-        """Record that nothing is left; returns the error for it."""
         recorder.append(LimitReached(self._shown, self.most))
         return LimitError(self._why, self._retry_s)
 
@@ -141,7 +137,6 @@ class Limit:
             self._above.take(holder, amount)
 
     def acquire(self, holder: str | None, recorder: Recorder) -> None:
-        """Check for a place, and take it."""
         self.check(holder, recorder)
         self.take(holder)
 
@@ -191,7 +186,6 @@ class ByteLimit(Limit):
         self.take(holder, size)
 
     def check_bytes(self, holder: str | None, recorder: Recorder, size: int, held: int, declared: int) -> None:
-        """Raise what `reserve` raises, and take nothing."""
         if not has_bytes(self.most, self.held, size, held, declared):
             only = "" if self.held + size > self.most else ", and the last eighth of it is for small ones"
             raise busy(f"{self.full(recorder).message}{only}", _RETRY_S)
@@ -335,7 +329,6 @@ class Interactions:
         return id in self._confirmed and not self._confirmed[id].is_set()
 
     def confirm(self, id: str) -> bool:
-        """Confirm the page. Returns False if there is none; to repeat it changes nothing."""
         self._forget()
         if id not in self._confirmed:
             return False
@@ -387,5 +380,4 @@ class Services:
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder of facts about the server as a whole."""
         return Recorder(self.log)

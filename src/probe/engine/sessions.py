@@ -216,7 +216,6 @@ class Session:
         return f"p{self._stream_count}"
 
     def open_stream(self, request: Recorder) -> Stream:
-        """A new stream for the answers to one exchange; `request` is the first request that waits."""
         limits = self._settings.limits
         stream = Stream(self.next_stream_label(), "response", request, limits, resumable=not self.piped)
         self._own(stream)
@@ -267,7 +266,6 @@ class Session:
         return next(iter(read or newest_first), None)
 
     def end_stream(self, stream: Stream) -> None:
-        """End a stream; it can be resumed until its time has passed or the bounds drop it."""
         stream.end(self._clock.now())
         if not stream.resumable:
             del self._streams[stream.id]
@@ -385,7 +383,6 @@ class SessionService:
     def open(
         self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any], context: RequestContext
     ) -> Session:
-        """A new session; the recorder of `context`, that of its `initialize`, is bound to it. Raises `LimitError`."""
         limits = self._settings.limits
         self._limit.acquire(context.holder, context.recorder)
         machine = SessionMachine(
@@ -414,7 +411,6 @@ class SessionService:
         return f"s{self._count}"
 
     def find(self, id: str) -> Session | None:
-        """The session with this id; None if it has ended."""
         session = self._sessions.get(id)
         return None if session is None or session.machine.closed else session
 
@@ -427,7 +423,6 @@ class SessionService:
         return (session for session in list(self._sessions.values()) if not session.machine.closed)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the sessions until cancelled; each is removed by the task that ran it."""
         async with trio.open_nursery() as nursery:
             task_status.started()
             async for session in self._jobs:

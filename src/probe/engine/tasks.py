@@ -144,7 +144,6 @@ class TaskService:
         return task
 
     def find(self, id: str, owner: str) -> Task | None:
-        """The task with this id and owner; None if there is none, or it was removed."""
         task = self._tasks.get(id)
         return task if task is not None and task.plan.owner == owner else None
 
@@ -159,7 +158,6 @@ class TaskService:
         return any(not task.machine.terminal for task in self._tasks.values())
 
     def note(self, task: Task, message: str) -> None:
-        """Set a new status message, in states that have one."""
         if task.machine.allows(TaskInput.NOTE):
             self._move(task, TaskInput.NOTE, message)
 

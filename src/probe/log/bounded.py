@@ -23,11 +23,11 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
 
     @property
     def is_full(self) -> bool:
-        """True if the next new item removes another one. Some may have been removed already."""
+        """True if the next new item removes another one, or some have been removed already."""
         return len(self) >= self._most
 
     def store(self, key: _Key, value: _Value) -> _Value | None:
-        """Add or replace an item; it is the newest then. Returns the value removed to make room, None if none was."""
+        """Add or replace an item; it is the newest then. Returns the value removed to make room."""
         if key in self:
             self.move_to_end(key)
         self[key] = value

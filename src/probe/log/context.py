@@ -26,9 +26,9 @@ class Context(Struct, frozen=True):
     `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,
     `r17` are those of another process that forwards its log here, `h3` is the connection of a tool host. `exchange` is
     the number of one HTTP request with its response; on a WebSocket and on standard streams, of one message of the
-    client with what answers it. `label` is the client's name from `?client=NAME` or `MCP_PROBE_CLIENT`.
-    `session` is the label of a legacy session (`s7`) or of a modern client (`m7`). `call`, `task` and `stream` are ids
-    of this server; the id of a stream is unique within its session only.
+    client with what answers it. `label` is the client's name from `?client=NAME` or `MCP_PROBE_CLIENT`. `session` is
+    the label of a legacy session (`s7`) or of a modern client (`m7`). The id of a `stream` is unique within its session
+    only.
     """
 
     connection: str | None = None
@@ -46,7 +46,6 @@ class Context(Struct, frozen=True):
 
     @property
     def is_forwarded(self) -> bool:
-        """True if another process recorded the fact and forwarded its log here."""
         return self.connection is not None and self.connection.startswith("r")
 
 
@@ -67,7 +66,7 @@ NO_CONTEXT: Final = Context()
 
 
 class Fact(Protocol):
-    """A class of `events`, as far as a recorder knows it: a fact of one kind."""
+    """A class of `events`, as far as a recorder knows it."""
 
     kind: ClassVar[str]
 
@@ -75,8 +74,7 @@ class Fact(Protocol):
 class Appends(Protocol):
     """The methods of the event log that a recorder needs. `event_log` imports this module, not the reverse."""
 
-    def append(self, fact: Any, context: Context, cause: int | None) -> int:
-        """Record a fact without waiting; returns its sequence number."""
+    def append(self, fact: Any, context: Context, cause: int | None) -> int: ...
 
 
 class Recorder:
@@ -90,15 +88,13 @@ class Recorder:
         self.cause = cause
 
     def bind(self, **parts: Unpack[Parts]) -> Recorder:
-        """Return a recorder with these parts of the context. It keeps the others, and the cause."""
+        """Return a recorder with these parts of the context, the others, and the cause."""
         return Recorder(self._log, structs.replace(self.context, **parts), self.cause)
 
     def caused_by(self, seq: int | None) -> Recorder:
-        """Return a recorder with the cause `seq`. None: the cause is not known."""
         return Recorder(self._log, self.context, seq)
 
     def about_call_of(self, other: Recorder) -> Recorder:
-        """Return a recorder with the call, the task and the cause of another one."""
         own, others = self.context, other.context
         # Most messages of a stream are about one call, and a new context costs more than the rest of this.
         same = own.call == others.call and own.task == others.task

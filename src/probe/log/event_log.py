@@ -46,7 +46,6 @@ class Entry(Struct, frozen=True):
     cause: int | None = None
 
     def encoded(self) -> bytes:
-        """The entry in JSON as the API shows it: place, `kind`, cause, context, and the fact's own fields."""
         fact = self.fact
         place = {"seq": self.seq, "at": self.at, "mono": self.mono, "kind": fact.kind, "cause": self.cause}
         if isinstance(fact, UnknownEvent):
@@ -184,7 +183,6 @@ class EventLog:
         return seq
 
     def leave_shared(self) -> None:
-        """Count in the shared bound no more."""
         if self._shared is not None:
             self._shared.remove(self._give_up)
             self._shared = None
@@ -210,7 +208,6 @@ class EventLog:
             await self._readers.park()
 
     def entry(self, seq: int) -> Entry | None:
-        """One entry; None if it was evicted or is not recorded yet."""
         found = self._between(seq, seq) if self.first <= seq <= self.last else []
         return found[0] if found else None
 

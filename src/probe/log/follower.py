@@ -183,7 +183,6 @@ class _Keeper:
             logger.error("the event log cannot be written to %s any more: %s", self._file.name, error)  # noqa: TRY400
 
     def finish(self) -> None:
-        """Write the rest and the last line; blocks until that is done."""
         self.follower.catch_up()
         self._lines.append(ndjson.line(End(self._log.last)))
         self._put()

@@ -1,4 +1,4 @@
-"""A log as lines of JSON: written, and read back without loss.
+"""A log as lines of JSON, written and read back without loss, and a log read from a file in place of a server's.
 
     {"kind":"log","version":2,"run":…}           first: the members of `Header`
     {"seq":1,"at":…,"kind":"http.request",…}     one entry as `Entry.encoded` writes it, in order
@@ -7,8 +7,6 @@
 
 A struct for each kind has the members of its lines. msgspec checks them and leaves stored JSON, such as a message,
 unread: it comes back byte for byte, and ids with their types.
-
-A log read from a file, used like the log of a running server.
 """
 
 from __future__ import annotations
@@ -130,8 +128,7 @@ _KIND_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z_-]*)+")
 def read_entry(text: bytes, kind: Any = None) -> Entry:
     """The entry of a JSON object with its members in any order; `kind` is its kind, if read already.
 
-    A kind unknown to this version gives an `UnknownEvent`. Its place and context are checked as for other kinds. Raises
-    `MemberError`, and `ValueError` for no JSON.
+    A kind unknown to this version gives an `UnknownEvent`. Raises `MemberError`, and `ValueError` for no JSON.
     """
     kind = kind or kind_of(text)
     if kind is msgspec.UNSET:
@@ -170,8 +167,8 @@ Why: TypeAlias = Literal["complete", "filtered"]
 class Header:
     """The origin of a log. `started_at` is seconds since the epoch, `program` the version of the server.
 
-    `settings` are those needed by the rules about clients (`ndjson.settings_for_rules`). `catalogue` is the version of
-    these rules if the log was written for them.
+    `settings` are those of `settings_for_rules`. `catalogue` is the version of the rules if the log was written for
+    them.
     """
 
     run: str
@@ -240,7 +237,7 @@ def dump(of: Header, items: Iterable[Item], end: End | None) -> Iterator[bytes]:
 
 
 class SavedLog:
-    """A log read back: entries and gaps in their order. `opened.ReadLog` is read by cursors.
+    """A log read back: entries and gaps in their order.
 
     `end` is its last line, None if the file was cut off. Numbers without an entry or a gap were filtered out.
     """
@@ -254,10 +251,9 @@ class SavedLog:
 
 
 class LogReader:
-    """A log read line by line: `header` at once, then the items in their order, then `end`.
+    """A log read line by line: `header` at once, then the items in their order, then `end`; None if it was cut off.
 
-    Keeps no item. Raises `NdjsonError` if the first line is no header, and during the iteration. `end` is the last line
-    after the iteration; None if the file was cut off.
+    Keeps no item. Raises `NdjsonError` if the first line is no header, and during the iteration.
     """
 
     def __init__(self, lines: Iterable[bytes]) -> None:
@@ -381,7 +377,6 @@ class OpenedFile:
 
     @property
     def saved_at(self) -> float | None:
-        """When it was saved, in seconds since the epoch; None if the file has no such time."""
         at = (self.manifest or {}).get("saved_at")
         return at if isinstance(at, float) else None
 
@@ -425,7 +420,6 @@ class ReadLog(EventLog):
         cause: int | None = None,
         when: tuple[float, float] | None = None,
     ) -> int:
-        """Wake waiting readers without recording the fact. Returns the last number."""
         self._readers.unpark_all()
         return self.last
 
@@ -434,7 +428,6 @@ class ReadLog(EventLog):
             await self._readers.park()
 
     def since(self, seq: int, limit: int) -> LogPage:
-        """See `EventLog.since`. The next page begins behind missing numbers."""
         start = max(seq + 1, self._first)
         gap = Gap(seq + 1, self._first - 1) if seq + 1 < self._first else None
         found = self._between(start, min(self.last, start + limit - 1))

@@ -132,7 +132,6 @@ class EventFilter:
         return all(getattr(entry.context, name) == value for name, value in self.fields if name in _OF_CLIENT)
 
     def finds(self, row: bytes) -> bool:
-        """True if an encoded entry contains the `text`, or none is asked for."""
         return self.text is None or contains(row, self.text)
 
 
@@ -147,7 +146,7 @@ def direction_of(event: AnyEvent) -> str | None:
 
 
 class RowText:
-    """A row in JSON to search for texts. It is put in lower case once for all of them."""
+    """A row in JSON to search for texts, put in lower case once for all of them."""
 
     def __init__(self, row: bytes) -> None:
         self._row = row

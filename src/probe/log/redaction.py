@@ -3,8 +3,7 @@
 Ids and progress tokens are evidence and stay. The session id is a bearer secret: a reader of a public dashboard could
 end the session with it. Its first characters stay visible, so that a reader sees if two requests carry the same id.
 
-Bytes that are no JSON have no members, so a secret is found only by a name before it, such as `token`. Everything
-behind that name is hidden.
+In bytes that are no JSON, everything behind the name of a secret, such as `token`, is hidden.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _WORDS = (
 
 
 def _spellings(words: tuple[str, ...]) -> set[str]:
-    """The spellings of a name in JSON, such as `apiKey`, `api_key` and `API_KEY`. Only these exact names match."""
+    """The spellings of a name in JSON, such as `apiKey`, `api_key` and `API_KEY`."""
     capital = [word.capitalize() for word in words]
     snake = "_".join(words)
     kebab = "-".join(words)
@@ -79,7 +78,6 @@ def header(name: str, value: str) -> str:
 
 
 def _items(value: str) -> list[str]:
-    """The items of a list in a header (RFC 9110, section 5.6.1)."""
     return [item.strip(" \t") for item in value.split(",")]
 
 

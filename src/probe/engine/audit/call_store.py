@@ -129,7 +129,6 @@ class Unwritten:
         self._taken[record.call] = record, _Progress(entries, record.outcome is not None)
 
     def commit(self) -> None:
-        """The taken calls are written."""
         for call, (_, progress) in self._taken.items():
             self._written[call] = progress
             self._written.move_to_end(call)
@@ -164,7 +163,6 @@ class Unwritten:
         self._make_room()
 
     def pending(self) -> list[CallRecord]:
-        """The calls with changes that may not be written, the newest first."""
         taken = {call: record for call, (record, _) in self._taken.items()}
         dropped = {call: record for call in self._dropped if (record := self._find(call)) is not None}
         return sorted({**dropped, **taken, **self._waiting}.values(), key=lambda record: record.seq, reverse=True)
@@ -199,10 +197,7 @@ class CallRows:
 
 @dataclass(frozen=True, slots=True)
 class CallWithEvidence:
-    """A row in JSON, and the log's entries of its call; not `complete` if there were more.
-
-    `tag` differs if any of these differs.
-    """
+    """A row in JSON, and the entries of its call; not `complete` if there were more. `tag` is a digest of them."""
 
     row: bytes
     complete: bool
@@ -260,7 +255,6 @@ class MemoryCalls:
         return None if record is None else await self.with_evidence(record, max_bytes)
 
     async def with_evidence(self, record: CallRecord, max_bytes: int) -> CallWithEvidence:
-        """The present record, with the entries that are still in the log."""
         complete, entries = await self.evidence(record.call, max_bytes)
         return _with_evidence(record.encoded(), entries, complete=complete)
 
@@ -383,7 +377,6 @@ async def search(
 
 
 def _merged(one: FoundRows, other: FoundRows, limit: int) -> FoundRows:
-    """Merge two results, down to the number that both have reached."""
     floor = max((found.reached for found in (one, other) if found.reached is not None), default=None)
     rows = sorted((row for row in (*one.rows, *other.rows) if floor is None or row[0] >= floor), reverse=True)
     if len(rows) > limit:

@@ -165,7 +165,6 @@ class AuditDb:
             raise
 
     def close(self) -> None:
-        """Close the file, and free its lock for another server."""
         try:
             self._connection.close()
         finally:
@@ -384,7 +383,6 @@ class AuditFile:
                 self._db.shorten()
 
     def close(self) -> None:
-        """Close the file, if it is open. Raises `sqlite3.Error` and `OSError`."""
         with self._used():
             self._close()
 
@@ -423,7 +421,7 @@ UNUSABLE: Final = (sqlite3.Error, OSError, AuditFileError)
 
 
 async def in_thread(work: Callable[[], _T], limiter: trio.CapacityLimiter, *, to_its_end: bool = False) -> _T:
-    """Run the work in a thread, and return its result. Raises its errors, and `OSError` without a thread or memory.
+    """Run the work in a thread. Raises its errors, and `OSError` without a thread or memory.
 
     A cancelled caller leaves the thread behind, except with `to_its_end`.
     """

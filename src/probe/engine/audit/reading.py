@@ -9,14 +9,13 @@ Everything here blocks. Each function raises `sqlite3.Error` if the file cannot 
 
 `number` orders the calls of all runs: the number of the run times 2^40, plus the place in the log.
 
-Rows of an earlier version are not rewritten, because a file may have gigabytes of them. They keep their bytes, and are
-returned in the present form (`row_as_now`, `entry_as_now`).
+Rows of an earlier version keep their bytes, because a file may have gigabytes of them, and are returned in the present
+form (`row_as_now`, `entry_as_now`).
 
     format 1   a row has no `label`. An entry has `pair` in place of `cause`, with the same meaning, and only those
                members of its context that its kind had as fields. A `dispatch.cancelled` has `cause` in place of `by`.
 
-Such an entry lacks newer fields of its kind. Stored JSON keeps its bytes. A row of any format may lack `cancelled_how`,
-which rows got within format 2.
+Such an entry lacks newer fields of its kind. A row of any format may lack `cancelled_how`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from ...views.search.call_filter import CallFilter, Condition
 RUN_SHIFT = 40
 
 FORMAT = 2
-"""The format of rows and entries in the file. In format 1 rows have no `label`, and entries have no `cause`."""
+"""The format of rows and entries in the file."""
 
 APPLICATION_ID = 0x4D435041
 """`MCPA` in the header marks the audit's files."""
@@ -166,7 +165,6 @@ def page(
 
 
 def _first_of_now(connection: sqlite3.Connection) -> int:
-    """The first number of the present format."""
     (run,) = connection.execute("SELECT min(number) FROM runs WHERE format >= ?", (FORMAT,)).fetchone()
     return _BEYOND if run is None else int(run) << RUN_SHIFT
 
@@ -199,12 +197,10 @@ class _PageBounds:
 
     @property
     def enough(self) -> bool:
-        """True if the next page should go on."""
         much = self._rows >= MOST_READ or self._bytes > _MOST_READ_BYTES or time.monotonic() > self._until
         return self._rows > 0 and much
 
     def at(self, row: bytes) -> None:
-        """Count one more row, and let other threads run."""
         self._rows += 1
         self._bytes += len(row)
         if self._bytes - self._turn > _TURN_BYTES:

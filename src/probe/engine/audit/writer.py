@@ -97,7 +97,6 @@ class Audit:
             self._write_now.set()
 
     def finish(self) -> None:
-        """The log has its last entry: write the rest, and end."""
         self._finished = True
         self._write_now.set()
         self._scope.deadline = trio.current_time() + FINAL_S

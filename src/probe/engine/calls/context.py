@@ -34,8 +34,7 @@ class Channel(ABC):
         """Send a notification; returns False if it was dropped. Never waits."""
 
     @abstractmethod
-    def declares(self, method: str) -> bool:
-        """True if the client may be sent a request of this method."""
+    def declares(self, method: str) -> bool: ...
 
     @abstractmethod
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
@@ -49,8 +48,7 @@ class Channel(ABC):
         """A page of this server for the question `key`, the same in each run of a tool."""
 
     @abstractmethod
-    async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        """Returns False when the time for a person has passed."""
+    async def wait_confirmed(self, page: ConfirmationPage) -> bool: ...
 
     @abstractmethod
     def announce(self, changed: ListKind) -> None: ...
@@ -120,16 +118,13 @@ class ToolContext:
 
     @property
     def notified(self) -> bool:
-        """True if the client sent a progress token."""
         return self._token is not None
 
     @property
     def resumed(self) -> bool:
-        """True if the client returned the state of an earlier round of this call."""
         return self._channel.resumed
 
     def declares(self, method: str) -> bool:
-        """True if the client declared that it answers requests of this method."""
         return self._channel.declares(method)
 
     async def sleep(self, seconds: float) -> None:
@@ -184,7 +179,6 @@ class ToolContext:
                     self._send(report)
 
     def finish_progress(self) -> None:
-        """The work is over: send the last report if it waits, and take no more."""
         report = self.gate.flush()
         if report is not None:
             self._send(report)
@@ -194,7 +188,6 @@ class ToolContext:
         self._channel.set_status(message)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a `notifications/message`, if it reaches the client's level."""
         if self._channel.wants_log(level):
             named = {} if logger is None else {"logger": logger}
             self._channel.notify("notifications/message", {"level": level, **named, "data": data})
@@ -229,7 +222,6 @@ class ToolContext:
         return await self._ask("roots/list", {}, key)
 
     async def ping(self) -> None:
-        """Raises `ClientRequestError`."""
         await self._ask("ping", {}, None)
 
     def _key(self, given: str | None) -> str:

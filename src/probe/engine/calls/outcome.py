@@ -56,7 +56,6 @@ class Outcome(Struct, frozen=True):
     encoded: bytes | None = None
 
     def kept(self, max_bytes: int) -> bytes:
-        """The result as a record keeps it, in at most `max_bytes`."""
         if self.error is not None:
             return bounded({"error": self.error.body()}, max_bytes)
         return bounded(self.result or {}, max_bytes, self.encoded)

@@ -90,7 +90,6 @@ class CallScope:
 
     @property
     def scope(self) -> trio.CancelScope:
-        """A call that is answered at once never makes one."""
         if self._scope is None:
             self._scope = trio.CancelScope()
         return self._scope
@@ -137,7 +136,6 @@ class CallScope:
             self._await_deadline(self.deadlines)
 
     def _note_passed(self) -> bool:
-        """Return whether the deadline has passed, and then give it to the scope."""
         deadlines = self.deadlines
         if deadlines is None or self._clock.now() < deadlines.at:
             return False
@@ -149,7 +147,6 @@ class CallScope:
             self._idle_alarm.cancel()
 
     def note_progress(self, report: Report) -> None:
-        """Record progress without a token of the client; after a cancellation it does not count."""
         if not self.is_over:
             self.recorder.append(CallProgressed(report.progress, report.total, report.message))
 
@@ -348,13 +345,11 @@ class Cancellation:
     context: RequestContext
 
     def stop(self, call: CallScope) -> None:
-        """Cancel this call, and drop its messages that wait for the writer of a pipe."""
         self.context.concerns(call.recorder)
         if call.cancel(Cause.NOTIFICATION, self.reason, self.context.recorder):
             call.take_back()
 
     def without_effect(self, tasks: Iterable[CallScope], finished: FinishedCalls, *, initialize: bool = False) -> None:
-        """Record why it has no effect: the call became one of these tasks, is over, or is unknown."""
         named = f"request {shown_id(self.id)}"
         task = next((call for call in tasks if call.request_id == self.id), None)
         call = finished.get(self.id) if task is None else task.recorder

@@ -177,7 +177,6 @@ class ToolRuns:
         return CallScope(context.recorder, started, self._clock, limits.record_result_bytes)
 
     def open_plain(self, context: RequestContext, request: Request, offer: Offer) -> CallScope:
-        """The scope of a request that waits and is not a tool call."""
         started = CallStarted(
             request_id=request.id,
             method=request.method,
@@ -194,7 +193,6 @@ class ToolRuns:
         return f"c{next(self._numbers)}"
 
     def _start(self, call: CallScope, tool: Tool, context: ToolContext) -> Work:
-        """Set the deadlines, which count from now, and return the work."""
         run_tool, settings, arguments = partial(tool_work(tool), context), self._settings, context.arguments
         idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
         ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)

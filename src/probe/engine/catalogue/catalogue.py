@@ -34,7 +34,6 @@ class SkillFile:
     description: str = ""
 
     def describe(self) -> Json:
-        """The entry in `resources/list` and in the listing of its directory."""
         described = {"uri": self.uri, "name": self.name, "mimeType": self.mime_type}
         return {**described, "description": self.description} if self.description else described
 
@@ -83,12 +82,10 @@ class SkillSet:
         return bool(self._skills)
 
     def entry(self, uri: str) -> Json | None:
-        """The entry of a skill, listed or not; None for an unknown one."""
         skill = self._skills.get(uri)
         return None if skill is None else skill.entry
 
     def file(self, uri: str) -> SkillFile | None:
-        """The file with this URI, of any skill, listed or not; None for an unknown one."""
         return self._files.get(uri)
 
     def directory(self, uri: str) -> list[Json] | None:
@@ -98,7 +95,6 @@ class SkillSet:
 
 
 def _directories(files: Iterable[SkillFile], empty: Iterable[str]) -> Mapping[str, dict[str, Json]]:
-    """The children of each directory by their URIs, up to the first segment of a skill's path."""
     directories: dict[str, dict[str, Json]] = {}
 
     def place(uri: str, described: Json) -> None:
@@ -123,7 +119,7 @@ def _described_directory(uri: str) -> Json:
 
 
 Answers: TypeAlias = Mapping[str, Json]
-"""The client's results for the `inputs` of a resource or a prompt, by key; empty without `inputs`."""
+"""The client's results for the `inputs` of a resource or a prompt, by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,16 +221,12 @@ class Toolset:
 HOSTS: Final = "hosts"
 """The toolset of all tool hosts. Its tools are known only while hosts are connected."""
 
-# Each hint costs a comparison with every name, and a URL has room for thousands of names.
 _HINTS: Final = 3
 _HOSTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,31}__[A-Za-z0-9_.-]{1,90}")
 
 
 class UnknownSelectionError(ValueError):
-    """A selection has a name that does not exist; the message lists the names that do.
-
-    `brief` is for a line on a terminal: it lists the toolsets only.
-    """
+    """A selection has a name that does not exist; the message lists the names that do, `brief` the toolsets only."""
 
     def __init__(self, what: str, toolsets: Sequence[str], tools: Sequence[str]) -> None:
         super().__init__(f"{what}; known are {', '.join([*toolsets, *tools])}")
@@ -263,8 +255,7 @@ class Catalogue:
 def select(toolsets: Sequence[Toolset], selection: str, *, hosted: bool = False) -> Catalogue:
     """The catalogue for a comma-separated list of tool and toolset names, or `all`, in the order of the toolsets.
 
-    With `hosted`, tool hosts may connect, and a name such as `demo__export` is accepted before its tool exists. Raises
-    `UnknownSelectionError`.
+    With `hosted`, a name such as `demo__export` is accepted before its tool exists. Raises `UnknownSelectionError`.
     """
     names = {name.strip() for name in selection.split(",")} - {""}
     groups = ["all", *(group.name for group in toolsets), HOSTS]

@@ -50,10 +50,9 @@ def position(kind: str, given: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A catalogue for one revision; `selection` is the text of the selection.
+    """A catalogue for one revision, with the tools of the tool hosts that are connected at each moment.
 
-    It has the tools of the tool hosts that are connected at each moment. `skills_declared`: the client declares the
-    skills extension.
+    `skills_declared`: the client declares the skills extension.
     """
 
     catalogue: Catalogue
@@ -75,7 +74,6 @@ class Offer:
 
     @property
     def has_hosts(self) -> bool:
-        """True if it may have tools of tool hosts."""
         return self.hosted.enabled and (self.catalogue.hosts or bool(self.catalogue.hosted))
 
     @property
@@ -84,15 +82,12 @@ class Offer:
         return self.skills_declared and not self.catalogue.skills
 
     def declaring_skills(self) -> Offer:
-        """The offer to a client that declares the skills extension."""
         return replace(self, skills_declared=True)
 
     def extensions(self) -> Json:
-        """The extensions of the selection with their settings, for revisions with extensions."""
         return {SKILLS_EXTENSION: {"directoryRead": True}} if self._skills else {}
 
     def capabilities(self) -> Json:
-        """The server capabilities: `logging`, and those that the selection offers."""
         catalogue, announced = self.catalogue, self.announced
         declared: Json = {"logging": {}}
         if catalogue.tools or self.has_hosts:
@@ -109,18 +104,15 @@ class Offer:
         return self.catalogue.tools.get(name) or self._hosted().get(name)
 
     def toolset(self, name: str) -> str:
-        """The toolset of a tool; empty for an unknown tool."""
         return HOSTS if name in self._hosted() else self.catalogue.toolset_of.get(name, "")
 
     def tool(self, name: str) -> Tool:
-        """The tool with this name, of any revision. Raises `McpError` if there is none."""
         tool = self.find(name)
         if tool is None:
             raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(name)}")
         return tool
 
     def header_params(self, name: str) -> Sequence[HeaderParam]:
-        """The arguments of a tool that requests repeat in headers; empty for an unknown tool."""
         tool = self.find(name)
         return () if tool is None else tool.header_params
 
@@ -146,7 +138,6 @@ class Offer:
         return next((item for item in self._resources() if item.uri == uri), None)
 
     def read(self, uri: str, now: float, answers: Answers) -> Json:
-        """`resources/read` at a time in seconds since the epoch, with the answers to the resource's `inputs`."""
         self.require("resources")
         return {"contents": [{"uri": uri, **self._contents(uri, now, answers)}]}
 
@@ -159,7 +150,6 @@ class Offer:
             raise self._not_found(uri)
 
     def prompt(self, name: str, arguments: Mapping[str, str]) -> Prompt:
-        """The prompt with this name. Raises `McpError` for an unknown name and for a missing required argument."""
         self.require("prompts")
         prompt = next((item for item in self._prompts() if item.name == name), None)
         if prompt is None:
@@ -199,7 +189,6 @@ class Offer:
         return {"completion": {"values": shown, "total": len(fitting), "hasMore": len(shown) < len(fitting)}}
 
     def require(self, capability: str) -> None:
-        """Raise `McpError` unless the selection offers this capability."""
         if capability not in self.capabilities():
             why = f"Method not found: the selection {self.selection!r} offers no {capability}"
             raise McpError(Code.METHOD_NOT_FOUND, why)

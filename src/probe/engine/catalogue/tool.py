@@ -26,26 +26,22 @@ class Param(Protocol):
     """One parameter of a tool."""
 
     @property
-    def name(self) -> str:
-        """The name on the wire."""
+    def name(self) -> str: ...
 
     @property
     def required(self) -> bool:
         """True if a call must have it; otherwise `default` is used."""
 
     @property
-    def default(self) -> Any:
-        """The value for a call without it."""
+    def default(self) -> Any: ...
 
     @property
     def header(self) -> str | None:
         """The header that repeats it, without `Mcp-Param-`: a token, different from all others of its tool; or None."""
 
-    def schema(self) -> Json:
-        """Its JSON Schema."""
+    def schema(self) -> Json: ...
 
-    def read(self, value: Any) -> Any:
-        """The value for the tool. Raises `ArgumentsError`."""
+    def read(self, value: Any) -> Any: ...
 
 
 def shown(value: Any) -> str:
@@ -76,7 +72,6 @@ class Integer:
         }
 
     def read(self, value: Any) -> int:
-        """The number. Raises `ArgumentsError`."""
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if not whole or isinstance(value, bool) or not self.low <= value <= self.high:
             raise ArgumentsError(f"{self.name} must be an integer from {self.low} to {self.high}, got {shown(value)}")
@@ -104,7 +99,6 @@ class Choice:
         }
 
     def read(self, value: Any) -> str:
-        """The option. Raises `ArgumentsError`."""
         if value not in self.options:
             raise ArgumentsError(f"{self.name} must be one of {', '.join(self.options)}, got {shown(value)}")
         return str(value)
@@ -125,7 +119,6 @@ class Boolean:
         return {"type": "boolean", **described, **_mirrored(self.header)}
 
     def read(self, value: Any) -> bool:
-        """The value. Raises `ArgumentsError`."""
         if not isinstance(value, bool):
             raise ArgumentsError(f"{self.name} must be true or false, got {shown(value)}")
         return value
@@ -147,7 +140,6 @@ class Text:
         return {"type": "string", **described, **_mirrored(self.header)}
 
     def read(self, value: Any) -> str:
-        """The text. Raises `ArgumentsError`."""
         if not isinstance(value, str) or len(value) > self.max_length:
             raise ArgumentsError(
                 f"{self.name} must be a string of at most {self.max_length} characters, got {shown(value)}"
@@ -245,9 +237,8 @@ class Tool:
 
     `run` is a coroutine function of the context. For a tool that never waits, and so cannot be cancelled, it is a plain
     function of the arguments. A call is refused without the client capabilities in `requires`. `since` and `until` are
-    the first and the last revision with the feature that it shows, `until` only if there is a last one. `idle_s` and
-    `ceiling_s` replace the server's dispatch deadlines; if they are functions of the arguments, the bounds of the
-    parameters bound them. `asks_client` makes both longer by the time-out of a request to the client. `check` checks
+    the first and the last revision with the feature that it shows. `idle_s` and `ceiling_s` replace the server's
+    dispatch deadlines. `asks_client` makes both longer by the time-out of a request to the client. `check` checks
     arguments together, or those of a tool with its own `input_schema`, and raises `ArgumentsError`. `inputs` are
     questions before the work, and so before a task; they need multi-round-trip requests. `host` is the tool host with
     the work. `steps` returns the number of steps for a call's checked arguments, None for an open number. Each of
@@ -255,9 +246,9 @@ class Tool:
     for models. `exercises` (the tool's part of the protocol) and `shows` (the signs of a good client) are for people,
     in Markdown.
 
-    `waits`: `run` is a coroutine function, so the call can be cancelled and is answered by a stream. `schema` is the
-    schema of the arguments; `header_params` are the arguments that modern requests repeat in headers. Raises
-    `ValueError` for `params` with headers that make clients reject the tool.
+    `waits`: the call can be cancelled and is answered by a stream. `schema` is the schema of the arguments;
+    `header_params` are the arguments that modern requests repeat in headers. Raises `ValueError` for `params` with
+    headers that make clients reject the tool.
     """
 
     name: str
@@ -298,14 +289,12 @@ class Tool:
         return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
 
     def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments for `run`. Raises `ArgumentsError`."""
         arguments = dict(sent) if self.input_schema is not None else read_arguments(self.params, sent)
         if self.check is not None:
             self.check(arguments)
         return arguments
 
     def is_defined(self, revision: str) -> bool:
-        """True if a revision has the feature that the tool shows."""
         return self.since <= revision and (self.until is None or revision <= self.until)
 
     def check_revision(self, revision: str) -> None:

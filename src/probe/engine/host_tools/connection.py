@@ -1,13 +1,11 @@
 """One connection of a tool host: its messages in, its messages out, and its dispatches.
 
-    serve         ends when the host has gone, was replaced, broke the rules of the wire, or the server has drained
-      _write      the one writer (`Outgoing`)
-      _watch_…    ends a connection without registration in time
-      give_back   frees the places of cancelled dispatches without an answer (`dispatcher`)
-      _stop       waits for the drain of the server
-      _read       takes one message after the other
-
-The calls wait in scopes of their own (`dispatcher`); the connection passes the host's messages to them.
+serve         ends when the host has gone, was replaced, broke the rules of the wire, or the server has drained
+  _write      the one writer (`Outgoing`)
+  _watch_…    ends a connection without registration in time
+  give_back   frees the places of cancelled dispatches without an answer (`dispatcher`)
+  _stop       waits for the drain of the server
+  _read       takes one message after the other, and passes them to the calls, which wait in scopes of their own
 """
 
 from __future__ import annotations
@@ -99,7 +97,7 @@ class RefusedMessageError(Exception):
 
 
 class HostConnection:
-    """One connection. `ending` is the close code and the reason if the server ends it, None before."""
+    """One connection. `ending` is the close code and the reason if the server ends it."""
 
     def __init__(self, engine: Engine, request: Recorder, client: str, peer: str | None = None) -> None:
         settings = engine.settings
@@ -142,7 +140,6 @@ class HostConnection:
             nursery.cancel_scope.cancel()
 
     def closed(self, code: int | None, by: str) -> None:
-        """Record the end of the connection. Called once, by the endpoint."""
         dispatcher = self._dispatcher
         self._recorder.append(HostClosed(self._name, code, by, dispatcher.failed, dispatcher.late))
 
@@ -156,7 +153,6 @@ class HostConnection:
             self._reading.cancel()
 
     def _let_go(self) -> None:
-        """Fail each call and remove the tools. Harmless when repeated."""
         if self._machine.state is HostState.CLOSED:
             return
         self._dispatcher.lose(self.ending[1] if self.ending else "its connection ended")

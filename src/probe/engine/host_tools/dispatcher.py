@@ -51,7 +51,7 @@ _REPLY_BYTES = 64 * 1024
 
 
 class QueueFullError(Exception):
-    """The host reads too slowly: there is no room for another dispatch."""
+    """The host reads too slowly for another dispatch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,6 @@ class Outgoing:
         self._append(_Frame(body, dispatch, reply=False))
 
     def take_back(self, dispatch: str) -> bool:
-        """Remove an unsent `tool.dispatch`; returns False if it was sent."""
         # The writer may be sending the first message already.
         for frame in [*self._frames][self._writing :]:
             if frame.dispatch == dispatch:
@@ -114,7 +113,6 @@ class Outgoing:
         self._left.unpark_all()
 
     async def wait_room(self) -> None:
-        """Wait until the host has read enough of its answers."""
         while self._reply_bytes > _REPLY_BYTES and not self._broken:
             await self._left.park()
 
@@ -156,9 +154,9 @@ class _Stop(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class DispatchedCall:
-    """A call for its host's connection: the recorder of its facts there, with the `call.started` as cause.
+    """A call for its host's connection.
 
-    `sent` is the entry of its `tool.dispatch`.
+    `recorder` has the `call.started` as cause; `sent` is the entry of its `tool.dispatch`.
     """
 
     recorder: Recorder
@@ -183,7 +181,7 @@ class _PendingDispatch:
 class Dispatcher:
     """The dispatches of one connection with the label `connection`; `host` is its name after registration.
 
-    `failed` counts the calls that failed at its end. `late` counts the host's messages after the end of a dispatch.
+    `failed` counts the calls that failed at its end, `late` the host's messages after the end of a dispatch.
     """
 
     def __init__(
@@ -205,7 +203,6 @@ class Dispatcher:
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self, tool: HostedTool, context: ToolContext) -> ToolResult:
-        """Have the host run a tool."""
         try:
             pending = self._begin(tool, context)
         except (HostViolationError, TooManyDispatchesError, QueueFullError) as error:
@@ -376,7 +373,6 @@ class Dispatcher:
                 self._note_stopped(dispatch, "unanswered")
 
     def lose(self, why: str) -> None:
-        """The connection is over: each call fails at once."""
         for dispatch in self._machine.close():
             pending = self._pending.get(dispatch.id)
             if dispatch.state is DispatchState.LOST and pending is not None:
@@ -390,7 +386,6 @@ class Dispatcher:
     def _failure(
         self, message: str, pending: _PendingDispatch, *, code: str, retryable: bool, **data: Any
     ) -> ToolResult:
-        """A tool error with the reason, the place, and the numbers of the last report."""
         where = {"host": self.host, "dispatch": pending.dispatch.id}
         return structured_failure(message, {"code": code, "retryable": retryable, **pending.reported, **data, **where})
 

@@ -1,7 +1,7 @@
 """The connected tool hosts by name, and their tools: each is a `Tool` with its work at the host.
 
-Clients are notified when the list of tools changes. jsonschema-rs checks the JSON Schemas of a host, and values against
-them: its patterns cannot backtrack, so a host's pattern and a client's argument cannot block the server.
+jsonschema-rs checks the JSON Schemas of a host, and values against them: its patterns cannot backtrack, so a host's
+pattern and a client's argument cannot block the server.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ class _Host(NamedTuple):
 
 
 class HostedTools:
-    """The registered hosts of one engine by name, and their tools: hosts by name, tools in order of registration.
+    """The registered hosts of one engine, and their tools by full name, `host__tool`, in order of registration.
 
-    `tools` has them by full name, `host__tool`. `enabled`: True if hosts may connect. `serve` calls `announce` when the
-    list has changed.
+    `enabled`: True if hosts may connect. `serve` calls `announce` when the list has changed.
     """
 
     def __init__(self, announce: Callable[[], None], *, enabled: bool) -> None:
@@ -56,8 +55,8 @@ class HostedTools:
     ) -> str | None:
         """Register the host on a connection with this label. Returns the label of the one that it replaces, or None.
 
-        `replace` ends the connection when a newer one of the same process takes over. A process is the same if it has
-        the same `instance`. Raises `NameTakenError` if another process has the name.
+        `replace` ends the connection when a newer one of the same process takes over: one with the same `instance`.
+        Raises `NameTakenError` if another process has the name.
         """
         older = self._hosts.get(name)
         if older is not None and not hmac.compare_digest(older.instance.encode(), instance.encode()):
@@ -85,7 +84,6 @@ class HostedTools:
         self._changed.set()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Announce changes until cancelled."""
         task_status.started()
         shown_last: list[object] = []
         while True:
@@ -130,7 +128,6 @@ class Schema:
             raise SchemaError(f"no usable JSON Schema 2020-12: {_first_line(error)}") from None
 
     def fault(self, value: Any) -> str | None:
-        """The fault of a value in one sentence; None for a valid value."""
         error = next(self._validator.iter_errors(value), None)
         if error is None:
             return None
@@ -208,7 +205,6 @@ class HostedTool:
 
 
 RunHosted: TypeAlias = Callable[[HostedTool, ToolContext], Awaitable[ToolResult]]
-"""Has the host run a tool."""
 
 
 def build(

@@ -85,7 +85,6 @@ class _LegacyChannel(Channel):
         return LEVELS.index(level) >= LEVELS.index(self._session.log_level)
 
     async def _ask(self, stream: Stream, method: str, params: Json, meta: Json) -> ClientAnswer:
-        """Send a question on a given stream; `meta` goes into the request's `_meta`."""
         settings, session = self._settings, self._session
         person = method in ("sampling/createMessage", "elicitation/create")
         sent = {**params, "_meta": {**params.get("_meta", {}), **meta}} if meta else params
@@ -163,7 +162,6 @@ class TaskRoutes:
             del self._open[task]
 
     def live(self, task: str, session: Session) -> Stream | None:
-        """A stream with a connection at this moment."""
         candidates: list[Any] = [*reversed(self._open.get(task, ())), session.standalone]
         return next((stream for stream in candidates if stream is not None and stream.reader is not None), None)
 
@@ -227,7 +225,6 @@ def start_pinging(session: Session, settings: Settings) -> None:
 
 
 async def _keep_pinging(session: Session, settings: Settings, scope: trio.CancelScope) -> None:
-    """Send pings on the session's GET stream while a connection reads it. Owned by the session."""
     with scope:
         while True:
             await trio.sleep(settings.ping_interval_s)

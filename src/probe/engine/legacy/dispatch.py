@@ -114,7 +114,6 @@ class _ResponseStream:
         self._running = 0
 
     def begin(self, request: Recorder) -> Track:
-        """Count one more running request; returns the stream as its connection reads it."""
         if self._track is None or self._session.piped:
             opened_for = request.bind(call=None, task=None) if self.shared else request
             self._track = self.reading.add(self._session.open_stream(opened_for), 0)
@@ -149,7 +148,6 @@ class LegacyRouter:
         self._stream_methods = StreamMethods(streams, services.clock, runs)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
-        """The recorder of the server's open request with this id."""
         return session.client_requests.question(id) or self._streams.question(session, id)
 
     def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
@@ -180,11 +178,9 @@ class LegacyRouter:
         return self._answer(session, answers, response, reads=len(reading) > before)
 
     def listening(self, session: Session) -> None:
-        """The client has opened a GET stream, or a connection that carries everything."""
         start_pinging(session, self._settings)
 
     def disconnected(self, session: Session) -> None:
-        """The connection of a session has closed; its draft streams go on without it."""
         self._streams.release(session)
 
     def _note_early(self, requests: _Requests) -> None:
@@ -266,7 +262,6 @@ class LegacyRouter:
     def _request(
         self, session: Session, request: Request, context: RequestContext, response: _ResponseStream
     ) -> _Answer | None:
-        """The answer, or None for a request that now runs."""
         if request.method == "tools/call" and session.streams:
             return self._on_stream(session, request, context, response.reading)
         handle = self._handle
@@ -287,7 +282,6 @@ class LegacyRouter:
     def _on_stream(
         self, session: Session, request: Request, context: RequestContext, reading: Reading
     ) -> _Answer | None:
-        """Begin a call on its own draft stream. Returns None, or the refusal if there is no room for a stream."""
         try:
             stream = self._streams.open(session, request.id, context, self._runs.announce(context))
         except McpError as full:
@@ -320,7 +314,6 @@ class LegacyRouter:
         return begun.call
 
     def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Answer:
-        """The answer to a call with a stream that was lost before its first reader."""
         assert stream.machine.lost is not None
         stream.answer_taken = True
         return _Answer(error_response(request.id, lost_error(stream.machine.lost).body()), context.recorder)

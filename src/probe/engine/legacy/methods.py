@@ -90,7 +90,6 @@ class Methods:
         return {}
 
     async def _tick(self, session: Session, resource: Resource, every_s: float, scope: trio.CancelScope) -> None:
-        """Notify a subscriber of each change. Owned by the session; ends with the subscription."""
         try:
             with scope:
                 while True:
@@ -133,7 +132,6 @@ class StreamMethods:
         self._runs = runs
 
     def handle(self, reading: Reading, session: Session, request: Request, context: RequestContext) -> Json | Start:
-        """The result of a poll, or the start of a resume; `reading` then reads the stream. Raises `McpError`."""
         reference = _reference(session, request.method, request.params)
         if request.method == "stream/poll/all":
             streams = self._streams.all_of(session, reference.secret)

@@ -56,8 +56,6 @@ class LegacyTaskMethods:
     def create(
         self, session: Session, tool: Tool, arguments: Mapping[str, Any], ttl: int | None, call: CallScope
     ) -> Json:
-        """Store the task, have it started, and return its handle, a `CreateTaskResult`."""
-
         def context(task: Task) -> ToolContext:
             channel = LegacyTaskChannel(session, self._settings, task, self.tasks, self._routes)
             return self._runs.context(call, channel, arguments, call.progress_token, {})
@@ -202,7 +200,6 @@ class LegacyToolCalls:
     def _judge(
         self, session: Session, asked: ToolCallRequest, task: TaskMetadata | None, context: RequestContext
     ) -> ToolPlan:
-        """The plan of a call that may run. Raises the reason of a refusal."""
         revision, tool = session.machine.revision, session.offer.tool(asked.tool)
         _check_task_support(tool, task is not None, revision)
         _check_capabilities(tool, session)

@@ -29,7 +29,6 @@ class _LabelledClient:
     earlier: Newest[bytes, None] = field(default_factory=lambda: Newest(_MOST_DECLARED))
 
     def declares(self, capabilities: bytes) -> bool:
-        """Take the capabilities of a request; returns whether to record them."""
         if capabilities == self.declared:
             return False
         self.declared, digest = capabilities, blake2b(capabilities, digest_size=8).digest()

@@ -191,7 +191,6 @@ class ModernRouter:
         asked.stop(call)
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
-        """Raise `Rejection` if there is no room for a request that may last."""
         limit = self._places.get(request.method)
         if limit is not None:
             try:
@@ -258,7 +257,6 @@ class ModernRouter:
         self._quiet.unpark_all()
 
     def _answer(self, request: Request, outcome: Outcome) -> tuple[Json, int]:
-        """The response to a request, and its HTTP status if it is the only message."""
         if outcome.error is not None:
             return error_response(request.id, modern_error(outcome.error.body())), _status(outcome.error)
         return result_response(request.id, self._shaped(request, outcome)), 200

@@ -116,7 +116,6 @@ class Listeners:
                 self.offer(listener, Change(changed), {}, listener.call.recorder.caused_by(cause))
 
     def publish_hosted(self) -> None:
-        """Notify each subscription to tools, if it includes the tools of tool hosts."""
         for listener in self._interested(Change("tools")):
             if listener.has_hosts:
                 self.offer(listener, Change("tools"), {}, listener.call.recorder.caused_by(None))

@@ -86,11 +86,9 @@ class ModernCallChannel(_ModernChannel):
         return self._call.emit(self._stream, notification(method, params)) is not None
 
     def stop_comments(self) -> None:
-        """Send no comments on the response stream, and do not begin an event stream before its first message."""
         self._stream.comments = False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """The answers in this request, or its end with further questions."""
         return self._rounds.answers(asks)
 
     def wants_log(self, level: LogLevel) -> bool:
@@ -116,7 +114,6 @@ class ModernTaskChannel(_ModernChannel):
         self._tasks = tasks
 
     def notify(self, method: str, params: Json) -> bool:
-        """A modern task has no notifications."""
         return False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:

@@ -170,7 +170,6 @@ class _Pipe:
         self._end(POLICY, "the client reads too slowly")
 
     def _let_go(self, why: str) -> None:
-        """End the session and the modern calls. Harmless when repeated."""
         if self._session is not None:
             self._engine.legacy.disconnected(self._session)
             self._session.end(Cause.DISCONNECT, why)
@@ -308,7 +307,6 @@ class _Pipe:
         return RequestContext(recorder, peer.transport, peer.origin, peer.holder)
 
     def _check_id(self, value: Any, context: RequestContext) -> None:
-        """Raise `Rejection` for a modern request with an id that is in flight in the session."""
         id = _id_of(value)
         if self._session is not None and id in self._session.machine.in_flight:
             message = read_message(value, self._settings.limits)

@@ -59,7 +59,6 @@ class PipeModern:
         return about is not None and about in self._calls
 
     def let_go(self, why: str) -> None:
-        """Cancel the requests in flight: the connection is over. Harmless when repeated."""
         # The drain has ended each request already, and its answer is still for the client.
         in_flight = [] if self._engine.drained.is_set() else list(self._calls.values())
         for call in in_flight:
@@ -67,7 +66,6 @@ class PipeModern:
                 call.cancel(Cause.DISCONNECT, why)
 
     def receive(self, value: Any, context: RequestContext) -> None:
-        """Take one message. Raises `Rejection`."""
         if isinstance(value, list):
             why = f"Invalid Request: revision {V2026_07_28} has no batches, send one message at a time"
             raise Rejection(Refusal.INVALID_REQUEST, why)

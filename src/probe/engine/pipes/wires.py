@@ -68,7 +68,6 @@ class Peer:
 
     @property
     def timed(self) -> bool:
-        """True if a silent peer is disconnected."""
         return self.transport != "stdio"
 
 
@@ -94,8 +93,7 @@ class Wire(Protocol):
     """
 
     @property
-    def closed(self) -> Closed | None:
-        """The end of the connection, once `receive` has returned None."""
+    def closed(self) -> Closed | None: ...
 
     def opened(self, recorder: Recorder) -> None:
         """Take the recorder for facts about the wire itself. Called once, before all other methods."""
@@ -169,7 +167,6 @@ class PipeWriter:
         return self.broken or not (self._answers or self._writing or not self.reading.caught_up)
 
     def send_answers(self, messages: Sequence[Emitted]) -> None:
-        """Send answers in one piece; they are delivered together."""
         for place, message in enumerate(messages, 1):
             delivered = partial(note_delivered, messages) if place == len(messages) else nothing
             self._answers.append(_WholeAnswer(message.body, delivered))

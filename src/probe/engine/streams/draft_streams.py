@@ -92,7 +92,6 @@ class DraftStreams:
 
     @property
     def running(self) -> list[CallScope]:
-        """The calls without a session at the moment."""
         return [stream.call for stream in self if stream.call is not None and stream.holder is None]
 
     def open(self, session: Session, request_id: RequestId, context: RequestContext, call: Recorder) -> ToolStream:
@@ -124,7 +123,6 @@ class DraftStreams:
         self._inbox.send_nowait(job)
 
     def close(self, stream: ToolStream) -> None:
-        """End a stream, with the last message of the draft."""
         if not stream.replay.closed:
             send(stream.recorder, stream, wire.end(stream.stream_id))
         stream.end(self._clock.now())
@@ -177,7 +175,6 @@ class DraftStreams:
         return sorted(streams, key=lambda stream: stream.number)
 
     def check_hand_over(self, stream: ToolStream, session: Session) -> None:
-        """Raise `DuplicateIdError` or `TooManyInFlightError` if the session cannot take the stream's call."""
         if stream.holder is not session and stream.call is not None:
             session.machine.check(stream.request_id)
 
@@ -201,7 +198,6 @@ class DraftStreams:
                 self._let_go(stream)
 
     def end_owner(self, session: str) -> None:
-        """A session has ended: its streams are lost, except those with a secret."""
         for stream in list(self._by_owner.get(session, {}).values()):
             stream.machine.lose(Lost.SESSION_ENDED)
             self._note(stream)
@@ -233,7 +229,6 @@ class DraftStreams:
                     self._note(stream)
 
     def _note(self, stream: ToolStream) -> None:
-        """A stream has changed: update the table for its size, its deadline, its end."""
         if not stream.kept:
             return
         self._weigh(stream)
@@ -340,7 +335,6 @@ class DraftStreams:
             self._remove(away[0])
 
     def _give_up(self, streams: list[ToolStream]) -> bool:
-        """Drop a finished stream; returns False if there is none."""
         stream = next((stream for stream in streams if stream.finished), None)
         if stream is not None:
             self._remove(stream)
@@ -352,7 +346,6 @@ class DraftStreams:
         stream.holder = None
 
     def _belongs(self, session: Session, owner: Owner, proof: bytes) -> bool:
-        """True if the session may use a stream of `owner`; `proof` is the digest of the secret in the request."""
         own = owner.session == session.label and owner.secret is None
         proven = hmac.compare_digest(proof, owner.secret or _NOBODY)
         # Over HTTP only the session counts: event ids name streams by labels, and these belong to the session.

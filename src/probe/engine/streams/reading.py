@@ -83,7 +83,6 @@ class Reading:
 
     @property
     def comments(self) -> bool:
-        """True if each stream allows comments in quiet times."""
         return all(track.stream.comments for track in self._tracks)
 
     @property
@@ -163,7 +162,6 @@ class Reading:
     def controlled(
         self, track: Track | None, what: Control, event_id: str | None = None, retry_ms: int | None = None
     ) -> None:
-        """A socket took an event of `track` without a message, or a comment of the response."""
         about = None if track is None else track.stream.recorder.context
         recorder = self.recorder
         if about is not None:
@@ -176,7 +174,6 @@ class Reading:
             self._on_change()
 
     def wait_changed(self) -> Awaitable[None]:
-        """Wait for a change in one of the streams, or for `wake`."""
         return self._waker.wait()
 
 

@@ -142,11 +142,9 @@ class Stream:
         return reader.bind(stream=self.id, call=about.call, task=about.task)
 
     def recorder_of_message(self, recorder: Recorder) -> Recorder:
-        """A recorder with the call, the task and the cause of `recorder`."""
         return self._messages.about_call_of(recorder)
 
     def keep_recorder(self, position: int, recorder: Recorder) -> None:
-        """Keep the recorder of the message at this position; its cause is the `message.emitted`."""
         self._recorders[position] = recorder
         if len(self._recorders) > 2 * len(self.replay) + 1:
             self._forget_evicted()
@@ -247,8 +245,7 @@ class Stream:
             recorder = recorder.bind(connection=reads.connection, exchange=exchange, label=reads.label)
         recorder.append(MessagesDelivered(first, last, event_ids))
 
-    def acknowledge(self, position: int) -> None:
-        """Take the position up to which the client has everything, by its own account."""
+    def acknowledge(self, position: int) -> None: ...
 
     def _forget_evicted(self) -> None:
         kept = self.replay.first
@@ -275,7 +272,6 @@ class ReplayBudget:
         stream.weighed = partial(self._weigh, stream, holder)
 
     def remove(self, stream: Stream) -> None:
-        """Count the stream no longer. Harmless when repeated."""
         holder = self._holders.pop(stream, None)
         if holder is None:
             return
@@ -301,7 +297,6 @@ class ReplayBudget:
             self._shared.make_room()
 
     def leave_shared(self) -> None:
-        """Count in the shared bound no more."""
         if self._shared is not None:
             self._shared.remove(self._give_up)
             self._shared = None

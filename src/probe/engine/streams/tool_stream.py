@@ -91,7 +91,6 @@ class ToolStream(Stream):
 
     @property
     def questions(self) -> ClientRequests:
-        """An answer may come in another session than its question."""
         return self._questions
 
     @property
@@ -145,7 +144,6 @@ class ToolStream(Stream):
             self._changed(self)
 
     def forget(self) -> None:
-        """The service has dropped the stream: wake its reader, which then leaves."""
         self.kept = False
         self._home.drop(self)
         self._wake()
