@@ -96,7 +96,7 @@ class Run:
     def receive(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         """A message of the client arrives at this very moment."""
         answer = receive(self.probe.engine, message)
-        return [Event(None, sent.body.decode(), None).message for sent in getattr(answer, "messages", [])]
+        return [Event(None, sent.body.decode(), None).message for sent in answer or []]
 
     def stopped(self) -> None:
         self.mark = self.probe.engine.log.last

@@ -264,7 +264,7 @@ async def test_bodies_on_their_way_are_bounded(addresses, status, word, autojump
         for sender in [*senders[:-1], other]:
             sender.leave()
         await wait_all_tasks_blocked()
-        assert (arriving.held, len(probe.engine.shares)) == (0, 0)
+        assert (arriving.held, len(probe.engine.services.shares)) == (0, 0)
 
 
 async def test_a_body_that_is_complete_counts_no_more(autojump_clock: MockClock) -> None:

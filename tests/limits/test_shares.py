@@ -42,7 +42,7 @@ def check_refusal(found: tuple[int, dict[str, str], dict[str, Any]], limit: str,
 
 
 def check_empty(engine: Engine) -> None:
-    assert dict(engine.shares._held) == {}, "everything was given back"
+    assert dict(engine.services.shares._held) == {}, "everything was given back"
 
 
 async def initialize(probe: Probe, address: str) -> tuple[int, dict[str, str], dict[str, Any]]:
@@ -194,7 +194,7 @@ async def test_draft_streams(autojump_clock: MockClock) -> None:
         with pytest.raises(RpcError, match=r"its share of max_draft_streams is 2 \(address_share\)"):
             await three.tool("chatty")
         await finished(await legacy(probe, BEN, experimental={"streams": {}}))
-        assert probe.engine.shares.held("max_draft_streams", ANN) == 2
+        assert probe.engine.services.shares.held("max_draft_streams", ANN) == 2
         await trio.sleep(100)
         for _ in range(3):
             await finished(three)
@@ -231,7 +231,7 @@ async def test_pages_of_url_elicitation(autojump_clock: MockClock) -> None:
         assert (await ben.tool("elicit_url"))["resultType"] == "input_required"
         await trio.sleep(101)
         assert (await ann.tool("elicit_url"))["resultType"] == "input_required"
-        assert probe.engine.shares.held("max_interactions", ANN) == 1
+        assert probe.engine.services.shares.held("max_interactions", ANN) == 1
 
 
 @asynccontextmanager
@@ -296,7 +296,7 @@ async def test_pipes_that_nobody_reads(autojump_clock: MockClock) -> None:
         assert not ben.gone.is_set()
         assert any(client.gone.is_set() for client in anns)
         assert ("max_unsent_bytes", 16 * 1024 * 1024) in reached(probe)
-        assert probe.engine.shares.held("max_unsent_bytes", BEN) > 3_000_000
+        assert probe.engine.services.shares.held("max_unsent_bytes", BEN) > 3_000_000
     check_empty(probe.engine)
 
 
@@ -327,7 +327,7 @@ async def test_who_a_connection_counts_for(transport, address, holder, autojump_
         await client.call(client.modern("tools/call", LONG))
         assert [session.holder for session in probe.engine.sessions] == [holder]
         counts = [
-            probe.engine.shares.held(f"max_{kind}", holder or address)
+            probe.engine.services.shares.held(f"max_{kind}", holder or address)
             for kind in ("sessions", "draft_streams", "calls", "tasks")
         ]
         assert counts == [int(holder is not None)] * 4

@@ -156,7 +156,7 @@ async def test_websockets_of_one_address_are_a_part_of_all(proxied, dial) -> Non
     assert "its share of max_websockets is 2 (address_share)" in refused
     assert (await joined(dial, port, BEN))[1] == 101
     await first.close()
-    await until(lambda: probe.engine.shares.held("max_websockets", ANN) < 2)
+    await until(lambda: probe.engine.services.shares.held("max_websockets", ANN) < 2)
     assert (await joined(dial, port, ANN))[1] == 101
 
 

@@ -158,7 +158,7 @@ async def confirm_pages(run: Run, retry: dict[str, Any]) -> None:
     if retry:
         await trio.sleep(1)
         for url in run.pages:
-            run.probe.engine.interactions.confirm(url.rpartition("/")[2])
+            run.probe.engine.services.interactions.confirm(url.rpartition("/")[2])
 
 
 async def read(run: Run, answer: Answer) -> list[dict[str, Any]]:

@@ -246,7 +246,7 @@ async def test_a_room_that_ends_gives_back_what_nothing_released() -> None:
     async with house() as here:
         room = await here.open()
         bounds = here.rooms._shared.counts
-        for limit in room.engine.shares._counted:
+        for limit in room.engine.services.shares._counted:
             limit.take(HOLDER, 2)
             limit.take(None, 3)
         assert {bound.held for bound in bounds.values()} == {5}

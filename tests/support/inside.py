@@ -10,9 +10,9 @@ from trio.abc import Instrument
 from trio.lowlevel import Task, current_root_task
 
 from probe.engine.engine import Engine
-from probe.engine.legacy.dispatch import LegacyAnswer
 from probe.engine.messages import Received, RequestContext
 from probe.engine.streams.reading import Reading
+from probe.engine.streams.stream import Emitted
 from probe.wire.jsonrpc import classify
 
 CALL = "RunningRequest.run"
@@ -33,7 +33,7 @@ SERVICES = [
 """What an engine without sessions runs."""
 
 
-def receive(engine: Engine, value: dict[str, Any]) -> LegacyAnswer:
+def receive(engine: Engine, value: dict[str, Any]) -> list[Emitted] | None:
     """A message of the client of the one session arrives at this very moment, without any await."""
     (session,) = engine.sessions
     one = Received(classify(value), RequestContext(session.recorder))

@@ -271,7 +271,7 @@ class Place:
 
 async def _confirm_at(probe: Probe, url: str) -> int:
     # The page itself is loaded in a thread, for which virtual time does not wait.
-    return 200 if probe.engine.interactions.confirm(url.rpartition("/")[2]) else 404
+    return 200 if probe.engine.services.interactions.confirm(url.rpartition("/")[2]) else 404
 
 
 @asynccontextmanager

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import trio
 
@@ -41,16 +41,15 @@ from .legacy.methods import capabilities
 from .messages import RequestContext, check_token
 from .modern.clients import ClientLabels
 from .modern.dispatch import ModernRouter
-from .modern.rounds import KEY_BYTES, NONCE_BYTES, RequestStates, RoundTrips, keys_from
+from .modern.rounds import RoundTrips
 from .observer import Observer
-from .services import ALONE, AddressShares, Interactions, Limit, LimitError, Services, SharedLimits, byte_limits
+from .services import ALONE, LimitError, Services, SharedLimits
 from .sessions import Session, SessionService
 from .streams.draft_streams import DraftStreams
 from .tasks import TaskService
 
 if TYPE_CHECKING:
-    from ..judge.report import Judgement, SubjectReport
-    from ..judge.verdicts import Verdict
+    from ..judge.live import JudgeService
 
 SERVER_INFO: Json = {
     "name": "mcp-probe",
@@ -87,21 +86,6 @@ class Usage:
     draft_stream_bytes: int
 
 
-class LiveJudge(Protocol):
-    """The judge of a log that may grow."""
-
-    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None: ...
-
-    async def report(self, name: str | None = None) -> Judgement: ...
-
-    async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
-        """Return the subjects of `report` one by one, each in its present state, with all entries up to now judged."""
-
-    def frame(self) -> Judgement: ...
-
-    async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Randomness:
     """`new_id` returns an id of visible ASCII characters that nothing else has. Neither result can be guessed."""
@@ -128,10 +112,10 @@ class Engine:
         epoch: float,
         randomness: Randomness,
         opened: OpenedFile | None = None,
-        new_judge: Callable[[Engine], LiveJudge] | None = None,
+        new_judge: Callable[[Engine], JudgeService] | None = None,
         shared: SharedLimits = ALONE,
     ) -> None:
-        limits, new_id, random_bytes = settings.limits, randomness.new_id, randomness.random_bytes
+        limits, random_bytes = settings.limits, randomness.random_bytes
         self.settings = settings
         self.clock = Clock(epoch)
         self.opened = opened
@@ -148,16 +132,7 @@ class Engine:
             self.log = ReadLog(opened.log)
         self.observer = Observer(self.log, self.run, limits, all_with_log=shared.log is not None)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
-        self.shares = AddressShares(limits, shared.counts)
-        # The state with the id of a page may come back until then.
-        keep_s = settings.request_state_ttl_s
-        pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
-        self.interactions = Interactions(pages, keep_s, self.clock, new_id)
-        piped, unsent, arriving = byte_limits(self.shares, shared)
-        services = Services(
-            self.log, self.clock, settings, self.shares, self.interactions, new_id, piped, unsent, arriving, shared
-        )
-        self.services = services
+        self.services = services = Services(self.log, self.clock, settings, randomness.new_id, shared)
         self.tasks = TaskService(services)
         self.streams = DraftStreams(services)
         self.sessions = SessionService(services, self._end_owner)
@@ -174,9 +149,7 @@ class Engine:
         self.runs = ToolRuns(services)
         self.legacy = LegacyRouter(services, self.tasks, self.streams, self.runs)
         self.clients = ClientLabels()
-        keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
-        states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
-        trips = RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state)
+        trips = RoundTrips(settings, self.clock, random_bytes)
         # It is in every result, so it is the short form.
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
         self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
@@ -196,7 +169,7 @@ class Engine:
 
     def leave_shared(self) -> None:
         """Count in the limits of several engines no more. Called once, at its end."""
-        self.shares.leave_shared()
+        self.services.shares.leave_shared()
         self.log.leave_shared()
         self.sessions.replay.leave_shared()
         self.streams.leave_shared()

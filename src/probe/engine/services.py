@@ -245,17 +245,6 @@ class SharedLimits:
 ALONE: Final = SharedLimits()
 
 
-def byte_limits(shares: AddressShares, shared: SharedLimits) -> tuple[ByteLimit, ByteLimit, ByteLimit]:
-    """The limits of one engine: of unsent bytes on pipes, of those of responses, and of incomplete bodies."""
-    unread = "Too many answers wait to be read: the limit {name} is {most}"
-    arriving = "Too many requests are on their way: the limit {name} is {most}"
-    return (
-        ByteLimit("max_unsent_bytes", unread, shares, shared.piped),
-        ByteLimit("max_unsent_bytes", unread, shares, shared.unsent),
-        ByteLimit("max_incoming_bytes", arriving, shares, shared.arriving),
-    )
-
-
 class Turns:
     """Counts the work since other tasks ran.
 
@@ -353,7 +342,6 @@ class Interactions:
             self._limit.release(made.holder)
 
 
-@dataclass(frozen=True, slots=True)
 class Services:
     """The log, the clock, the settings, and all that the clients of one engine share.
 
@@ -362,21 +350,25 @@ class Services:
     bodies. `shared` are the limits of several engines together.
     """
 
-    log: EventLog
-    clock: Clock
-    settings: Settings
-    shares: AddressShares
-    interactions: Interactions
-    new_id: Callable[[], str]
-    piped: ByteLimit
-    unsent: ByteLimit
-    arriving: ByteLimit
-    shared: SharedLimits = ALONE
-    exchanges: Iterator[int] = field(default_factory=lambda: count(1))
-
-    @property
-    def limits(self) -> Limits:
-        return self.settings.limits
+    def __init__(
+        self, log: EventLog, clock: Clock, settings: Settings, new_id: Callable[[], str], shared: SharedLimits
+    ) -> None:
+        self.log = log
+        self.clock = clock
+        self.settings = settings
+        self.limits = settings.limits
+        self.new_id = new_id
+        self.shared = shared
+        self.exchanges = count(1)
+        self.shares = shares = AddressShares(settings.limits, shared.counts)
+        pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", shares)
+        # The state with the id of a page may come back until then.
+        self.interactions = Interactions(pages, settings.request_state_ttl_s, clock, new_id)
+        unread = "Too many answers wait to be read: the limit {name} is {most}"
+        arriving = "Too many requests are on their way: the limit {name} is {most}"
+        self.piped = ByteLimit("max_unsent_bytes", unread, shares, shared.piped)
+        self.unsent = ByteLimit("max_unsent_bytes", unread, shares, shared.unsent)
+        self.arriving = ByteLimit("max_incoming_bytes", arriving, shares, shared.arriving)
 
     @property
     def recorder(self) -> Recorder:

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import trio
 
@@ -205,23 +205,6 @@ class CallWithEvidence:
     tag: str
 
 
-class CallStore(Protocol):
-    """Answers queries for tool calls."""
-
-    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
-        """At most `limit` rows that pass the filter, newest first, from a cursor on.
-
-        `max_bytes` ends the page early, but never before its first row. Raises `CursorError` and
-        `AuditUnreadableError`.
-        """
-
-    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """One call by its id, such as `RUN.c7`, or `c7` for this run; evidence up to `max_bytes`. None if unknown.
-
-        Raises `AuditUnreadableError`.
-        """
-
-
 def _with_evidence(row: bytes, entries: Iterable[tuple[int, bytes]], *, complete: bool) -> CallWithEvidence:
     entries = list(entries)
     # The row has the id of the run, and entries of a run never change: so their megabytes are not hashed.
@@ -239,6 +222,10 @@ class MemoryCalls:
         self._log = log
 
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
+        """At most `limit` rows that pass the filter, newest first, from a cursor on.
+
+        `max_bytes` ends the page early, but never before its first row. Raises `CursorError`.
+        """
         before = None if cursor is None else self._place(cursor)
         found = await search(self._observer.records.newest_first(), 0, wanted, before, limit, max_bytes)
         return _rows(found, f"{self._run}-")
@@ -250,6 +237,7 @@ class MemoryCalls:
         return _number(place)
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
+        """One call by its id, such as `RUN.c7`, or `c7` for this run; evidence up to `max_bytes`. None if unknown."""
         run, _, call = id.rpartition(".")
         record = self._observer.records.get(call) if run in ("", self._run) else None
         return None if record is None else await self.with_evidence(record, max_bytes)
@@ -278,7 +266,10 @@ class MemoryCalls:
 
 
 class FileCalls:
-    """The calls of all runs in the file, and the unwritten calls of this run."""
+    """The calls of all runs in the file, and the unwritten calls of this run.
+
+    `page` and `get` are those of `MemoryCalls`, and raise `AuditUnreadableError`, too.
+    """
 
     def __init__(
         self, file: AuditFile, run: str, memory: MemoryCalls, unwritten: Unwritten, observer: Observer

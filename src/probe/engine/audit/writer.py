@@ -24,7 +24,7 @@ from ...views.work import Call
 from ..clock import Clock
 from ..observer import Observer
 from ..services import Turns
-from .call_store import CallStore, FileCalls, MemoryCalls, Unwritten
+from .call_store import FileCalls, MemoryCalls, Unwritten
 from .file import FIELDS, UNUSABLE, AuditFile, AuditFileError, AuditStatus, Written, in_thread, why
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Audit:
         if self._file is not None:
             self._written_calls = FileCalls(self._file, run, memory, self._unwritten, observer)
             observer.follow(self)
-        self.calls: CallStore = self._written_calls or memory
+        self.calls: MemoryCalls | FileCalls = self._written_calls or memory
 
     @property
     def status(self) -> AuditStatus:

@@ -23,11 +23,14 @@ LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "
 class Channel(ABC):
     """The way from one call, or one task, to its client.
 
-    `resumed`: the client sent back the state of an earlier round. A method with a body has no effect where the message
+    A method with a body has no effect where the message
     has no place: a call has no status, and a task has no response.
     """
 
-    resumed = False
+    @property
+    def resumed(self) -> bool:
+        """True if the client sent back the state of an earlier round."""
+        return False
 
     @abstractmethod
     def notify(self, method: str, params: Json) -> bool:

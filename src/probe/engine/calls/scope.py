@@ -20,8 +20,7 @@ server stops is given up: `give_up` settles it, with an answer unless the client
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import trio
 
@@ -335,40 +334,38 @@ class FinishedCalls(Newest[RequestId, Recorder]):
         super().__init__(_MOST)
 
 
-@dataclass(frozen=True, slots=True)
-class Cancellation:
-    """A request to cancel the request with this `id`; `clause` is the rule of the client's revision."""
+def take_cancellation(
+    message: Notification,
+    clause: str,
+    context: RequestContext,
+    running: Mapping[RequestId, CallScope],
+    finished: FinishedCalls,
+    tasks: Iterable[CallScope],
+    initialize: RequestId | None = None,
+) -> None:
+    """Cancel the running call that a `notifications/cancelled` names, and drop its messages that wait for a pipe.
 
-    id: RequestId
-    reason: str | None
-    clause: str
-    context: RequestContext
-
-    def stop(self, call: CallScope) -> None:
-        self.context.concerns(call.recorder)
-        if call.cancel(Cause.NOTIFICATION, self.reason, self.context.recorder):
-            call.take_back()
-
-    def without_effect(self, tasks: Iterable[CallScope], finished: FinishedCalls, *, initialize: bool = False) -> None:
-        named = f"request {shown_id(self.id)}"
-        task = next((call for call in tasks if call.request_id == self.id), None)
-        call = finished.get(self.id) if task is None else task.recorder
-        if call is not None:
-            self.context.concerns(call)
-        if task is not None:
-            detail = f"{named} made a task: use tasks/cancel"
-            self.context.misuse("notifications/cancelled for a task", self.clause, detail)
-        elif initialize:
-            self.context.misuse("notifications/cancelled for initialize", self.clause, named)
-        else:
-            self.context.misuse("cancellation without effect", self.clause, f"{named} is unknown or finished")
-
-
-def read_cancellation(message: Notification, clause: str, context: RequestContext) -> Cancellation | None:
-    """Read a `notifications/cancelled`. A malformed one is recorded and ignored; the result is then None."""
+    `clause` is the rule of the client's revision. One without effect is recorded: it is malformed, or names a task, the
+    `initialize` request, or a request that is finished or unknown.
+    """
     params = message.params or {}
     id, reason = params.get("requestId"), params.get("reason", "")
     if not is_id(id) or not isinstance(reason, str):
         context.misuse("malformed cancellation", clause, "requestId or reason has the wrong type")
-        return None
-    return Cancellation(id, clip(reason, MAX_REASON) or None, clause, context)
+        return
+    call = running.get(id)
+    if call is not None:
+        context.concerns(call.recorder)
+        if call.cancel(Cause.NOTIFICATION, clip(reason, MAX_REASON) or None, context.recorder):
+            call.take_back()
+        return
+    named, task = f"request {shown_id(id)}", next((call for call in tasks if call.request_id == id), None)
+    about = finished.get(id) if task is None else task.recorder
+    if about is not None:
+        context.concerns(about)
+    if task is not None:
+        context.misuse("notifications/cancelled for a task", clause, f"{named} made a task: use tasks/cancel")
+    elif id == initialize:
+        context.misuse("notifications/cancelled for initialize", clause, named)
+    else:
+        context.misuse("cancellation without effect", clause, f"{named} is unknown or finished")

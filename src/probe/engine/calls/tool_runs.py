@@ -149,10 +149,6 @@ class ToolRuns:
             return _settled(call, attempt_tool(run_at_once, plan.arguments))
         return partial(self._begin, call, plan)
 
-    def _begin(self, call: CallScope, plan: ToolPlan, stream: Stream) -> Begun:
-        context = self.context(call, plan.channel(call, stream), plan.arguments, call.progress_token, plan.answers)
-        return Begun(call, self._start(call, plan.tool, context))
-
     def _open(
         self,
         context: RequestContext,
@@ -192,8 +188,10 @@ class ToolRuns:
     def new_id(self) -> str:
         return f"c{next(self._numbers)}"
 
-    def _start(self, call: CallScope, tool: Tool, context: ToolContext) -> Work:
-        run_tool, settings, arguments = partial(tool_work(tool), context), self._settings, context.arguments
+    def _begin(self, call: CallScope, plan: ToolPlan, stream: Stream) -> Begun:
+        tool, settings, arguments = plan.tool, self._settings, plan.arguments
+        context = self.context(call, plan.channel(call, stream), arguments, call.progress_token, plan.answers)
+        run_tool = partial(tool_work(tool), context)
         idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
         ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)
         if tool.asks_client:
@@ -209,7 +207,7 @@ class ToolRuns:
             # The call was given up, and so it is settled.
             return None if call.machine.settled else call.settle(outcome)
 
-        return work
+        return Begun(call, work)
 
     def context(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, encode
@@ -20,28 +20,6 @@ from ...wire.v2026.headers import HeaderParam, header_params
 
 class ArgumentsError(ValueError):
     """The arguments of a tool call are invalid; the message is the one sentence for the client."""
-
-
-class Param(Protocol):
-    """One parameter of a tool."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def required(self) -> bool:
-        """True if a call must have it; otherwise `default` is used."""
-
-    @property
-    def default(self) -> Any: ...
-
-    @property
-    def header(self) -> str | None:
-        """The header that repeats it, without `Mcp-Param-`: a token, different from all others of its tool; or None."""
-
-    def schema(self) -> Json: ...
-
-    def read(self, value: Any) -> Any: ...
 
 
 def shown(value: Any) -> str:
@@ -145,6 +123,14 @@ class Text:
                 f"{self.name} must be a string of at most {self.max_length} characters, got {shown(value)}"
             )
         return value
+
+
+Param: TypeAlias = Integer | Choice | Boolean | Text
+"""One parameter of a tool.
+
+A call must have a `required` one; otherwise `default` is used. `header` is the header that repeats it, without
+`Mcp-Param-`: a token, different from all others of its tool.
+"""
 
 
 def _mirrored(header: str | None) -> Json:

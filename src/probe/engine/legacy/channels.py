@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -41,31 +42,31 @@ def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
         send(recorder, stream, message)
 
 
+@dataclass(eq=False)
 class _LegacyChannel(Channel):
-    def __init__(self, session: Session, call: CallScope, settings: Settings) -> None:
-        self._session = session
-        self._call = call
-        self._settings = settings
+    session: Session
+    settings: Settings
+    call: CallScope
 
     def declares(self, method: str) -> bool:
-        machine, row = self._session.machine, SERVER_REQUESTS[method]
+        machine, row = self.session.machine, SERVER_REQUESTS[method]
         capable = row.capability is None or offers(machine.capabilities, machine.revision, row.capability)
         return capable and row.since <= machine.revision
 
     def open_page(self, key: str) -> ConfirmationPage:
-        session = self._session
-        id = session.interactions.open(session.origin, session.holder, self._call.recorder)
+        session = self.session
+        id = session.interactions.open(session.origin, session.holder, self.call.recorder)
         return session.interactions.page(id, session.origin, elicitationId=id)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         """Wait, and then notify the client: "Servers MAY send a `notifications/elicitation/complete` notification"."""
-        confirmed = await self._session.interactions.wait_confirmed(page.id, self._settings.client_request_s)
+        confirmed = await self.session.interactions.wait_confirmed(page.id, self.settings.client_request_s)
         if confirmed:
             self.notify("notifications/elicitation/complete", {**page.named})
         return confirmed
 
     def announce(self, changed: ListKind) -> None:
-        announce(self._session, changed, self._call.recorder)
+        announce(self.session, changed, self.call.recorder)
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Send the questions one after the other: most people can look at one form at a time."""
@@ -75,17 +76,17 @@ class _LegacyChannel(Channel):
         if not ask.progress:
             return ask.params
         # 2025-11-25 basic/utilities/progress: tokens "MUST be unique across all active requests".
-        token = f"{self._call.recorder.context.call}-{key}"
+        token = f"{self.call.recorder.context.call}-{key}"
         return {**ask.params, "_meta": {"progressToken": token}}
 
     @abstractmethod
     async def ask_one(self, method: str, params: Json) -> Json: ...
 
     def wants_log(self, level: LogLevel) -> bool:
-        return LEVELS.index(level) >= LEVELS.index(self._session.log_level)
+        return LEVELS.index(level) >= LEVELS.index(self.session.log_level)
 
     async def _ask(self, stream: Stream, method: str, params: Json, meta: Json) -> ClientAnswer:
-        settings, session = self._settings, self._session
+        settings, session = self.settings, self.session
         person = method in ("sampling/createMessage", "elicitation/create")
         sent = {**params, "_meta": {**params.get("_meta", {}), **meta}} if meta else params
 
@@ -109,7 +110,7 @@ class _LegacyChannel(Channel):
         return answer
 
     def _check(self, method: str, mode: Any) -> None:
-        machine = self._session.machine
+        machine = self.session.machine
         if machine.state is SessionState.NEGOTIATED:
             # 2025-11-25 basic/lifecycle: the server SHOULD NOT send requests other than pings before this notification.
             raise ClientRequestError("The client has not sent notifications/initialized, so it cannot be asked")
@@ -121,29 +122,28 @@ class _LegacyChannel(Channel):
             raise ClientRequestError(f"The client did not declare the {capability} capability")
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> Recorder | None:
-        return self._call.emit(stream, message, by_work=by_work)
+        return self.call.emit(stream, message, by_work=by_work)
 
 
+@dataclass(eq=False)
 class LegacyCallChannel(_LegacyChannel):
     """The channel of a `tools/call`: all messages go on the stream of its response."""
 
-    def __init__(self, session: Session, settings: Settings, call: CallScope, stream: Stream) -> None:
-        super().__init__(session, call, settings)
-        self._stream = stream
+    stream: Stream
 
     def notify(self, method: str, params: Json) -> bool:
-        return self._call.emit(self._stream, notification(method, params)) is not None
+        return self.call.emit(self.stream, notification(method, params)) is not None
 
     async def ask_one(self, method: str, params: Json) -> Json:
         self._check(method, params.get("mode"))
-        return (await self._ask(self._stream, method, params, {})).result
+        return (await self._ask(self.stream, method, params, {})).result
 
     def stop_comments(self) -> None:
-        self._stream.comments = False
+        self.stream.comments = False
 
     def hang_up(self) -> None:
-        if not self._session.piped:
-            self._stream.hang_up()
+        if not self.session.piped:
+            self.stream.hang_up()
 
 
 class TaskRoutes:
@@ -171,48 +171,48 @@ class TaskRoutes:
         return self.live(task, session) or (waiting[-1] if waiting else session.standalone)
 
 
+@dataclass(eq=False)
 class LegacyTaskChannel(_LegacyChannel):
     """The channel of a task. Each message has the related-task metadata, except the status itself."""
 
-    def __init__(
-        self, session: Session, settings: Settings, task: Task, tasks: TaskService, routes: TaskRoutes
-    ) -> None:
-        super().__init__(session, task.call, settings)
-        self._task = task
-        self._tasks = tasks
-        self._routes = routes
-        self._meta = {RELATED_TASK: {"taskId": task.id}}
+    task: Task
+    tasks: TaskService
+    routes: TaskRoutes
+
+    @property
+    def _meta(self) -> Json:
+        return {RELATED_TASK: {"taskId": self.task.id}}
 
     def notify(self, method: str, params: Json) -> bool:
         message = notification(method, {**params, "_meta": self._meta})
-        stream = self._routes.best(self._task.id, self._session)
-        if stream is not None and not self._task.machine.terminal:
+        stream = self.routes.best(self.task.id, self.session)
+        if stream is not None and not self.task.machine.terminal:
             return self._emit(stream, message) is not None
-        drop(self._call.recorder, message, NO_STREAM if stream is None else "the task has ended")
+        drop(self.call.recorder, message, NO_STREAM if stream is None else "the task has ended")
         return False
 
     def set_status(self, message: str) -> None:
-        self._tasks.note(self._task, message)
+        self.tasks.note(self.task, message)
 
     async def ask_one(self, method: str, params: Json) -> Json:
         """Send a question once the client reads a stream for it; the task is `input_required` meanwhile."""
         self._check(method, params.get("mode"))
-        task, session = self._task, self._session
-        self._tasks.ask(task, f"Input required: {params.get('message', method)}")
+        task, session = self.task, self.session
+        self.tasks.ask(task, f"Input required: {params.get('message', method)}")
         answer: ClientAnswer | None = None
         try:
-            while (stream := self._routes.live(task.id, session)) is None:
+            while (stream := self.routes.live(task.id, session)) is None:
                 await session.wait_reader()
             # A reader may arrive in the same moment in which the task is cancelled.
             await trio.lowlevel.checkpoint_if_cancelled()
             answer = await self._ask(stream, method, params, self._meta)
             return answer.result
         finally:
-            self._tasks.answered(task, by=None if answer is None else answer.recorder)
+            self.tasks.answered(task, by=None if answer is None else answer.recorder)
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> Recorder | None:
         if stream.replay.closed:
-            drop(self._call.recorder, message, "the stream has ended")
+            drop(self.call.recorder, message, "the stream has ended")
             return None
         return super()._emit(stream, message, by_work=by_work)
 

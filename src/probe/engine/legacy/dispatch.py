@@ -21,7 +21,6 @@ own stream: the messages of one request that wait for a slow reader can then be 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
@@ -57,7 +56,7 @@ from ...wire.jsonrpc import (
 from ...wire.v2025 import draft_streams
 from ...wire.v2025.registry import request_params, shape_result
 from ..calls.outcome import Outcome, handled
-from ..calls.scope import CallScope, read_cancellation, run
+from ..calls.scope import CallScope, run, take_cancellation
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..messages import Received, Repeats, RequestContext
 from ..services import Services
@@ -70,27 +69,7 @@ from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
 from .channels import start_pinging
 from .methods import Methods, StreamMethods
-from .tasks import LegacyTaskMethods, LegacyToolCalls
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The exchange has only notifications and responses."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Each request is answered already. `messages` are in request order; the caller notes their delivery."""
-
-    messages: list[Emitted]
-
-
-@dataclass(frozen=True, slots=True)
-class Streamed:
-    """The answers come on streams, and the connection of the requests already reads these."""
-
-
-LegacyAnswer: TypeAlias = Accepted | Answered | Streamed
+from .tasks import LegacyTools
 
 _Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]
 
@@ -141,8 +120,7 @@ class LegacyRouter:
         self._clock = services.clock
         self._settings = services.settings
         self._methods = Methods(services)
-        self._task_methods = LegacyTaskMethods(services, tasks, runs)
-        self._tool_calls = LegacyToolCalls(services, self._task_methods, runs)
+        self._tools = LegacyTools(services, tasks, runs)
         self._runs = runs
         self._streams = streams
         self._stream_methods = StreamMethods(streams, services.clock, runs)
@@ -150,8 +128,10 @@ class LegacyRouter:
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
         return session.client_requests.question(id) or self._streams.question(session, id)
 
-    def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
-        """Take the messages of one exchange; `reading` reads their answers.
+    def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> list[Emitted] | None:
+        """Take the messages of one exchange. Returns the answers in request order; the caller notes their delivery.
+
+        Without requests there are none. None: they come on streams, and `reading` reads these already.
 
         Raises `Rejection` for an id in flight and beyond the in-flight limit, before any message has had an effect.
         """
@@ -192,15 +172,15 @@ class LegacyRouter:
 
     def _answer(
         self, session: Session, answers: list[_Answer], response: _ResponseStream, *, reads: bool
-    ) -> LegacyAnswer:
-        if reads and answers:
+    ) -> list[Emitted] | None:
+        if not reads:
+            return self._emitted(session, answers)
+        if answers:
             stream = response.begin(answers[0].recorder).stream
             for answer in answers:
                 send(answer.recorder, stream, self._fitting(stream, answer))
             response.done(stream)
-        if reads:
-            return Streamed()
-        return Answered(self._emitted(session, answers)) if answers else Accepted()
+        return None
 
     def _emitted(self, session: Session, answers: Sequence[_Answer]) -> list[Emitted]:
         most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf
@@ -332,30 +312,30 @@ class LegacyRouter:
             raise context.refused(error) from None
         match params:
             case CallToolRequestParams():
-                return self._tool_calls.call(session, request, params, context)
+                return self._tools.call(session, request, params, context)
             case GetTaskRequestParams():
-                return self._task_methods.get(session, params, context)
+                return self._tools.get(session, params, context)
             case CancelTaskRequestParams():
-                return self._task_methods.cancel(session, params, context)
+                return self._tools.cancel(session, params, context)
             case GetTaskPayloadRequestParams():
                 return partial(self._start_result, session, request, context, params.task_id)
             case InitializeRequestParams():
                 why = "Invalid Request: this session is initialized already"
                 raise context.refused(McpError(Code.INVALID_REQUEST, why))
             case PaginatedRequestParams() if request.method == "tasks/list":
-                return self._task_methods.list(session, params)
+                return self._tools.list(session, params)
         return self._methods.answer(session, request.method, params, context)
 
     def _start_result(
         self, session: Session, request: Request, context: RequestContext, task_id: str, stream: Stream
     ) -> Begun:
         call = self._runs.open_plain(context, request, session.offer)
-        task = self._task_methods.tasks.find(task_id, session.label)
+        task = self._tools.tasks.find(task_id, session.label)
         if task is not None:
             context.concerns(task.call.recorder)
 
         async def work() -> Outcome | None:
-            result = partial(self._task_methods.result, session, task_id, stream)
+            result = partial(self._tools.result, session, task_id, stream)
             return call.settle(await run(call, result, trio.sleep_forever))
 
         return Begun(call, work)
@@ -432,12 +412,5 @@ class LegacyRouter:
     def _cancelled(self, session: Session, message: Notification, context: RequestContext) -> None:
         """2025-11-25 basic/utilities/cancellation: invalid ones are ignored; this server records them as well."""
         clause = "2025-11-25 basic/utilities/cancellation, Behavior Requirements"
-        asked = read_cancellation(message, clause, context)
-        if asked is None:
-            return
-        call = session.calls.get(asked.id)
-        if call is None:
-            tasks = (task.call for task in self._task_methods.tasks.of(session.label))
-            asked.without_effect(tasks, session.finished, initialize=asked.id == session.initialize_id)
-            return
-        asked.stop(call)
+        tasks = (task.call for task in self._tools.tasks.of(session.label))
+        take_cancellation(message, clause, context, session.calls, session.finished, tasks, session.initialize_id)

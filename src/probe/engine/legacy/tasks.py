@@ -44,20 +44,58 @@ from .channels import RELATED_TASK, LegacyCallChannel, LegacyTaskChannel, TaskRo
 IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
 
 
-class LegacyTaskMethods:
-    """The methods of tasks in the legacy era."""
+class LegacyTools:
+    """`tools/call`, and the methods of tasks in the legacy era."""
 
     def __init__(self, services: Services, tasks: TaskService, runs: ToolRuns) -> None:
         self.tasks = tasks
         self._runs = runs
         self._settings = services.settings
+        self._limits = services.limits
         self._routes = TaskRoutes()
 
-    def create(
+    def call(
+        self, session: Session, request: Request, params: CallToolRequestParams, context: RequestContext
+    ) -> Outcome | Start:
+        offer = session.offer
+        token = progress_token(request.params, self._limits.max_id_length)
+        task = task_request(params, offer.revision)
+        asked = ToolCallRequest(request.id, params.name, params.arguments or {}, token)
+        self._note_token(session, token, context)
+        return self._runs.call(context, offer, asked, partial(self._judge, session, asked, task, context))
+
+    def _judge(
+        self, session: Session, asked: ToolCallRequest, task: TaskMetadata | None, context: RequestContext
+    ) -> ToolPlan:
+        revision, tool = session.machine.revision, session.offer.tool(asked.tool)
+        _check_task_support(tool, task is not None, revision)
+        _check_capabilities(tool, session)
+        try:
+            arguments = tool.read_arguments(asked.arguments)
+        except ArgumentsError as error:
+            # 2025-11-25 server/tools: input validation errors are tool errors. A task's only result is its handle.
+            if task is not None or revision < V2025_11_25:
+                raise McpError(Code.INVALID_PARAMS, f"Invalid params: {error}") from None
+            raise ToolFailureError(f"Invalid arguments: {error}") from None
+        channel = partial(LegacyCallChannel, session, self._settings)
+        if task is None:
+            return ToolPlan(tool, arguments, {}, channel)
+        self.tasks.check_room(session.label, context)
+        return ToolPlan(tool, arguments, {}, channel, partial(self._create, session, tool, arguments, task.ttl))
+
+    def _note_token(self, session: Session, token: ProgressToken | None, context: RequestContext) -> None:
+        if token is None:
+            return
+        used = [call.progress_token for call in session.calls.values()]
+        if any(token == other and type(token) is type(other) for other in used):
+            clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
+            context.misuse("progress token in use", clause, f"token {token!r}")
+
+    def _create(
         self, session: Session, tool: Tool, arguments: Mapping[str, Any], ttl: int | None, call: CallScope
     ) -> Json:
         def context(task: Task) -> ToolContext:
-            channel = LegacyTaskChannel(session, self._settings, task, self.tasks, self._routes)
+            channel = LegacyTaskChannel(session, self._settings, call, task, self.tasks, self._routes)
             return self._runs.context(call, channel, arguments, call.progress_token, {})
 
         plan = TaskPlan(
@@ -177,52 +215,6 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
         why = f"Invalid params: params._meta.progressToken is longer than {max_length} characters (max_id_length)"
         raise McpError(Code.INVALID_PARAMS, why)
     return token
-
-
-class LegacyToolCalls:
-    """The `tools/call` handler of one engine."""
-
-    def __init__(self, services: Services, tasks: LegacyTaskMethods, runs: ToolRuns) -> None:
-        self._services = services
-        self._tasks = tasks
-        self._runs = runs
-
-    def call(
-        self, session: Session, request: Request, params: CallToolRequestParams, context: RequestContext
-    ) -> Outcome | Start:
-        offer = session.offer
-        token = progress_token(request.params, self._services.limits.max_id_length)
-        task = task_request(params, offer.revision)
-        asked = ToolCallRequest(request.id, params.name, params.arguments or {}, token)
-        self._note_token(session, token, context)
-        return self._runs.call(context, offer, asked, partial(self._judge, session, asked, task, context))
-
-    def _judge(
-        self, session: Session, asked: ToolCallRequest, task: TaskMetadata | None, context: RequestContext
-    ) -> ToolPlan:
-        revision, tool = session.machine.revision, session.offer.tool(asked.tool)
-        _check_task_support(tool, task is not None, revision)
-        _check_capabilities(tool, session)
-        try:
-            arguments = tool.read_arguments(asked.arguments)
-        except ArgumentsError as error:
-            # 2025-11-25 server/tools: input validation errors are tool errors. A task's only result is its handle.
-            if task is not None or revision < V2025_11_25:
-                raise McpError(Code.INVALID_PARAMS, f"Invalid params: {error}") from None
-            raise ToolFailureError(f"Invalid arguments: {error}") from None
-        channel = partial(LegacyCallChannel, session, self._services.settings)
-        if task is None:
-            return ToolPlan(tool, arguments, {}, channel)
-        self._tasks.tasks.check_room(session.label, context)
-        return ToolPlan(tool, arguments, {}, channel, partial(self._tasks.create, session, tool, arguments, task.ttl))
-
-    def _note_token(self, session: Session, token: ProgressToken | None, context: RequestContext) -> None:
-        if token is None:
-            return
-        used = [call.progress_token for call in session.calls.values()]
-        if any(token == other and type(token) is type(other) for other in used):
-            clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
-            context.misuse("progress token in use", clause, f"token {token!r}")
 
 
 def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:

@@ -31,7 +31,7 @@ from ...wire.v2026.codec import complete, create_task, input_required, modern_er
 from ...wire.v2026.meta import SKILLS_EXTENSION, TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..calls.outcome import Outcome, handled
-from ..calls.scope import CallScope, FinishedCalls, read_cancellation
+from ..calls.scope import CallScope, FinishedCalls, take_cancellation
 from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
 from ..messages import ClientInfo, Repeats, RequestContext
@@ -40,7 +40,7 @@ from ..streams.stream import Emitted, Stream, answer, send
 from ..tasks import TaskService
 from .listeners import Listeners
 from .rounds import Incoming, RoundTrips
-from .tasks import ModernTaskMethods, ModernToolCalls
+from .tasks import ModernTools
 
 _CANCELLATION = f"{V2026_07_28} basic/patterns/cancellation"
 _STATUS: Mapping[int, int] = {
@@ -122,20 +122,19 @@ class ModernRouter:
         self._places = {"tools/call": self._calls, "subscriptions/listen": self._subscriptions}
         self.listeners = Listeners(services)
         self._tasks = tasks
-        self._task_methods = ModernTaskMethods(services, tasks, self.listeners, runs)
+        self._tools = ModernTools(services, tasks, self.listeners, trips, runs)
         self._trips = trips
         self._runs = runs
-        self._tool_calls = ModernToolCalls(services, self.listeners, self._task_methods, trips, runs)
         self._server_info = about
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
-            "tools/call": self._tool_calls.call,
+            "tools/call": self._tools.call,
             "prompts/get": self._get_prompt,
             "resources/read": self._read,
             "subscriptions/listen": self._listen,
-            "tasks/get": self._task_methods.get,
-            "tasks/update": self._task_methods.update,
-            "tasks/cancel": self._task_methods.cancel,
+            "tasks/get": self._tools.get,
+            "tasks/update": self._tools.update,
+            "tasks/cancel": self._tools.cancel,
         }
         self._repeats = Repeats(services.log)
         self._numbers = count(1)
@@ -177,18 +176,11 @@ class ModernRouter:
 
     def _cancelled(self, message: Notification, context: RequestContext, in_flight: InFlight) -> None:
         """Servers "MUST NOT send any further messages for it": those that wait for the writer are dropped too."""
-        asked = read_cancellation(message, _CANCELLATION, context)
-        if asked is None:
-            return
-        call = in_flight.running.get(asked.id)
-        if call is None:
-            # The id belongs to this connection; other connections of the same client may use it too.
-            connection = context.recorder.context.connection
-            calls = (task.call for task in self._tasks.everyone())
-            own = (call for call in calls if call.recorder.context.connection == connection)
-            asked.without_effect(own, in_flight.finished)
-            return
-        asked.stop(call)
+        # The id belongs to this connection; other connections of the same client may use it too.
+        connection = context.recorder.context.connection
+        calls = (task.call for task in self._tasks.everyone())
+        own = (call for call in calls if call.recorder.context.connection == connection)
+        take_cancellation(message, _CANCELLATION, context, in_flight.running, in_flight.finished, own)
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
         limit = self._places.get(request.method)
@@ -216,7 +208,7 @@ class ModernRouter:
 
     def _listen(self, incoming: Incoming, params: ListenParams) -> Start:
         request, offer, context = incoming.request, incoming.offer, incoming.context
-        accepted = self.listeners.accept(params.notifications, offer, self._task_methods.knows, context.recorder)
+        accepted = self.listeners.accept(params.notifications, offer, self._tools.knows, context.recorder)
 
         def start(stream: Stream) -> Begun:
             call = self._runs.open_plain(context, request, offer)
@@ -224,7 +216,7 @@ class ModernRouter:
             listener = self.listeners.open(request.id, accepted, offer, call, stream)
             # A task may have changed since its creation; with this, the client need not poll it as well.
             for id in accepted.tasks:
-                self._task_methods.publish(id, listener)
+                self._tools.publish(id, listener)
             return Begun(call, lambda: self.listeners.serve(listener, offer))
 
         return start

@@ -25,12 +25,14 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from string import hexdigits
 from typing import Any, Final
 
 from msgspec import Struct
 
+from ...settings import Settings
 from ...settings.description import SettingError
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Request, clip
@@ -161,13 +163,14 @@ def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> Non
 
 
 class RoundTrips:
-    """Opens the rounds of one engine. A state is valid for `ttl_s` seconds."""
+    """Opens the rounds of one engine. Raises `SettingError` for unusable keys."""
 
-    def __init__(self, states: RequestStates, clock: Clock, ttl_s: float, max_bytes: int) -> None:
-        self._states = states
+    def __init__(self, settings: Settings, clock: Clock, random_bytes: Callable[[int], bytes]) -> None:
+        keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
+        self._states = RequestStates(keys, partial(random_bytes, NONCE_BYTES))
         self._clock = clock
-        self._ttl_s = ttl_s
-        self._max_bytes = max_bytes
+        self._ttl_s = settings.request_state_ttl_s
+        self._max_bytes = settings.limits.max_request_state
 
     def open(self, incoming: Incoming) -> Rounds:
         """The rounds up to this request. Raises `McpError` -32602 for a state of another server or request."""
@@ -234,11 +237,3 @@ class Rounds:
             state = self._trips.seal({"answers": self._known, "kept": self._kept}, self._incoming)
             raise InputRequiredError({"inputRequests": missing, "requestState": state})
         return {key: self._known[key] for key in asks}
-
-
-class Admitted(Struct, frozen=True):
-    """A call that will run: its checked arguments, and the answers to its `inputs`."""
-
-    arguments: Mapping[str, Any]
-    answers: Mapping[str, Json]
-    rounds: Rounds

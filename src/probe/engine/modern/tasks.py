@@ -15,7 +15,9 @@ guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from ...core.call import Cause, Report
 from ...core.subscription import Change
@@ -36,106 +38,88 @@ from ..services import ConfirmationPage, Services
 from ..streams.stream import Stream
 from ..tasks import Task, TaskPlan, TaskService, failure_text
 from .listeners import Listener, Listeners
-from .rounds import Admitted, Incoming, Rounds, RoundTrips, check_answers, check_declared
+from .rounds import Incoming, Rounds, RoundTrips, check_answers, check_declared
 
 
+@dataclass(eq=False)
 class _ModernChannel(Channel):
-    def __init__(
-        self, call: CallScope, incoming: Incoming, rounds: Rounds, listeners: Listeners, services: Services
-    ) -> None:
-        self._call = call
-        self._incoming = incoming
-        self._rounds = rounds
-        self.resumed = rounds.resumed
-        self._listeners = listeners
-        self._interactions = services.interactions
-        self._settings = services.settings
+    call: CallScope
+    incoming: Incoming
+    rounds: Rounds
+    listeners: Listeners
+    services: Services
+
+    @property
+    def resumed(self) -> bool:
+        return self.rounds.resumed
 
     def declares(self, method: str) -> bool:
-        return offers(self._incoming.meta.capabilities, method)
+        return offers(self.incoming.meta.capabilities, method)
 
     def open_page(self, key: str) -> ConfirmationPage:
-        context = self._incoming.context
-        open_page = partial(self._interactions.open, context.origin, context.holder, self._call.recorder)
-        return self._interactions.page(self._rounds.keep(key, open_page), context.origin)
+        context = self.incoming.context
+        open_page = partial(self.services.interactions.open, context.origin, context.holder, self.call.recorder)
+        return self.services.interactions.page(self.rounds.keep(key, open_page), context.origin)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        return await self._interactions.wait_confirmed(page.id, self._settings.client_request_s)
+        return await self.services.interactions.wait_confirmed(page.id, self.services.settings.client_request_s)
 
     def announce(self, changed: ListKind) -> None:
         """Notify the subscriptions with the same selection; the lists of others have not changed."""
-        self._listeners.publish_list(changed, self._incoming.offer.selection, self._call.recorder.cause)
+        self.listeners.publish_list(changed, self.incoming.offer.selection, self.call.recorder.cause)
 
 
+@dataclass(eq=False)
 class ModernCallChannel(_ModernChannel):
     """The channel of a call: all messages are notifications on the stream of its response."""
 
-    def __init__(
-        self,
-        call: CallScope,
-        stream: Stream,
-        incoming: Incoming,
-        rounds: Rounds,
-        listeners: Listeners,
-        services: Services,
-    ) -> None:
-        super().__init__(call, incoming, rounds, listeners, services)
-        self._stream = stream
+    stream: Stream
 
     def notify(self, method: str, params: Json) -> bool:
-        return self._call.emit(self._stream, notification(method, params)) is not None
+        return self.call.emit(self.stream, notification(method, params)) is not None
 
     def stop_comments(self) -> None:
-        self._stream.comments = False
+        self.stream.comments = False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        return self._rounds.answers(asks)
+        return self.rounds.answers(asks)
 
     def wants_log(self, level: LogLevel) -> bool:
         """2026-07-28 server/utilities/logging: without a level in the request "the server MUST NOT send" any."""
-        wanted = self._incoming.meta.log_level
+        wanted = self.incoming.meta.log_level
         return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
 
 
+@dataclass(eq=False)
 class ModernTaskChannel(_ModernChannel):
     """The channel of a task, with the capabilities in the call that became it."""
 
-    def __init__(
-        self,
-        task: Task,
-        tasks: TaskService,
-        incoming: Incoming,
-        rounds: Rounds,
-        listeners: Listeners,
-        services: Services,
-    ) -> None:
-        super().__init__(task.call, incoming, rounds, listeners, services)
-        self._task = task
-        self._tasks = tasks
+    task: Task
+    tasks: TaskService
 
     def notify(self, method: str, params: Json) -> bool:
         return False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Show the questions in `tasks/get` and wait until `tasks/update` has answered the last of them."""
-        check_declared(asks, self._incoming.meta.capabilities)
-        task = self._task
+        check_declared(asks, self.incoming.meta.capabilities)
+        task = self.task
         task.inputs.ask({key: {"method": ask.method, "params": ask.params} for key, ask in asks.items()})
         wanted = [str(ask.params.get("message", ask.method)) for ask in asks.values()]
-        self._tasks.ask(task, f"Input required: {' '.join(wanted)}", len(asks))
+        self.tasks.ask(task, f"Input required: {' '.join(wanted)}", len(asks))
         try:
             while (answers := task.inputs.answers(asks)) is None:
                 await task.wait_changed()
         finally:
-            self._tasks.answered(task, task.inputs.withdraw(asks))
+            self.tasks.answered(task, task.inputs.withdraw(asks))
         return answers
 
     def show_progress(self, report: Report) -> None:
         step = f"{report.progress:g}" if report.total is None else f"{report.progress:g} of {report.total:g}"
-        self._tasks.note(self._task, report.message or f"Step {step}")
+        self.tasks.note(self.task, report.message or f"Step {step}")
 
     def set_status(self, message: str) -> None:
-        self._tasks.note(self._task, message)
+        self.tasks.note(self.task, message)
 
     def wants_log(self, level: LogLevel) -> bool:
         return False
@@ -145,27 +129,64 @@ OWNER = "modern"
 """The owner of every modern task; no session has this label."""
 
 
-class ModernTaskMethods:
-    """The methods of tasks in the modern era: get, update and cancel."""
+class ModernTools:
+    """`tools/call`, and the methods of tasks in the modern era: get, update and cancel."""
 
-    def __init__(self, services: Services, tasks: TaskService, listeners: Listeners, runs: ToolRuns) -> None:
+    def __init__(
+        self, services: Services, tasks: TaskService, listeners: Listeners, trips: RoundTrips, runs: ToolRuns
+    ) -> None:
         self.tasks = tasks
         self._services = services
         self._settings = services.settings
         self._listeners = listeners
+        self._trips = trips
         self._runs = runs
 
-    def create(self, incoming: Incoming, tool: Tool, admitted: Admitted, call: CallScope) -> Json:
+    def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
+        asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, incoming.meta.progress_token)
+        return self._runs.call(incoming.context, incoming.offer, asked, partial(self._judge, incoming, asked))
+
+    def _judge(self, incoming: Incoming, asked: ToolCallRequest) -> ToolPlan:
+        """The plan of a call that may run. Raises the reason of a refusal, or the questions before the work."""
+        offer, meta = incoming.offer, incoming.meta
+        tool = offer.tool(asked.tool)
+        tool.check_revision(offer.revision)
+        _check_capabilities(tool, meta)
+        try:
+            arguments = tool.read_arguments(asked.arguments)
+        except ArgumentsError as error:
+            raise ToolFailureError(f"Invalid arguments: {error}") from None
+        rounds = self._trips.open(incoming)
+        answers = rounds.answers(tool.inputs)
+
+        def channel(call: CallScope, stream: Stream) -> ModernCallChannel:
+            return ModernCallChannel(call, incoming, rounds, self._listeners, self._services, stream)
+
+        if tool.task_support == "forbidden" or not meta.tasks:
+            return ToolPlan(tool, arguments, answers, channel)
+        self.tasks.check_room(None, incoming.context)
+        create_task = partial(self._create, incoming, tool, arguments, answers, rounds)
+        return ToolPlan(tool, arguments, answers, channel, create_task)
+
+    def _create(
+        self,
+        incoming: Incoming,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        answers: Mapping[str, Json],
+        rounds: Rounds,
+        call: CallScope,
+    ) -> Json:
         """Store the task, have it started, and describe it for the `CreateTaskResult`.
 
         "A server MUST NOT return `CreateTaskResult` until the task is durably created".
         """
 
         def context(task: Task) -> ToolContext:
-            channel = ModernTaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
+            channel = ModernTaskChannel(call, incoming, rounds, self._listeners, self._services, task, self.tasks)
             # The extension has no progress notifications, so the token is dropped. Without a token, `ToolContext` gives
             # each report to `show_progress` of the channel, which sets the status message.
-            return self._runs.context(call, channel, admitted.arguments, None, admitted.answers)
+            return self._runs.context(call, channel, arguments, None, answers)
 
         plan = TaskPlan(
             owner=OWNER,
@@ -267,55 +288,6 @@ _REQUESTS: Mapping[str, tuple[str, str]] = {
     "roots": ("roots/list", ""),
 }
 """The request that a client capability stands for, and its mode."""
-
-
-class ModernToolCalls:
-    """The `tools/call` handler of one engine."""
-
-    def __init__(
-        self,
-        services: Services,
-        listeners: Listeners,
-        tasks: ModernTaskMethods,
-        trips: RoundTrips,
-        runs: ToolRuns,
-    ) -> None:
-        self._services = services
-        self._listeners = listeners
-        self._tasks = tasks
-        self._trips = trips
-        self._runs = runs
-
-    def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
-        asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, incoming.meta.progress_token)
-        return self._runs.call(incoming.context, incoming.offer, asked, partial(self._judge, incoming, asked))
-
-    def _judge(self, incoming: Incoming, asked: ToolCallRequest) -> ToolPlan:
-        """The plan of a call that may run. Raises the reason of a refusal, or the questions before the work."""
-        offer, meta = incoming.offer, incoming.meta
-        tool = offer.tool(asked.tool)
-        tool.check_revision(offer.revision)
-        _check_capabilities(tool, meta)
-        try:
-            arguments = tool.read_arguments(asked.arguments)
-        except ArgumentsError as error:
-            raise ToolFailureError(f"Invalid arguments: {error}") from None
-        rounds = self._trips.open(incoming)
-        answers = rounds.answers(tool.inputs)
-
-        def channel(call: CallScope, stream: Stream) -> ModernCallChannel:
-            return ModernCallChannel(call, stream, incoming, rounds, self._listeners, self._services)
-
-        if tool.task_support == "forbidden" or not meta.tasks:
-            return ToolPlan(tool, arguments, answers, channel)
-        self._tasks.tasks.check_room(None, incoming.context)
-        return ToolPlan(
-            tool,
-            arguments,
-            answers,
-            channel,
-            partial(self._tasks.create, incoming, tool, Admitted(arguments, answers, rounds)),
-        )
 
 
 def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:

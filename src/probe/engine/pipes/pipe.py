@@ -43,7 +43,6 @@ from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, 
 from ...wire.v2026.codec import modern_error
 from ..calls.outcome import contain
 from ..engine import Engine
-from ..legacy.dispatch import Answered
 from ..messages import (
     Received,
     RequestContext,
@@ -338,12 +337,12 @@ class _Pipe:
                 if isinstance(message, Request) and message.id in self._modern:
                     raise self._modern.duplicate(message, context)
             self._engine.refuse_while_draining(messages, read_id(value, limits))
-            outcome = self._engine.legacy.receive(session, received, self._writer.reading)
+            answers = self._engine.legacy.receive(session, received, self._writer.reading)
         except Rejection as rejection:
             self._refuse(rejection, refused_message(received, rejection), modern=False)
             return
-        if isinstance(outcome, Answered):
-            self._writer.send_answers(outcome.messages)
+        if answers:
+            self._writer.send_answers(answers)
 
     def _initialize(self, held: _WaitingMessage, context: RequestContext) -> None:
         request = read_initialize(held.value, len(held.message), self._settings.limits)

@@ -10,7 +10,6 @@ from ...core.call import Cause
 from ...core.inbound import check_get, check_version
 from ...core.replay import EvictedError
 from ...engine.engine import Engine
-from ...engine.legacy.dispatch import Accepted, Answered
 from ...engine.messages import (
     Received,
     read_batch,
@@ -98,19 +97,19 @@ class LegacyHttp:
     ) -> Rest | None:
         reading = Reading(exchange.recorder)
         try:
-            outcome = self._engine.legacy.receive(session, received, reading)
+            answers = self._engine.legacy.receive(session, received, reading)
         except Rejection as rejection:
             exchange.message = refused_message(received, rejection)
             raise
-        if isinstance(outcome, Accepted):
-            await exchange.respond(202)
-        elif isinstance(outcome, Answered):
+        if answers is None:
+            return partial(self._write, exchange, session, reading)
+        if answers:
             # For a notification: "If the server cannot accept the input, it MUST return an HTTP error status code".
             refused = not batch and not isinstance(received[0].message, Request)
-            joined = b"[" + b",".join(message.body for message in outcome.messages) + b"]" if batch else None
-            await exchange.answer(400 if refused else 200, outcome.messages, body=joined)
+            joined = b"[" + b",".join(message.body for message in answers) + b"]" if batch else None
+            await exchange.answer(400 if refused else 200, answers, body=joined)
         else:
-            return partial(self._write, exchange, session, reading)
+            await exchange.respond(202)
         return None
 
     async def _initialize(self, exchange: HttpExchange, request: Request, selection: str) -> None:

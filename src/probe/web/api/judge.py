@@ -10,13 +10,13 @@ from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine, LiveJudge
+from ...engine.engine import Engine
 from ...engine.services import Turns
 from ...judge.report import Judgement
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, rule_list, subject_row
@@ -29,6 +29,9 @@ from ...wire.jsonrpc import clip, encode
 from . import listing, responses
 from .listing import Query, read
 from .responses import not_found
+
+if TYPE_CHECKING:
+    from ...judge.live import JudgeService
 
 # The report on one subject takes about one turn.
 _SUBJECT_COST: Final = 64 * 1024
@@ -157,7 +160,7 @@ def _text(body: str | bytes, content_type: str) -> Response:
     return Response(body, content_type=content_type)
 
 
-async def _wait(service: LiveJudge, name: str | None, query: Query) -> None:
+async def _wait(service: JudgeService, name: str | None, query: Query) -> None:
     """Return when the awaited verdict is there, or the time is over. Raises `QueryError`."""
     wanted, seconds = _wanted(query), _seconds(query)
     if wanted is None:

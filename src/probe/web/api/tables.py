@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.audit.call_store import AuditUnreadableError, CallRows, CallStore, CursorError
+from ...engine.audit.call_store import AuditUnreadableError, CallRows, CursorError, FileCalls, MemoryCalls
 from ...engine.engine import Engine
 from ...engine.services import Turns
 from ...log.event_log import Entry
@@ -153,7 +153,7 @@ def _asked(page: listing.Route) -> tuple[Query, CallFilter]:
 
 
 async def _export(
-    store: CallStore, wanted: CallFilter, head: bytes, write: Callable[[bytes], bytes]
+    store: MemoryCalls | FileCalls, wanted: CallFilter, head: bytes, write: Callable[[bytes], bytes]
 ) -> AsyncGenerator[bytes, None]:
     """All passing rows, newest first. A row that starts or changes meanwhile is not given twice.
 
@@ -164,7 +164,7 @@ async def _export(
 
 
 async def _parts(
-    store: CallStore, wanted: CallFilter, page: CallRows, head: bytes, write: Callable[[bytes], bytes]
+    store: MemoryCalls | FileCalls, wanted: CallFilter, page: CallRows, head: bytes, write: Callable[[bytes], bytes]
 ) -> AsyncGenerator[bytes, None]:
     turns = Turns()
     yield head
