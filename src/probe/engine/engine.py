@@ -35,9 +35,9 @@ from .catalogue.catalogue import Toolset, select
 from .catalogue.offers import Offer
 from .clock import Clock
 from .host_tools.hosted import HostedTools
-from .legacy.channels import announce
 from .legacy.dispatch import LegacyRouter
 from .legacy.methods import capabilities
+from .legacy.tasks import announce
 from .messages import RequestContext, check_token
 from .modern.clients import ClientLabels
 from .modern.dispatch import ModernRouter

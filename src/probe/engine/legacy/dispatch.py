@@ -67,8 +67,7 @@ from ..streams.stream import Emitted, Stream, drop, send
 from ..streams.stream import answer as answer_whole
 from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
-from .channels import start_pinging
-from .methods import Methods, StreamMethods
+from .methods import Methods, StreamMethods, start_pinging
 from .tasks import LegacyTools
 
 _Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]

@@ -1,4 +1,4 @@
-"""The methods of the legacy era that are no tool calls and no tasks.
+"""The methods of the legacy era that are no tool calls and no tasks, and the pings of the server.
 
 All but `stream/resume` of the draft "Streams" are answered at once. Its connection reads the stream from the client's
 position. When the reading ends, the result of the request has the state of the stream, so it is the last message.
@@ -16,7 +16,9 @@ import trio
 from ...core.draft_stream import LostError, TooEarlyError
 from ...core.replay import EvictedError
 from ...core.session import DuplicateIdError, TooManyInFlightError
+from ...log.context import Recorder
 from ...log.events import LimitReached, StreamResumed
+from ...settings import Settings
 from ...wire.client_messages import (
     GetPromptRequestParams,
     ReadResourceRequestParams,
@@ -25,7 +27,7 @@ from ...wire.client_messages import (
     UnsubscribeRequestParams,
 )
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, Request, RequestId, notification
+from ...wire.jsonrpc import Json, Request, RequestId, notification, request
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
 from ..calls.outcome import Outcome
@@ -33,6 +35,7 @@ from ..calls.scope import run
 from ..calls.tool_runs import Begun, Start, ToolRuns
 from ..catalogue.catalogue import Resource
 from ..catalogue.offers import SIMPLE, Offer
+from ..catalogue.tool import ClientRequestError
 from ..clock import Clock
 from ..messages import RequestContext
 from ..services import Services
@@ -121,6 +124,37 @@ class Methods:
     def _set_level(self, session: Session, params: SetLevelRequestParams, _context: RequestContext) -> Json:
         session.log_level = params.level
         return {}
+
+
+def start_pinging(session: Session, settings: Settings) -> None:
+    """Send pings from now on, unless the settings turn them off or they are sent already."""
+    if settings.ping_interval_s > 0 and session.ping is None:
+        session.ping = scope = trio.CancelScope()
+        session.submit(partial(_keep_pinging, session, settings, scope))
+
+
+async def _keep_pinging(session: Session, settings: Settings, scope: trio.CancelScope) -> None:
+    with scope:
+        while True:
+            await trio.sleep(settings.ping_interval_s)
+            stream = session.standalone
+            if stream is not None and stream.reader is not None:
+                await _ping(session, stream, settings.client_ping_s)
+
+
+async def _ping(session: Session, stream: Stream, timeout_s: float) -> None:
+    def put(id: RequestId) -> Recorder | None:
+        return send(session.recorder, stream, request(id, "ping", None))
+
+    def withdraw(id: RequestId, reason: str) -> None:
+        if not stream.replay.closed:
+            params = {"requestId": id, "reason": reason}
+            send(session.recorder, stream, notification("notifications/cancelled", params))
+
+    try:
+        await session.client_requests.ask("ping", put, withdraw, timeout_s)
+    except ClientRequestError as error:
+        session.misuse("ping not answered", "2025-11-25 basic/utilities/ping: MUST respond promptly", str(error))
 
 
 class StreamMethods:
