@@ -216,16 +216,15 @@ class Session:
         return f"p{self._stream_count}"
 
     def open_stream(self, request: Recorder) -> Stream:
-        limits = self._settings.limits
-        stream = Stream(self.next_stream_label(), "response", request, limits, resumable=not self.piped)
-        self._own(stream)
-        return stream
+        return self._open(self.next_stream_label(), "response", request)
 
-    def _own(self, stream: Stream) -> None:
-        self._streams[stream.id] = stream
+    def _open(self, label: str, purpose: str, request: Recorder) -> Stream:
+        stream = Stream(label, purpose, request, self._settings.limits, resumable=not self.piped)
+        self._streams[label] = stream
         if not self.piped:
             # A pipe bounds its unsent bytes itself.
             self._room.add(stream, self.holder or self.label)
+        return stream
 
     def keep(self, stream: Stream) -> None:
         """Make a stream of another owner readable here; it keeps the session alive until `drop`."""
@@ -244,9 +243,7 @@ class Session:
         simultaneously", so a further GET leaves the earlier ones as they are.
         """
         self._standalone_count += 1
-        label, limits = f"g{self._standalone_count}", self._settings.limits
-        stream = Stream(label, "standalone", request, limits, resumable=not self.piped)
-        self._own(stream)
+        stream = self._open(f"g{self._standalone_count}", "standalone", request)
         self._standalone.append(stream)
         if len(self._standalone) > self._settings.limits.max_standalone_streams:
             self._end_one_standalone()

@@ -94,10 +94,6 @@ class CallScope:
         return self._scope
 
     @property
-    def id(self) -> str:
-        return self.recorder.context.call or ""
-
-    @property
     def task(self) -> str | None:
         return self.recorder.context.task
 
@@ -140,10 +136,6 @@ class CallScope:
             return False
         self.scope.deadline = deadlines.at
         return True
-
-    def _drop_alarm(self) -> None:
-        if self._idle_alarm is not None:
-            self._idle_alarm.cancel()
 
     def note_progress(self, report: Report) -> None:
         if not self.is_over:
@@ -220,7 +212,8 @@ class CallScope:
         """End the call with `outcome`, None if its scope ended the work. Returns the answer, None for no answer."""
         # Both refer to the call: a cycle, which the garbage collector would free much later.
         self.answer, self.take_back = nothing, nothing
-        self._drop_alarm()
+        if self._idle_alarm is not None:
+            self._idle_alarm.cancel()
         now = self._clock.now()
         if not self.machine.settle(now):
             self._record_silence()
@@ -240,7 +233,8 @@ class CallScope:
 
     def abandon(self) -> None:
         """Record that the engine is torn down around the call. There is no answer."""
-        self._drop_alarm()
+        if self._idle_alarm is not None:
+            self._idle_alarm.cancel()
         if not self.machine.settled:
             now = self._clock.now()
             self.machine.cancel(Cause.SHUTDOWN, now, "the server stopped")
@@ -262,8 +256,18 @@ class CallScope:
     def _record(self, kind: str, outcome: Outcome | None, *, answered: bool) -> None:
         machine = self.machine
         duration = _ms(self.started, machine.settled_at)
-        if self._gate is not None:
-            self._record_dispatch(self._gate, kind, duration)
+        if (gate := self._gate) is not None:
+            self.recorder.append(
+                DispatchSettled(
+                    outcome=kind,
+                    elapsed_ms=round(duration),
+                    reports=gate.reported,
+                    sent=self.reports_sent,
+                    coalesced=gate.coalesced,
+                    invalid=gate.invalid,
+                )
+            )
+        most = self._max_result_bytes
         self.recorder.append(
             CallSettled(
                 request_id=self.request_id,
@@ -277,25 +281,9 @@ class CallScope:
                 steps_total=self.steps_total,
                 sent_after_cancel=self._emitted - self._emitted_at_cancel if machine.cause else 0,
                 coalesced=self._coalesced,
-                result=self._kept(outcome),
+                result=outcome.kept(most) if outcome is not None and most else b"null",
             ),
             self._cancelled,
-        )
-
-    def _kept(self, outcome: Outcome | None) -> bytes:
-        most = self._max_result_bytes
-        return outcome.kept(most) if outcome is not None and most else b"null"
-
-    def _record_dispatch(self, gate: ProgressGate, kind: str, duration_ms: float) -> None:
-        self.recorder.append(
-            DispatchSettled(
-                outcome=kind,
-                elapsed_ms=round(duration_ms),
-                reports=gate.reported,
-                sent=self.reports_sent,
-                coalesced=gate.coalesced,
-                invalid=gate.invalid,
-            )
         )
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import trio
 
@@ -147,11 +147,6 @@ class MisuseError(Exception):
         self.what = what
 
 
-class _Stop(NamedTuple):
-    cause: str
-    reason: str | None
-
-
 @dataclass(slots=True, eq=False)
 class DispatchedCall:
     """A call for its host's connection.
@@ -235,25 +230,25 @@ class Dispatcher:
     def _end(self, pending: _PendingDispatch) -> None:
         del self._pending[pending.dispatch.id]
         if pending.dispatch.state is DispatchState.RUNNING:
-            self._cancel(pending.dispatch, _Stop(*(pending.context.ended_by or (Cause.SHUTDOWN.value, None))))
+            self._cancel(pending.dispatch, *(pending.context.ended_by or (Cause.SHUTDOWN.value, None)))
 
     def _stop_ended(self, dispatch: HostDispatch) -> None:
         """Cancel a dispatch if its call has been cancelled, though the call's task may not have run since."""
         pending = self._pending.get(dispatch.id)
         if pending is not None and dispatch.state is DispatchState.RUNNING and pending.context.ended_by is not None:
-            self._cancel(dispatch, _Stop(*pending.context.ended_by))
+            self._cancel(dispatch, *pending.context.ended_by)
 
-    def _cancel(self, dispatch: HostDispatch, stop: _Stop) -> None:
+    def _cancel(self, dispatch: HostDispatch, cause: str, reason: str | None) -> None:
         if self._outgoing.take_back(dispatch.id):
             self._machine.withdraw(dispatch)
             self._note_stopped(dispatch, "never_sent")
             return
         self._machine.cancel(dispatch, self._clock.now())
-        params = CancelParams.model_validate({"dispatch": dispatch.id, "cause": stop.cause, "reason": stop.reason})
+        params = CancelParams.model_validate({"dispatch": dispatch.id, "cause": cause, "reason": reason})
         message = notification("tool.cancel", params.dump())
         body = encode(message)
         self._outgoing.send(body, reply=False)
-        dispatch.call.recorder.append(DispatchCancelled(self.host, dispatch.id, stop.cause, stop.reason))
+        dispatch.call.recorder.append(DispatchCancelled(self.host, dispatch.id, cause, reason))
         self._note_sent(message, body, dispatch)
         self._changed.unpark_all()
 
