@@ -61,11 +61,10 @@ from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
 from ..messages import Received, Repeats, RequestContext
 from ..services import Services
 from ..sessions import Session
-from ..streams.draft_streams import DraftStreams
+from ..streams.draft_streams import DraftStreams, ToolStream, lost_error
 from ..streams.reading import Reading, Track
 from ..streams.stream import Emitted, Stream, drop, send
 from ..streams.stream import answer as answer_whole
-from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
 from .methods import Methods, StreamMethods, start_pinging
 from .tasks import LegacyTools

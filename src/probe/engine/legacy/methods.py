@@ -40,10 +40,9 @@ from ..clock import Clock
 from ..messages import RequestContext
 from ..services import Services
 from ..sessions import Session
-from ..streams.draft_streams import DraftStreams
+from ..streams.draft_streams import DraftStreams, ToolStream, lost_error
 from ..streams.reading import OVERFLOW, Reading, Track
 from ..streams.stream import NO_STREAM, Stream, drop, send
-from ..streams.tool_stream import ToolStream, lost_error
 
 
 def capabilities(offer: Offer, *, streams: bool) -> Json:

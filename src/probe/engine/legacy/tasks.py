@@ -48,8 +48,8 @@ from ..clock import iso
 from ..messages import RequestContext
 from ..services import ConfirmationPage, Services
 from ..sessions import ClientAnswer, Session
+from ..streams.draft_streams import ToolStream
 from ..streams.stream import NO_STREAM, Stream, drop, send
-from ..streams.tool_stream import ToolStream
 from ..tasks import Task, TaskPlan, TaskService, failure_text
 
 RELATED_TASK = "io.modelcontextprotocol/related-task"

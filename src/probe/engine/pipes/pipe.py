@@ -4,20 +4,21 @@
       _write        the one writer (`wires`)
       _stop         waits for the drain of the server
       _read         takes one message after the other; messages that need an answer may be held back
-      a call        of the modern era (`pipe_modern`); legacy calls belong to the session and to `DraftStreams`
+      a call        of the modern era (`_ModernRequests`); legacy calls belong to the session and to `DraftStreams`
 
 The legacy session and the modern requests of a connection end with it. Draft streams do not: a client can read them
 from another connection (product contract, section 3).
 
-**Backpressure.** One task reads and one writes. They do not wait for each other, with one exception: a peer that sends
-requests and does not read the answers would fill the memory. So a message that needs an answer is held back while more
-bytes wait for the writer than a socket takes at once, and the reader stops when the held messages have the size of one
-largest message (`max_body_bytes`). A message without an answer is taken at once: a cancellation, or the answer to a
-question, may be what lets the peer read on. A cancellation also brings forward the request that it names.
+**Backpressure.** A peer that sends requests and does not read the answers would fill the memory. So a message that
+needs an answer is held back while more bytes wait for the writer than a socket takes at once, and the reader stops when
+the held messages have the size of one largest message (`max_body_bytes`). A message without an answer is taken at once:
+a cancellation, or the answer to a question, may be what lets the peer read on. A cancellation also brings forward the
+request that it names.
 
 **Both eras** may mix. `era_of_piped` decides for each message alone, with two additions. Without a session, only
-`initialize` and `notifications/initialized` are legacy. A cancellation belongs to the era of the request that it names.
-An id in flight is in flight for both eras, since the client matches answers on one connection by id only.
+`initialize` and `notifications/initialized` are legacy. A cancellation belongs to the era of the request that it names:
+2026-07-28 basic/transports/stdio has "no per-request stream to close". An id in flight is in flight for both eras,
+since the client matches answers on one connection by id only.
 
 **The end.** The first of five causes ends the connection: the peer closed it, it was idle, it reads too slowly, it
 broke the framing, or the server has drained. Messages from before a close by the peer are still answered.
@@ -26,20 +27,40 @@ broke the framing, or the server has drained. Messages from before a close by th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 import trio
 
 from ...core.call import Cause
 from ...core.modern_inbound import era_of_piped
 from ...log.context import Recorder
-from ...log.events import ClientMisuse, ConnectionClosed, ConnectionOpened, LimitReached, MessageRefused, subject
-from ...wire.errors import McpError, Refusal, Rejection
-from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, is_id, parse, result_response
+from ...log.events import (
+    ClientMisuse,
+    ConnectionClosed,
+    ConnectionOpened,
+    LimitReached,
+    MessageRefused,
+    essentials,
+    subject,
+)
+from ...wire.errors import McpError, Refusal, Rejection, busy
+from ...wire.jsonrpc import (
+    MalformedError,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    error_response,
+    is_id,
+    parse,
+    result_response,
+    shown_id,
+)
+from ...wire.revisions import V2026_07_28
 from ...wire.v2026.codec import modern_error
 from ..calls.outcome import contain
 from ..engine import Engine
@@ -55,10 +76,14 @@ from ..messages import (
     unreadable,
     unreadable_json,
 )
+from ..modern.dispatch import AnsweredAtOnce, InFlight, Started
 from ..sessions import Session
+from ..streams.reading import Track
 from ..streams.stream import answer
-from .pipe_modern import Job, PipeModern
 from .wires import Closed, ConnectionEnd, Peer, PipeWriter, TooLargeError, Wire, WireBrokenError
+
+Job: TypeAlias = Callable[[], Awaitable[None]]
+
 
 NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
 # RFC 6455 section 7.4.1: these codes stand for a close without a code.
@@ -111,7 +136,7 @@ class _Pipe:
         # Each job is a modern request in flight, so there are at most this many.
         self._inbox, self._jobs = trio.open_memory_channel[Job](self._settings.limits.max_in_flight)
         self._writer = PipeWriter(engine.services, wire, self._recorder, peer.holder, self._too_slow, self._admit)
-        self._modern = PipeModern(engine, peer, self._writer, self._inbox.send_nowait)
+        self._modern = _ModernRequests(engine, peer, self._writer, self._inbox.send_nowait)
 
     async def run(self) -> ConnectionEnd:
         peer = self._peer
@@ -279,8 +304,12 @@ class _Pipe:
     def _take_modern(self, held: _WaitingMessage, recorder: Recorder) -> None:
         [own] = record_received(recorder, held.value, held.message, self._settings.limits)[:1]
         context = self._context(own)
+        id = _id_of(held.value)
         try:
-            self._check_id(held.value, context)
+            if self._session is not None and id in self._session.machine.in_flight:
+                message = read_message(held.value, self._settings.limits)
+                if isinstance(message, Request):
+                    raise self._modern.duplicate(message, context)
             self._modern.receive(held.value, context)
         except Rejection as rejection:
             self._refuse(rejection, context.recorder, modern=True)
@@ -304,13 +333,6 @@ class _Pipe:
     def _context(self, recorder: Recorder) -> RequestContext:
         peer = self._peer
         return RequestContext(recorder, peer.transport, peer.origin, peer.holder)
-
-    def _check_id(self, value: Any, context: RequestContext) -> None:
-        id = _id_of(value)
-        if self._session is not None and id in self._session.machine.in_flight:
-            message = read_message(value, self._settings.limits)
-            if isinstance(message, Request):
-                raise self._modern.duplicate(message, context)
 
     def _refuse(self, rejection: Rejection, message: Recorder, *, modern: bool) -> None:
         message.append(MessageRefused(rejection.refusal.name, rejection.message))
@@ -382,3 +404,94 @@ def _is_silent(value: Any) -> bool:
 def _id_of(value: Any) -> RequestId | None:
     id = value.get("id") if isinstance(value, dict) else None
     return id if is_id(id) else None
+
+
+class _ModernRequests:
+    """The modern requests of one connection. Its owner starts the jobs of `submit`."""
+
+    def __init__(self, engine: Engine, peer: Peer, writer: PipeWriter, submit: Callable[[Job], None]) -> None:
+        self._engine = engine
+        self._peer = peer
+        self._writer = writer
+        self._submit = submit
+        self._client: str | None = None
+        self._in_flight = InFlight()
+        self._calls = self._in_flight.running
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __contains__(self, id: RequestId) -> bool:
+        return id in self._calls
+
+    def client(self, value: Any, recorder: Recorder) -> str | None:
+        """The label of the client of a message; `recorder` is the message's.
+
+        Only a request names its client. Other messages count for the client of the latest request; None before the
+        first.
+        """
+        if isinstance(value, dict) and "id" in value and "method" in value:
+            self._client = self._engine.clients.label(recorder, self._peer.address, value, self._peer.transport)
+        return self._client
+
+    def is_meant(self, value: Any) -> bool:
+        """True if a message is a cancellation of one of these requests; it need not name its era."""
+        about = subject(value) if essentials(value)[1] == "notifications/cancelled" else None
+        return about is not None and about in self._calls
+
+    def let_go(self, why: str) -> None:
+        # The drain has ended each request already, and its answer is still for the client.
+        in_flight = [] if self._engine.drained.is_set() else list(self._calls.values())
+        for call in in_flight:
+            if not call.machine.settled and call.machine.cause is None:
+                call.cancel(Cause.DISCONNECT, why)
+
+    def receive(self, value: Any, context: RequestContext) -> None:
+        if isinstance(value, list):
+            why = f"Invalid Request: revision {V2026_07_28} has no batches, send one message at a time"
+            raise Rejection(Refusal.INVALID_REQUEST, why)
+        match read_message(value, self._engine.settings.limits):
+            case Request() as request:
+                self._request(request, context)
+            case Notification() as notification:
+                self._engine.modern.notified(notification, context, self._in_flight)
+            case Response() as response:
+                # Not refused: the error would look like an answer to a request of the client.
+                clause = f"{V2026_07_28} basic/transports/stdio: the client MUST NOT write JSON-RPC responses"
+                context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
+
+    def duplicate(self, request: Request, context: RequestContext) -> Rejection:
+        """The refusal of an id in flight, in either era: the client matches answers by id."""
+        clause = f"{V2026_07_28} basic: a request id MUST NOT be that of another request in flight"
+        context.misuse("duplicate id", clause, f"id {shown_id(request.id)}")
+        why = f"Invalid Request: request id {shown_id(request.id)} is already in flight on this connection"
+        return Rejection(Refusal.INVALID_REQUEST, why, request.id)
+
+    def _request(self, request: Request, context: RequestContext) -> None:
+        engine, limits = self._engine, self._engine.settings.limits
+        if request.id in self._calls:
+            raise self.duplicate(request, context)
+        inbound, offer = engine.read_modern(None, request, self._peer.selection)
+        if len(self._calls) >= limits.max_in_flight:
+            context.recorder.append(LimitReached("max_in_flight", limits.max_in_flight))
+            raise busy(f"Too many requests: the limit max_in_flight is {limits.max_in_flight}", 1, request.id)
+        answer = engine.modern.receive(request, inbound, offer, context)
+        if isinstance(answer, AnsweredAtOnce):
+            self._writer.send_answers([answer.message])
+            if request.method == "tools/call":
+                self._in_flight.finished.store(request.id, context.recorder)
+        else:
+            track = self._writer.reading.add(answer.stream, 0)
+            call = self._calls[request.id] = answer.running.call
+            call.take_back = partial(self._writer.reading.drop, track, "cancelled by the client")
+            self._submit(partial(self._run, request.id, answer, track))
+
+    async def _run(self, id: RequestId, started: Started, track: Track) -> None:
+        try:
+            await started.running.run()
+            await track.wait_ended()
+        finally:
+            del self._calls[id]
+            self._in_flight.finished.store(id, started.running.call.recorder)
+            started.release()
+            self._writer.note_progress()

@@ -20,9 +20,9 @@ from ...log.context import Recorder
 from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import error_response
 from ..services import Services
+from ..streams.draft_streams import ToolStream, lost_error
 from ..streams.reading import Reading, Track
 from ..streams.stream import Emitted, answer, note_delivered, nothing
-from ..streams.tool_stream import ToolStream, lost_error
 
 
 class WireBrokenError(Exception):

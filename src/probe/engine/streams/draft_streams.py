@@ -5,13 +5,10 @@
       `_watch`             drops streams after their resume timeout, and finished ones
 
 Over HTTP the owner of a stream is the session in the request. On a pipe it is the client with the secret that the
-server sent with the stream, because a new connection has a new session.
-
-* `owner` never changes. It decides which client may resume, poll, or get the reason of a loss.
-* `holder` is the session of the client's present connection. The call's request id is in flight in this session only,
-  so the client can cancel it there, and answer its questions there. `hand_over` moves it, and `release` removes it with
-  the connection.
-* `call` is None once the call is over.
+server sent with the stream, because a new connection has a new session. The owner never changes, and decides which
+client may resume, poll, or get the reason of a loss. `holder` is the session of the client's present connection: the
+call's id is in flight in this session only, so the client can cancel it and answer its questions there. `hand_over`
+moves it, and `release` removes it with the connection.
 
 A stream leaves the table in one of two ways. It is *forgotten* when its client has all of it and the time for another
 resume has passed. It is *lost* when its client did not come back in time, when more messages wait than may be kept,
@@ -25,43 +22,193 @@ client with the most loses a stream.
 from __future__ import annotations
 
 import hmac
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
-from math import inf
+from math import ceil, inf
 from typing import TypeAlias
 
 import trio
 
 from ...core.call import Cause
-from ...core.draft_stream import Interval, Lost
+from ...core.draft_stream import DraftStream, Interval, Lost, LostError, MessageKind, Poll
+from ...log.bounded import Newest
 from ...log.context import Recorder
 from ...log.events import LimitReached, StreamLost
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import RefusedResponse, RequestId, Response
+from ...wire.jsonrpc import Json, RefusedResponse, RequestId, Response, Rpc
 from ...wire.v2025 import draft_streams as wire
 from ..calls.outcome import contain
 from ..calls.scope import CallScope
 from ..messages import RequestContext
 from ..services import Limit, LimitError, Services
-from ..sessions import Session
-from .stream import send
-from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
-
-Job: TypeAlias = Callable[[], Awaitable[None]]
+from ..sessions import ClientRequests, Session
+from .stream import Reader, Stream, StreamLostError, nothing, send
 
 _NOBODY = b"\0" * sha256().digest_size
 # Enough for several clients that lose theirs in the same hour.
-_MOST_LOST = 1000
+_LOST_KEPT = 1000
 _TOO_MANY = "Too many streams that are not read to their end: the limit {name} is {most}"
+
+WHY = {
+    Lost.ABANDONED: "the stream was abandoned: not resumed or polled within resumeInterval.max",
+    Lost.OVERFLOW: "the stream is lost: more waited for its client than replay_messages or replay_bytes allow",
+    Lost.SESSION_ENDED: "the stream is lost: its session has ended",
+    Lost.SERVER_FULL: "the stream is lost: all streams together are as large or as many as the server allows",
+}
+"""The reasons of a loss, in words for the client."""
+
+
+def lost_error(lost: Lost) -> McpError:
+    """The error for the owner of a lost stream."""
+    return McpError(Code.STREAM_LOST, WHY[lost], {"reason": lost.value})
+
+
+class ToolStream(Stream):
+    """The stream of one `tools/call`. Its owner can resume it from any connection.
+
+    `holder` is None before the client has come back, and once the stream is not `kept`. `address` is the client address
+    for shares. `call` is None once it is over. `answer_taken` is set once the client has the answer.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        stream_id: str,
+        session: Session,
+        request_id: RequestId,
+        request: Recorder,
+        services: Services,
+        changed: Callable[[ToolStream], None],
+    ) -> None:
+        settings, clock = services.settings, services.clock
+        self.machine = DraftStream(
+            Interval(settings.stream_min_s, settings.stream_max_s),
+            settings.stream_retention_s,
+            max_messages=settings.limits.replay_messages,
+            max_bytes=settings.limits.replay_bytes,
+            now=clock.now(),
+        )
+        label = session.next_stream_label()
+        super().__init__(label, "resumable", request, settings.limits, replay=self.machine.log)
+        self.stream_id = stream_id
+        self.request_id = request_id
+        self.holder: Session | None = session
+        self.call: CallScope | None = None
+        self.owner = Owner(session.label, None if session.secret is None else digest_of(session.secret))
+        self.number = number
+        self.address = session.holder
+        self.kept = True
+        self.answer_taken = False
+        self.weight = 0
+        self._home = session
+        self._retry_ms = ceil(settings.stream_min_s * 1000)
+        self.questions = ClientRequests(f"q{number}-")
+        self._answer_at: int | None = None
+        self._clock = clock
+        self._changed = changed
+
+    def sends_answer(self) -> None:
+        self._answer_at = self.replay.last + 1
+
+    @property
+    def retry_ms(self) -> int:
+        """resumeInterval.min of the draft: a client that obeys the event stream's `retry` obeys the draft too."""
+        return self._retry_ms
+
+    @property
+    def one_by_one(self) -> bool:
+        """True: a client without a count of its own does not get a message twice."""
+        return True
+
+    @property
+    def finished(self) -> bool:
+        return self.replay.closed and not self.machine.untaken
+
+    def marked(self, value: Json) -> Json:
+        return wire.marked(value, self.stream_id, self.replay.last + 1)
+
+    def attach(self, recorder: Recorder, wake: Callable[[], None] = nothing) -> Reader:
+        self.machine.connect(self._clock.now())
+        return super().attach(recorder, wake)
+
+    def detach(self, reader: Reader) -> None:
+        if self.reader is reader:
+            self.machine.disconnect(self._clock.now())
+        super().detach(reader)
+        self._changed(self)
+
+    def dismissed(self, reader: Reader) -> str | None:
+        lost = self.machine.lost
+        own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
+        return super().dismissed(reader) or own
+
+    def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
+        super().delivered(first, last, reader, event_ids=event_ids)
+        self.answer_taken = self.answer_taken or (self._answer_at is not None and last >= self._answer_at)
+        self.machine.taken(last, self._clock.now())
+        self._changed(self)
+
+    def acknowledge(self, position: int) -> None:
+        self.machine.taken(position, self._clock.now())
+        self._changed(self)
+
+    def end(self, now: float) -> None:
+        super().end(now)
+        self.machine.end(now)
+        self._changed(self)
+
+    def resume(self, received: int | None) -> int:
+        """The position after which a resumption reads. Raises the errors of the machine."""
+        try:
+            return self.machine.resume(received, self._clock.now())
+        finally:
+            self._changed(self)
+
+    def poll(self, received: int | None) -> Poll:
+        try:
+            return self.machine.poll(received, self._clock.now())
+        finally:
+            self._changed(self)
+
+    def forget(self) -> None:
+        self.kept = False
+        self._home.drop(self)
+        self._wake()
+
+    def _keep(self, message: bytes, rpc: Rpc) -> int:
+        kind = {"request": MessageKind.REQUEST, "error": MessageKind.ERROR}.get(rpc, MessageKind.OTHER)
+        try:
+            position = self.machine.emit(message, kind, self._clock.now())
+        except LostError as error:
+            raise StreamLostError(WHY[error.lost]) from None
+        finally:
+            self._changed(self)
+        # With this message, all streams together may exceed their bound, and this stream was lost for it.
+        if self.machine.lost is not None:
+            raise StreamLostError(WHY[self.machine.lost])
+        return position
 
 
 @dataclass(frozen=True, slots=True)
-class _LostStream:
-    owner: Owner
-    lost: Lost
+class Owner:
+    """The owner of a stream: `secret` is the digest of its secret, None where the session is the owner."""
+
+    session: str
+    secret: bytes | None
+
+    @property
+    def key(self) -> str | bytes:
+        return self.secret or self.session
+
+
+def digest_of(text: str) -> bytes:
+    """The digest of a secret or of a stream id; only digests are kept."""
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+Job: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class DraftStreams:
@@ -78,7 +225,7 @@ class DraftStreams:
         self._numbers = count(1)
         self._streams: dict[bytes, ToolStream] = {}
         self._by_owner: dict[str | bytes, dict[bytes, ToolStream]] = {}
-        self._lost: OrderedDict[bytes, _LostStream] = OrderedDict()
+        self._lost: Newest[bytes, tuple[Owner, Lost]] = Newest(_LOST_KEPT)
         self._bytes = 0
         self._shared = services.shared.draft_streams
         self._earliest = inf
@@ -146,14 +293,14 @@ class DraftStreams:
         """
         digest, proof = digest_of(reference.stream_id or ""), digest_of(reference.secret)
         stream, gone = self._streams.get(digest), self._lost.get(digest)
-        owner = stream.owner if stream is not None else gone.owner if gone is not None else Owner("", _NOBODY)
+        owner = stream.owner if stream is not None else gone[0] if gone is not None else Owner("", _NOBODY)
         belongs = self._belongs(session, owner, proof)
         if belongs and owner.secret == proof:
             self._prove(session, reference.secret, proof)
         if belongs and stream is not None:
             return stream
         if belongs and gone is not None:
-            raise lost_error(gone.lost)
+            raise lost_error(gone[1])
         raise McpError(
             Code.INVALID_PARAMS, "Stream not found: unknown, forgotten, or another client's (is its secret given?)"
         )
@@ -179,10 +326,7 @@ class DraftStreams:
             session.machine.check(stream.request_id)
 
     def hand_over(self, stream: ToolStream, session: Session) -> None:
-        """Move the stream and its call to this session. The caller has checked that it may have them.
-
-        Raises the errors of `check_hand_over`, and then changes nothing.
-        """
+        """Move the stream and its call to this session, as `check_hand_over` allows, or change nothing."""
         if stream.holder is session:
             return
         if stream.call is not None:
@@ -301,9 +445,7 @@ class DraftStreams:
         # An ended session cannot ask for the stream, and it cancels its calls itself.
         asked_for = lost is not Lost.SESSION_ENDED
         if asked_for:
-            self._lost[digest] = _LostStream(stream.owner, lost)
-        if len(self._lost) > _MOST_LOST:
-            self._lost.popitem(last=False)
+            self._lost.store(digest, (stream.owner, lost))
         stream.recorder.append(StreamLost(lost.value, stream.machine.untaken))
         if stream.call is not None and asked_for:
             stream.call.cancel(Cause.DISCONNECT, WHY[lost])
