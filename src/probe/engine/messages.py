@@ -65,7 +65,7 @@ class RequestContext(Struct):
     call: str | None = None
 
     def concerns(self, call: Recorder) -> None:
-        """The message is about this call, and its answer is too."""
+        """The message, and so its answer, is about this call."""
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
@@ -91,7 +91,7 @@ class Received(NamedTuple):
 
 
 def goes_on(body: bytes) -> bool:
-    """True if the body of a request is a cancellation, or may be: running work is stopped before more is begun."""
+    """True if the body of a request may be a cancellation: running work is stopped before more is begun."""
     return b'"notifications/cancelled"' in body
 
 

@@ -198,7 +198,7 @@ class ByteLimit(Limit):
             self._above.check_bytes(holder, recorder, size, held, declared)
 
     def check_whole(self, holder: str | None, recorder: Recorder, size: int) -> None:
-        """Check that there was room for a body of this size, which came in one piece. Raises `Rejection`."""
+        """Raise `Rejection` if there was no room for a body of this size, which came in one piece."""
         self.check_bytes(holder, recorder, size, 0, 0)
 
     @contextmanager

@@ -257,7 +257,7 @@ class Session:
 
     @property
     def standalone(self) -> Stream | None:
-        """The stream for messages without a request: the newest GET stream with a reader, else the newest."""
+        """The newest GET stream with a reader, else the newest."""
         newest_first = list(reversed(self._standalone))
         read = [stream for stream in newest_first if stream.reader is not None]
         return next(iter(read or newest_first), None)
@@ -272,7 +272,7 @@ class Session:
         self.forget_streams()
 
     def forget_streams(self) -> None:
-        """Drop finished streams that are too old, or the oldest beyond the bounds; a present reader goes on."""
+        """Drop finished streams that are too old, or the oldest beyond the bounds."""
         limits = self._settings.limits
         oldest = self._clock.now() - self._settings.stream_retention_s
         if self._finished_bytes > limits.replay_bytes_per_session:
@@ -307,7 +307,7 @@ class Session:
             await self._quiet.park()
 
     def reader_attached(self) -> None:
-        """A connection began to read a stream: wake the tasks that wait for a reader."""
+        """Wake the tasks that wait for a reader."""
         self._reader_came.unpark_all()
 
     async def wait_reader(self) -> None:

@@ -47,9 +47,8 @@ _NOTHING = _Progress(0, False)
 class Unwritten:
     """The calls with unwritten changes. At most `most` wait; a further one drops the one that waits longest.
 
-    A running call is kept until its end is written, even if the records have dropped it: `sweep` finds the end in its
-    record without a note. At most 2 * `most` running calls are kept, since a call with a missed end would stay for
-    ever.
+    A running call is kept until its end is written, even if the records have dropped it: `sweep` finds the end without
+    a note. At most 2 * `most` are kept, since a call with a missed end would stay for ever.
     """
 
     def __init__(self, records: Calls, most: int) -> None:
@@ -67,7 +66,6 @@ class Unwritten:
         return len(self._waiting)
 
     def note(self, call: str) -> None:
-        """The log has a new entry of this call, and the records have it already."""
         record = None if call in self._waiting else self._find(call)
         if record is not None:
             self._wait(record)
@@ -146,7 +144,6 @@ class Unwritten:
                 self._written[call] = progress
 
     def put_back(self) -> None:
-        """The taken calls were not written: make them wait again."""
         taken = {call: record for call, (record, _) in self._taken.items()}
         for call in taken:
             self.lost -= self._dropped.pop(call, False)
@@ -323,7 +320,7 @@ class FileCalls:
 
     @asynccontextmanager
     async def closed(self) -> AsyncIterator[None]:
-        """Keep readers away from the file for the block, after those that came before."""
+        """Keep readers away from the file for the block."""
         async with self._readers:
             yield
 

@@ -347,10 +347,7 @@ class AuditFile:
         self._abandoned = False
 
     def ensure(self) -> bool:
-        """Open the file unless it is open. Returns True if it was opened now, and so may lack earlier rows.
-
-        Raises as `AuditDb.open`.
-        """
+        """Open the file unless it is open. Returns True if it was opened now, and so may lack earlier rows."""
         with self._used():
             if self._db is not None and not self._db.in_place:
                 self._close()
@@ -361,7 +358,7 @@ class AuditFile:
             return True
 
     def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> bool:
-        """Write to the open file; returns True if it should be shortened (`shorten`).
+        """Returns True if the file should be shortened.
 
         Raises `sqlite3.Error` and `OSError`, and has then written no row.
         """
@@ -377,7 +374,7 @@ class AuditFile:
             return self._db.is_long
 
     def shorten(self) -> None:
-        """Cut back the WAL, if the file is open and has no readers. Raises `sqlite3.Error`."""
+        """Raises `sqlite3.Error`."""
         with self._used():
             if self._db is not None:
                 self._db.shorten()

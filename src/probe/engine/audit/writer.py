@@ -141,7 +141,6 @@ class Audit:
             logger.error("the audit file cannot be closed: %s", error)  # noqa: TRY400 - no defect of this program
 
     async def _abandon(self, file: AuditFile) -> None:
-        """Have the file closed; a thread that still works on it does so at its end."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _ABANDON_S):
             try:
                 # The other thread still has the one place of `_one`.

@@ -80,11 +80,11 @@ class ToolContext:
 
     In revisions with multi-round-trip requests, a call with a question ends there, and the client repeats it with the
     answer. The tool then runs again from its beginning, and each answered question returns at once. So the steps of a
-    tool before a question must be safe to repeat, except in a task. `key` names a question and is unique within the
-    run; without one, it is `question_1`, `question_2` and so on.
+    tool before a question must be safe to repeat, except in a task. `key` names a question within the run; without one,
+    it is `question_1`, `question_2` and so on.
 
-    `arguments` are the checked ones, with defaults; `answers` are the client's results for the tool's `inputs`, by key.
-    The call's own trio task uses it, but the connection of a tool host reports progress in its own task.
+    `arguments` are the checked ones; `answers` are the client's results for the tool's `inputs`, by key. The call's own
+    trio task uses it, but the connection of a tool host reports progress in its own task.
     """
 
     def __init__(
@@ -245,15 +245,15 @@ class ToolContext:
             self._slept_until = self._clock.now()
 
     def announce(self, changed: ListKind) -> None:
-        """Announce a changed list: to this client's session, or to every subscription with that list."""
+        """To this client's session, or to every subscription with that list."""
         self._channel.announce(changed)
 
     def stop_comments(self) -> None:
-        """Send no keep-alive comments on the response of this call, if it has its own stream."""
+        """Send no keep-alive comments on the response of this call."""
         self._channel.stop_comments()
 
     def hang_up(self) -> None:
-        """Close the connection of the response without ending its stream, so that the client must resume it."""
+        """Close the connection of the response, so that the client must resume the stream."""
         self._channel.hang_up()
 
 

@@ -54,12 +54,12 @@ _KINDS = {Cause.DISCONNECT: "disconnected", Cause.DEADLINE: "timed_out"}
 class CallScope:
     """The machine and the trio scope of one call. Made by the engine, run once by `run`.
 
-    `request` is the recorder of its request, bound to the call and its task. `recorder` is the same with the
-    `call.started` as cause. `working` is False once the work has ended: the engine sends the messages from then on, up
-    to the answer. `answer` sends the client the outcome of a call that is given up. `take_back` drops messages of the
-    call that still wait for the writer of a pipe. `deadlines` are those of a dispatch, None for a task and for a
-    request other than a tool call. `steps_done` and `steps_total` are None for a tool without steps. At most
-    `max_result_bytes` of the result are recorded; with 0 it is not recorded.
+    `request` is the recorder of its request, bound to the call and its task; `recorder` has the `call.started` as
+    cause. `working` is False once the work has ended: the engine sends the messages from then on, up to the answer.
+    `answer` sends the client the outcome of a call that is given up. `take_back` drops messages of the call that still
+    wait for the writer of a pipe. `deadlines` are those of a dispatch, None for a task and for a request other than a
+    tool call. `steps_done` and `steps_total` are None for a tool without steps. With `max_result_bytes` 0 the result is
+    not recorded.
     """
 
     def __init__(self, request: Recorder, started: CallStarted, clock: Clock, max_result_bytes: int = 0) -> None:
@@ -103,7 +103,6 @@ class CallScope:
         return request.bind(session=own.session, call=own.call, task=own.task)
 
     def dispatch(self, deadlines: Deadlines, gate: ProgressGate) -> None:
-        """Make the call a dispatch, with these deadlines from now on; its progress passes through `gate`."""
         self._gate = gate
         self.deadlines = deadlines
         self.scope.deadline = deadlines.at
@@ -144,7 +143,7 @@ class CallScope:
     def cancel(self, cause: Cause, reason: str | None = None, by: Recorder | None = None) -> bool:
         """Stop the work; returns True if this is the first cause. Never waits: the scope exits later.
 
-        `by` is the recorder of the message or HTTP request that caused it, if there is one.
+        `by` is the recorder of the message or HTTP request that caused it.
         """
         self.expire()
         asked = self.recorder.caused_by(None) if by is None else self.visited_by(by)
@@ -186,9 +185,8 @@ class CallScope:
         """Send a message of the call on a stream if that is allowed; otherwise drop and record it.
 
         After the cancellation of a call, its deadline, or its end, no message is sent, with two exceptions. A call past
-        its deadline is answered: before the answer, the engine withdraws open questions and sends the last report that
-        came in time. The questions of a task are withdrawn for any cause: its client has cancelled the task, and still
-        expects messages of the protocol.
+        its deadline is answered: before that, the engine withdraws open questions and sends the last report that came
+        in time. The questions of a task are withdrawn for any cause: its client still expects messages of the protocol.
 
         With `by_work=False` the engine sends the message, such as a withdrawal. `recorder` is the message's, where its
         cause is another entry than the `call.started`. Returns what `send` returns, None for a dropped message.
@@ -297,7 +295,7 @@ async def run(
     """Run the work of a call in its own nursery; `beside` runs next to it and ends with it.
 
     Returns the outcome before it is settled, None if the call's scope ended it. Cancellation from outside the scope
-    (the engine is torn down) passes through, after `CallScope.abandon`.
+    passes through, after `CallScope.abandon`.
     """
     outcome: Outcome | None = None
     try:
@@ -316,7 +314,7 @@ _MOST = 100
 
 
 class FinishedCalls(Newest[RequestId, Recorder]):
-    """The latest finished calls of one client, by the ids of their requests: a late message may name one."""
+    """The latest finished calls of one client, by the ids of their requests."""
 
     def __init__(self) -> None:
         super().__init__(_MOST)

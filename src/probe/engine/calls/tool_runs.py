@@ -65,7 +65,7 @@ class RunningRequest:
         self.call.answer = self._end
 
     async def run(self) -> None:
-        """Do the work, answer the request and close it. Awaited once, by the owner of the request."""
+        """Do the work, answer the request and close it. Awaited once, by its owner."""
         try:
             self._end(await self._work())
         finally:
@@ -102,8 +102,8 @@ class ToolCallRequest(Struct, frozen=True):
 class ToolPlan(Struct, frozen=True):
     """A tool call that may run: its checked arguments, and the answers to the tool's `inputs`.
 
-    `channel` makes its way to the client, for a call that runs on a stream. `create_task` makes it a task in place of
-    that, and returns the `CreateTaskResult`.
+    `channel` makes its way to the client, for a call that runs on a stream. `create_task` makes it a task instead, and
+    returns the `CreateTaskResult`.
     """
 
     tool: Tool

@@ -221,20 +221,19 @@ Run: TypeAlias = Callable[[Any], Awaitable[ToolResult]] | Callable[[Mapping[str,
 class Tool:
     """One tool, complete: schema, documentation and catalogue derive from this value.
 
-    `run` is a coroutine function of the context. For a tool that never waits, and so cannot be cancelled, it is a plain
-    function of the arguments. A call is refused without the client capabilities in `requires`. `since` and `until` are
-    the first and the last revision with the feature that it shows. `idle_s` and `ceiling_s` replace the server's
-    dispatch deadlines. `asks_client` makes both longer by the time-out of a request to the client. `check` checks
-    arguments together, or those of a tool with its own `input_schema`, and raises `ArgumentsError`. `inputs` are
-    questions before the work, and so before a task; they need multi-round-trip requests. `host` is the tool host with
-    the work. `steps` returns the number of steps for a call's checked arguments, None for an open number. Each of
-    `icons` is an `Icon` of 2025-11-25. `announces` are the lists whose changes the tool announces. The description is
-    for models. `exercises` (the tool's part of the protocol) and `shows` (the signs of a good client) are for people,
-    in Markdown.
+    `run` is a coroutine function of the context, or a plain function of the arguments for a tool that never waits, and
+    so cannot be cancelled. A call is refused without the client capabilities in `requires`. `since` and `until` are the
+    first and the last revision with the feature that it shows. `idle_s` and `ceiling_s` replace the server's dispatch
+    deadlines; `asks_client` makes both longer by the time-out of a request to the client. `check` checks arguments
+    together, or those of a tool with its own `input_schema`, and raises `ArgumentsError`. `inputs` are questions before
+    the work, and so before a task; they need multi-round-trip requests. `host` is the tool host with the work. `steps`
+    returns the number of steps for a call's checked arguments, None for an open number. Each of `icons` is an `Icon` of
+    2025-11-25. `announces` are the lists whose changes the tool announces. The description is for models. `exercises`
+    (the tool's part of the protocol) and `shows` (the signs of a good client) are for people, in Markdown.
 
     `waits`: the call can be cancelled and is answered by a stream. `schema` is the schema of the arguments;
-    `header_params` are the arguments that modern requests repeat in headers. Raises `ValueError` for `params` with
-    headers that make clients reject the tool.
+    `header_params` are those that modern requests repeat in headers. Raises `ValueError` for headers that make clients
+    reject the tool.
     """
 
     name: str

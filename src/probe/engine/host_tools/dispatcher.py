@@ -308,7 +308,7 @@ class Dispatcher:
         return False
 
     def _known(self, id: object, what: str) -> HostDispatch | None:
-        """The dispatch with this id; None if it was forgotten after its end. Raises `MisuseError` for an unknown id."""
+        """None if it was forgotten after its end. Raises `MisuseError` for an unknown id."""
         dispatch = self._machine.find(id)
         if dispatch is None and self._machine.had(id):
             self.late += 1
@@ -357,7 +357,7 @@ class Dispatcher:
         return self._failure(message, pending, **data.dump()), None
 
     async def give_back(self) -> None:
-        """Free the places of cancelled dispatches that the host never answers, until cancelled."""
+        """Free the places of cancelled dispatches that the host never answers."""
         while True:
             due = self._machine.deadline
             if due is None:

@@ -103,14 +103,13 @@ class Listeners:
             self._forget(listener)
 
     def publish(self, change: Change, params: Callable[[], Json], recorder: Recorder) -> None:
-        """Notify each subscription to this task; `params` is called if there is one."""
         shared = None
         for listener in self._interested(change):
             shared = params() if shared is None else shared
             self.offer(listener, change, shared, recorder)
 
     def publish_list(self, changed: ListKind, selection: str, cause: int | None) -> None:
-        """Notify each subscription to this list of this selection; `cause` is the entry of the change."""
+        """`cause` is the entry of the change."""
         for listener in self._interested(Change(changed)):
             if listener.selection == selection:
                 self.offer(listener, Change(changed), {}, listener.call.recorder.caused_by(cause))
@@ -137,7 +136,6 @@ class Listeners:
                 listener.ended.set()
 
     def offer(self, listener: Listener, change: Change, params: Json, recorder: Recorder) -> None:
-        """Notify one subscription of a change, if its filter has it and its queue has room."""
         queue, most = listener.stream.replay, self._limits.replay_bytes
         # The other half is kept for the largest single message: if that pushed out others, they would be lost.
         verdict = listener.machine.offer(change, len(queue), room=queue.bytes <= most // 2)

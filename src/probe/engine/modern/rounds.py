@@ -181,7 +181,7 @@ class RoundTrips:
         return Rounds(self, incoming, memory, params.get("inputResponses") or {}, resumed=state is not None)
 
     def seal(self, memory: Json, incoming: Incoming) -> str:
-        """Seal answers as a state. Raises `McpError` -32602 if it is larger than a client may return."""
+        """Raises `McpError` -32602 for answers that make a state larger than a client may return."""
         expires_at = self._clock.wall() + self._ttl_s
         state = self._states.seal(memory, binding=_binding(incoming), expires_at=expires_at)
         if len(state) > self._max_bytes:

@@ -97,6 +97,7 @@ class Wire(Protocol):
 
     def opened(self, recorder: Recorder) -> None:
         """Take the recorder for facts about the wire itself. Called once, before all other methods."""
+        ...
 
     async def receive(self) -> bytes | None:
         """The next message as it came, in UTF-8; None after the last.

@@ -336,7 +336,7 @@ class DraftStreams:
         stream.holder = session
 
     def release(self, session: Session) -> None:
-        """The connection of a session has closed: its streams wait for a client with the secret."""
+        """The connection has closed: its streams wait for a client with the secret."""
         for stream in self._of(session):
             if stream.holder is session:
                 self._let_go(stream)
@@ -347,7 +347,7 @@ class DraftStreams:
             self._note(stream)
 
     def resolve(self, session: Session, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
-        """Take a client's answer if it is to a question on a stream of its session; returns whether it was."""
+        """Returns False if it is no answer to a question on a stream of this session."""
         held = (stream for stream in self._of(session) if stream.holder is session)
         return any(stream.questions.resolve(answer, recorder) for stream in held)
 

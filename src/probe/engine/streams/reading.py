@@ -155,7 +155,7 @@ class Reading:
         return None
 
     def taken(self, piece: Piece) -> None:
-        """A socket took these messages as events; those of a resumable stream have ids."""
+        """A socket took these messages as events."""
         stream, last = piece.track.stream, piece.first + len(piece.messages) - 1
         stream.delivered(piece.first, last, self.recorder, event_ids=stream.resumable)
 

@@ -134,7 +134,7 @@ class Stream:
         return self.recorder.context.session
 
     def belong_to(self, call: Recorder) -> None:
-        """Name the call of the stream in the context of its recorder from now on."""
+        """Name the call of the stream in the context of its recorder."""
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def recorder_of_reader(self, reader: Recorder) -> Recorder:
@@ -173,7 +173,6 @@ class Stream:
         return position
 
     def evict(self) -> None:
-        """Drop all messages of the log. A reader that lacks some finds them evicted."""
         self.replay.forget(self.replay.last)
         self._forget_evicted()
         self._wake()
@@ -191,7 +190,7 @@ class Stream:
         self._wake()
 
     def hang_up(self) -> None:
-        """Make the present reader close its connection; the stream goes on and can be resumed."""
+        """Make the present reader close its connection; the stream can be resumed."""
         self._hang_ups += 1
         self._wake()
 
