@@ -107,24 +107,18 @@ def record_received(
     Each message of a batch is recorded alone; a batch above `max_batch` is recorded whole. `question` finds the
     recorder of the open request for the id of an answer: the answer is about the same call.
     """
-    if not isinstance(value, list) or not 0 < len(value) <= limits.max_batch:
-        return [_record(recorder, value, body, None, question)]
-    return [_record(recorder, item, encode(item), place, question) for place, item in enumerate(value)]
-
-
-def _record(
-    recorder: Recorder,
-    value: Any,
-    body: bytes,
-    place: int | None,
-    question: Callable[[RequestId], Recorder | None] | None,
-) -> Recorder:
-    entry = kept(value, body)
-    rpc, method, id = essentials(value)
-    asked = None if question is None or id is None or rpc not in ("response", "error") else question(id)
-    if asked is not None:
-        recorder = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
-    return recorder.having(MessageReceived(place, rpc, method, id, entry.body, subject(value), entry.hidden))
+    whole = not isinstance(value, list) or not 0 < len(value) <= limits.max_batch
+    recorders = []
+    for place, item in [(None, value)] if whole else enumerate(value):
+        entry = kept(item, body if whole else encode(item))
+        rpc, method, id = essentials(item)
+        asked = None if question is None or id is None or rpc not in ("response", "error") else question(id)
+        own = recorder
+        if asked is not None:
+            own = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
+        fact = MessageReceived(place, rpc, method, id, entry.body, subject(item), entry.hidden)
+        recorders.append(own.having(fact))
+    return recorders
 
 
 def unreadable(

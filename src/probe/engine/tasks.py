@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 import trio
@@ -31,7 +32,7 @@ from ..log.events import LimitReached, TaskChanged, TaskRemoved
 from .calls.context import ToolContext
 from .calls.outcome import Outcome, contain
 from .calls.scope import CallScope, run
-from .catalogue.tool import ToolResult
+from .catalogue.tool import Tool
 from .messages import RequestContext
 from .services import Limit, LimitError, Services
 
@@ -47,13 +48,12 @@ class TaskPlan:
 
     owner: str
     holder: str | None
-    tool: str
+    tool: Tool
     ttl_ms: int
     message: str
     announce: Callable[[Task, Recorder], None]
     ending: Callable[[Outcome], tuple[TaskInput, str]]
     context: Callable[[Task], ToolContext]
-    work: Callable[[ToolContext], Awaitable[ToolResult]]
 
 
 @dataclass(slots=True, eq=False)
@@ -134,11 +134,11 @@ class TaskService:
         task = Task(id, self._count, machine, call, plan)
         self._tasks[id] = task
         self._limit.take(plan.holder)
-        call.recorder.append(TaskChanged(plan.tool, "queued", None, plan.ttl_ms))
+        call.recorder.append(TaskChanged(plan.tool.name, "queued", None, plan.ttl_ms))
         self._record_change(task, call.recorder)
 
         async def job() -> None:
-            await self._live(task, plan.context(task), plan.work)
+            await self._live(task, plan.context(task))
 
         self._inbox.send_nowait(job)
         return task
@@ -204,16 +204,14 @@ class TaskService:
             async for job in self._jobs:
                 nursery.start_soon(contain, job, name=job)
 
-    async def _live(
-        self, task: Task, context: ToolContext, work: Callable[[ToolContext], Awaitable[ToolResult]]
-    ) -> None:
+    async def _live(self, task: Task, context: ToolContext) -> None:
         expires = self._clock.now() + task.machine.created_at - self._clock.wall() + task.plan.ttl_ms / 1000
         task.call.expiry_cause = Cause.TTL
         task.call.scope.deadline = expires
         try:
             with task.life:
                 # The scope of the work ends it at the ttl; the lines below it do not wait before.
-                outcome = await run(task.call, lambda: work(context), context.pump_progress)
+                outcome = await run(task.call, partial(task.plan.tool.run, context), context.pump_progress)
                 self._finish(task, context, outcome)
                 await trio.sleep_until(expires)
                 task.removed = "expired"
@@ -252,7 +250,7 @@ class TaskService:
 
     def _record_change(self, task: Task, recorder: Recorder) -> int:
         status, message = task.machine.status.value, task.machine.message
-        return recorder.append(TaskChanged(task.plan.tool, status, message, task.plan.ttl_ms))
+        return recorder.append(TaskChanged(task.plan.tool.name, status, message, task.plan.ttl_ms))
 
 
 def failure_text(outcome: Outcome) -> str:

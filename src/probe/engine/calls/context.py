@@ -23,8 +23,7 @@ LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "
 class Channel(ABC):
     """The way from one call, or one task, to its client.
 
-    A method with a body has no effect where the message
-    has no place: a call has no status, and a task has no response.
+    A method with a body has no effect where the message has no place: a call has no status, and a task has no response.
     """
 
     @property

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -26,7 +26,7 @@ from ...log.events import CallStarted, DispatchSent
 from ...log.redaction import bounded
 from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from ..catalogue.offers import Offer
-from ..catalogue.tool import Seconds, Tool, ToolResult
+from ..catalogue.tool import Seconds, Tool
 from ..messages import RequestContext
 from ..services import Services
 from ..streams.stream import Stream, nothing
@@ -145,8 +145,7 @@ class ToolRuns:
         if plan.create_task is not None:
             return Outcome("task", plan.create_task(call))
         if not tool.waits:
-            run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
-            return _settled(call, attempt_tool(run_at_once, plan.arguments))
+            return _settled(call, attempt_tool(tool.run, plan.arguments))
         return partial(self._begin, call, plan)
 
     def _open(
@@ -191,7 +190,6 @@ class ToolRuns:
     def _begin(self, call: CallScope, plan: ToolPlan, stream: Stream) -> Begun:
         tool, settings, arguments = plan.tool, self._settings, plan.arguments
         context = self.context(call, plan.channel(call, stream), arguments, call.progress_token, plan.answers)
-        run_tool = partial(tool_work(tool), context)
         idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
         ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)
         if tool.asks_client:
@@ -202,7 +200,7 @@ class ToolRuns:
             call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 
         async def work() -> Outcome | None:
-            outcome = await run(call, run_tool, context.pump_progress)
+            outcome = await run(call, partial(tool.run, context), context.pump_progress)
             context.finish_progress()
             # The call was given up, and so it is settled.
             return None if call.machine.settled else call.settle(outcome)
@@ -225,12 +223,6 @@ class ToolRuns:
 def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) -> float:
     seconds = own(arguments) if callable(own) else own
     return servers if seconds is None else seconds
-
-
-def tool_work(tool: Tool) -> Callable[[ToolContext], Awaitable[ToolResult]]:
-    """The coroutine function of a tool that waits."""
-    assert tool.waits, f"{tool.name} never waits"
-    return cast("Callable[[ToolContext], Awaitable[ToolResult]]", tool.run)
 
 
 def _sender(context: RequestContext, offer: Offer) -> dict[str, str]:

@@ -8,7 +8,7 @@ Headers).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -156,15 +156,15 @@ def read_arguments(params: Sequence[Param], sent: Mapping[str, Any]) -> dict[str
         if name not in known:
             takes = f"it takes {', '.join(param.name for param in params)}" if params else "it takes none"
             raise ArgumentsError(f"unknown parameter {shown(name)}: {takes}")
-    return {param.name: _read(param, sent) for param in params}
-
-
-def _read(param: Param, sent: Mapping[str, Any]) -> Any:
-    if param.name in sent:
-        return param.read(sent[param.name])
-    if param.required:
-        raise ArgumentsError(f"{param.name} is required")
-    return param.default
+    arguments: dict[str, Any] = {}
+    for param in params:
+        if param.name in sent:
+            arguments[param.name] = param.read(sent[param.name])
+        elif param.required:
+            raise ArgumentsError(f"{param.name} is required")
+        else:
+            arguments[param.name] = param.default
+    return arguments
 
 
 ToolResult: TypeAlias = Json
@@ -213,8 +213,6 @@ Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float | None]
 """A number of seconds, or a function of a call's checked arguments; None for the server's default."""
 
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
-Run: TypeAlias = Callable[[Any], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
-"""The work of a tool: a coroutine function of its `ToolContext`, or a function of its arguments that never waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +237,7 @@ class Tool:
     name: str
     title: str
     description: str
-    run: Run
+    run: Callable[[Any], Any]
     params: tuple[Param, ...] = ()
     output_schema: Json | None = None
     annotations: Json | None = None
@@ -265,6 +263,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "waits", inspect.iscoroutinefunction(self.run))
+        assert self.waits or self.task_support == "forbidden", f"{self.name} never waits, so it is no task"
         object.__setattr__(self, "schema", self.input_schema or input_schema(self.params))
         object.__setattr__(self, "header_params", tuple(header_params(self.schema).values()))
 

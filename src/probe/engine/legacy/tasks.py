@@ -41,7 +41,7 @@ from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers, task_
 from ..calls.context import LEVELS, Channel, ToolContext
 from ..calls.outcome import Outcome
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns, tool_work
+from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns
 from ..catalogue.offers import cursor, position
 from ..catalogue.tool import ArgumentsError, Ask, ClientRequestError, ListKind, LogLevel, Tool, ToolFailureError
 from ..clock import iso
@@ -259,7 +259,11 @@ class LegacyTools:
         token = progress_token(request.params, self._limits.max_id_length)
         task = task_request(params, offer.revision)
         asked = ToolCallRequest(request.id, params.name, params.arguments or {}, token)
-        self._note_token(session, token, context)
+        if token is not None and any(
+            token == call.progress_token and type(token) is type(call.progress_token) for call in session.calls.values()
+        ):
+            clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
+            context.misuse("progress token in use", clause, f"token {token!r}")
         return self._runs.call(context, offer, asked, partial(self._judge, session, asked, task, context))
 
     def _judge(
@@ -281,14 +285,6 @@ class LegacyTools:
         self.tasks.check_room(session.label, context)
         return ToolPlan(tool, arguments, {}, channel, partial(self._create, session, tool, arguments, task.ttl))
 
-    def _note_token(self, session: Session, token: ProgressToken | None, context: RequestContext) -> None:
-        if token is None:
-            return
-        used = [call.progress_token for call in session.calls.values()]
-        if any(token == other and type(token) is type(other) for other in used):
-            clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
-            context.misuse("progress token in use", clause, f"token {token!r}")
-
     def _create(
         self, session: Session, tool: Tool, arguments: Mapping[str, Any], ttl: int | None, call: CallScope
     ) -> Json:
@@ -299,13 +295,12 @@ class LegacyTools:
         plan = TaskPlan(
             owner=session.label,
             holder=session.holder,
-            tool=tool.name,
+            tool=tool,
             ttl_ms=self.tasks.ttl(ttl),
             message="The task has begun.",
             announce=partial(self._announce, session),
             ending=ending,
             context=context,
-            work=tool_work(tool),
         )
         task = self.tasks.create(call, plan)
         text = f"{tool.title} is running as task {task.id}. Its result will follow; you can go on meanwhile."

@@ -31,7 +31,7 @@ from ...wire.v2026.registry import CallToolParams, TaskParams, UpdateTaskParams,
 from ..calls.context import LEVELS, Channel, ToolContext
 from ..calls.outcome import Outcome
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns, tool_work
+from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns
 from ..catalogue.tool import ArgumentsError, Ask, ListKind, LogLevel, Tool, ToolFailureError
 from ..clock import iso
 from ..services import ConfirmationPage, Services
@@ -191,13 +191,12 @@ class ModernTools:
         plan = TaskPlan(
             owner=OWNER,
             holder=incoming.context.holder,
-            tool=tool.name,
+            tool=tool,
             ttl_ms=self.tasks.ttl(None),
             message="The task has begun.",
             announce=self._announce,
             ending=ending,
             context=context,
-            work=tool_work(tool),
         )
         return self._describe(self.tasks.create(call, plan))
 
