@@ -5,8 +5,6 @@ The `Timer` calls functions, and wakes tasks, at their times. One cancel scope s
     serve     sleeps in a scope with the earliest alarm as deadline
     at        adds an alarm, and moves the deadline if the alarm is the earliest
     trio      cancels the scope at the deadline; `come` runs inside this cancellation and calls all due alarms
-
-While fewer than `MANY` sleep, a further one has its own scope.
 """
 
 from __future__ import annotations
@@ -26,9 +24,7 @@ from trio.lowlevel import Abort
 _FEW: Final = 1000
 
 MANY: Final = 250
-"""The number of sleeping tasks above which they share a scope.
-
-With few tasks, the task of the timer would wake for each of them, which costs more than a scope.
+"""The number of sleeping tasks above which they share a scope; with few, the timer's task would cost more than a scope.
 """
 
 Function: TypeAlias = Callable[[], None]

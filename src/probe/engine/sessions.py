@@ -4,9 +4,8 @@
       Session.run                   one nursery per session; ends when the session has ended
         one call, one subscription  started from the session's inbox
 
-An HTTP handler puts a job into the session's inbox, and the session starts it. So work survives the connection of its
-request (2025-11-25 basic/transports: "Disconnection SHOULD NOT be interpreted as the client cancelling its request")
-and has an owner that joins it.
+An HTTP handler puts a job into the session's inbox. So work survives the connection of its request (2025-11-25
+basic/transports: "Disconnection SHOULD NOT be interpreted as the client cancelling its request") and has an owner.
 
 The ids of requests to the client count from 1 in each session, so one id may be in use in both directions.
 """
@@ -93,7 +92,7 @@ class ClientRequests:
 
         On time-out, and when the work that asks is cancelled, this calls `withdraw(id, reason)` (2025-11-25
         basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). The caller decides whether to
-        send that: a client that has cancelled a call gets no further message for it.
+        send that.
 
         Raises `ClientRequestError` on time-out, for an error answer, and for a malformed one.
         """

@@ -12,8 +12,6 @@ once; the work may clean up for some seconds after that.
                    │ the outcome, by `plan.ending`
                    ▼
             completed, failed ──► removed            cancelled: from each state before, by `cancel` or the removal
-
-Only `_move` changes the status, before any client gets it. Each task has the `announce` and the `ending` of its era.
 """
 
 from __future__ import annotations

@@ -9,13 +9,12 @@ Everything here blocks. Each function raises `sqlite3.Error` if the file cannot 
 
 `number` orders the calls of all runs: the number of the run times 2^40, plus the place in the log.
 
-Rows of an earlier version keep their bytes, because a file may have gigabytes of them, and are returned in the present
-form (`row_as_now`, `entry_as_now`).
+Rows of an earlier version keep their bytes, because a file may have gigabytes of them (`row_as_now`, `entry_as_now`).
 
     format 1   a row has no `label`. An entry has `pair` in place of `cause`, with the same meaning, and only those
                members of its context that its kind had as fields. A `dispatch.cancelled` has `cause` in place of `by`.
 
-Such an entry lacks newer fields of its kind. A row of any format may lack `cancelled_how`.
+A row of any format may lack `cancelled_how`.
 """
 
 from __future__ import annotations

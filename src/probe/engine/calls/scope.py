@@ -1,21 +1,17 @@
 """One call: a nursery for its work, a cancel scope around it, and a machine that decides how it ends.
 
-`run(call, work)` opens the nursery inside the scope and runs the work. Then `CallScope.settle` asks the machine
-(`core.call`) for the answer. `CallScope.cancel` stops the work; only the machine decides if that came in time.
-
     cancel ──► RUNNING to CANCELLING (shutdown: EXPIRING) ──► scope.cancel ──► the work raises `trio.Cancelled`
     deadline ─► trio cancels the scope ──► `expire`: RUNNING to EXPIRING, at the time of the deadline
     the work returns ──► `expire` ──► settle: the result (ANSWERED), the deadline's error (ANSWERED), or no answer
 
-**A deadline is a deadline of the scope.** trio reports it only when the scope exits, and work that cleans up under a
-shield delays that. So each method that depends on the state of the call calls `expire` first.
+`run` opens the nursery inside the scope. trio reports a deadline only when the scope exits, and work that cleans up
+under a shield delays that. So each method that depends on the state of the call calls `expire` first.
 
-**The idle deadline moves with each report.** To change the deadline of a scope costs trio an update of its table. So
-the scope gets the ceiling, and an alarm compares the idle deadline with the clock: about every 30 s for a deadline of
-30 s.
+The idle deadline moves with each report, and to change the deadline of a scope costs trio an update of its table. So
+the scope gets the ceiling, and an alarm compares the idle deadline with the clock: about every 30 s for one of 30 s.
 
-**After the end** of a call, `emit` drops its messages and records each drop. A call that is still in cleanup when the
-server stops is given up: `give_up` settles it, with an answer unless the client cancelled it.
+A call that is still in cleanup when the server stops is given up: `give_up` settles it, with an answer unless the
+client cancelled it.
 """
 
 from __future__ import annotations

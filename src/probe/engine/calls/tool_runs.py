@@ -1,8 +1,6 @@
 """Runs of tools and of other requests that wait: their deadlines, context and one answer. The same for both eras.
 
-A request that runs has three states:
-
-    running     the owner awaits `run`, which awaits the work
+    running     the owner awaits `RunningRequest.run`, which awaits the work
     answered    the work has ended, or `CallScope.give_up` came first: the outcome is sent, or no answer if it is None
     closed      all that the request held is free, and its stream takes no more messages
 

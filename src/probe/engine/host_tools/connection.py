@@ -5,7 +5,7 @@ serve         ends when the host has gone, was replaced, broke the rules of the 
   _watch_…    ends a connection without registration in time
   give_back   frees the places of cancelled dispatches without an answer (`dispatcher`)
   _stop       waits for the drain of the server
-  _read       takes one message after the other, and passes them to the calls, which wait in scopes of their own
+  _read       takes one message after the other
 """
 
 from __future__ import annotations

@@ -7,15 +7,14 @@
     a call, of a client with draft streams           a stream of its own: it runs in the nursery of `DraftStreams`
 
 An exchange is taken in one step, without a checkpoint. First each request id is marked as in flight, or the whole
-exchange is refused before any of it has begun. Then each message is handled in its order. A handler returns a result,
-an error, or the way to begin its work. In the last case the response becomes a stream, and the answers of the other
-requests go on it too. The session gets the work and starts it in its own nursery.
+exchange is refused before any of it has begun. Then each message is handled in its order. If a handler returns the way
+to begin its work, the response becomes a stream, and the answers of the other requests go on it too.
 
 A request stops being in flight in the same step in which its answer is put on its stream, or in which it is settled
 without an answer. A cancellation finds a request that will be answered, or none (`RunningRequest`).
 
-Over HTTP, one stream answers a whole exchange and ends with the last of its requests. On a pipe, each request has its
-own stream: the messages of one request that wait for a slow reader can then be dropped alone.
+Over HTTP, one stream answers a whole exchange. On a pipe, each request has its own: the messages of one request that
+wait for a slow reader can then be dropped alone.
 """
 
 from __future__ import annotations
@@ -210,8 +209,8 @@ class LegacyRouter:
     def _begin_all(self, session: Session, requests: _Requests) -> None:
         """Mark the requests as in flight, all or none, and record each id that the session has used before.
 
-        A request that the client repeats is recorded too: the clause has no exception. A request that was refused by
-        HTTP status never began, so its id may come again: 429 and 503 invite the client to retry.
+        The clause has no exception for a request that the client repeats. A request that was refused by HTTP status
+        never began, so its id may come again: 429 and 503 invite the client to retry.
         """
         begun: list[RequestId] = []
         for message, context in requests:

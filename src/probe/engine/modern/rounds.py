@@ -5,10 +5,9 @@
     2        the request, answer to A, state {}      asks A, which returns; asks B: B's request and state {A}
     3        the request, answer to B, state {A}     asks A and B, which return; the result is final
 
-The sealed state has the answers of earlier rounds, so a retry may reach another process with the same keys. The client
-keeps it as `requestState`. 2026-07-28 basic/patterns/mrtr: servers "MUST treat requestState as an attacker-controlled
-input", "MUST protect its integrity (e.g. HMAC or AEAD)", and "SHOULD include … a short expiry" and "an identifier for
-the originating request".
+The client keeps the state as `requestState`, so a retry may reach another process with the same keys. 2026-07-28
+basic/patterns/mrtr: servers "MUST treat requestState as an attacker-controlled input", "MUST protect its integrity
+(e.g. HMAC or AEAD)", and "SHOULD include … a short expiry" and "an identifier for the originating request".
 
 A token is URL-safe Base64 of
 
