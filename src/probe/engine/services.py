@@ -180,7 +180,7 @@ class ByteLimit(Limit):
     def reserve(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
         """Take `size` bytes more, for a body or response that has `held` and declared `declared` bytes.
 
-        Raises `Rejection`, and records it, if there is no room: 503 for all together, 429 for this `holder`.
+        Raises `Rejection`, and records it: 503 for all together, 429 for this `holder`.
         """
         self.check_bytes(holder, recorder, size, held, declared)
         self.take(holder, size)
@@ -198,14 +198,14 @@ class ByteLimit(Limit):
             self._above.check_bytes(holder, recorder, size, held, declared)
 
     def check_whole(self, holder: str | None, recorder: Recorder, size: int) -> None:
-        """Raise `Rejection` if there was no room for a body of this size, which came in one piece."""
+        """Check that there was room for a body of this size, which came in one piece."""
         self.check_bytes(holder, recorder, size, 0, 0)
 
     @contextmanager
     def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:
         """Count one body while it is read: the block calls the value with the size of each part before it keeps it.
 
-        The value raises `Rejection` if there is no room.
+        The value raises `Rejection`.
         """
         held = 0
 

@@ -333,8 +333,8 @@ class AuditStatus:
 class AuditFile:
     """The file of one run, opened again after a loss. Used by one thread at a time, except `abandon`.
 
-    The number of a call of this run is `base` plus its place in the log. `base` never decreases, so a cursor stays
-    valid after the file was made anew.
+    The methods raise `sqlite3.Error` and `OSError`. The number of a call of this run is `base` plus its place in the
+    log. `base` never decreases, so a cursor stays valid after the file was made anew.
     """
 
     def __init__(self, path: Path, run: str, started_at: float) -> None:
@@ -347,7 +347,10 @@ class AuditFile:
         self._abandoned = False
 
     def ensure(self) -> bool:
-        """Open the file unless it is open. Returns True if it was opened now, and so may lack earlier rows."""
+        """Open the file unless it is open. Returns True if it was opened now, and so may lack earlier rows.
+
+        Raises as `AuditDb.open`.
+        """
         with self._used():
             if self._db is not None and not self._db.in_place:
                 self._close()
@@ -358,10 +361,7 @@ class AuditFile:
             return True
 
     def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> bool:
-        """Returns True if the file should be shortened.
-
-        Raises `sqlite3.Error` and `OSError`, and has then written no row.
-        """
+        """Returns True if the file should be shortened. Where it raises, it has written no row."""
         with self._used():
             assert self._db is not None, "the owner calls `ensure` first"
             try:
@@ -374,7 +374,6 @@ class AuditFile:
             return self._db.is_long
 
     def shorten(self) -> None:
-        """Raises `sqlite3.Error`."""
         with self._used():
             if self._db is not None:
                 self._db.shorten()
@@ -386,7 +385,7 @@ class AuditFile:
     def abandon(self) -> None:
         """Close the file for good: at once, or at the end of the work of another thread, without waiting for that.
 
-        Any thread may call it. Raises `sqlite3.Error` and `OSError`.
+        Any thread may call it.
         """
         self._abandoned = True
         self._close_abandoned()

@@ -75,7 +75,8 @@ class Channel(ABC):
 class ToolContext:
     """The interface of a running tool to its call.
 
-    Async methods are checkpoints and raise `trio.Cancelled` on cancellation; the others never wait.
+    Async methods are checkpoints and raise `trio.Cancelled` on cancellation; the others never wait. A question without
+    a result raises `ClientRequestError`.
 
     In revisions with multi-round-trip requests, a call with a question ends there, and the client repeats it with the
     answer. The tool then runs again from its beginning, and each answered question returns at once. So the steps of a
@@ -195,13 +196,13 @@ class ToolContext:
             self._channel.notify("notifications/message", {"level": level, **named, "data": data})
 
     async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
-        """Show the person a form; returns an `ElicitResult`. Raises `ClientRequestError`."""
+        """Show the person a form; returns an `ElicitResult`."""
         return await self._ask("elicitation/create", {"message": message, "requestedSchema": schema}, key)
 
     async def elicit_url(self, message: str, key: str | None = None) -> Json:
         """Have the person open and confirm a page of this server; returns an `ElicitResult`.
 
-        After `accept` it returns once the page is confirmed. Raises `ClientRequestError`, also if that takes too long.
+        After `accept` it returns once the page is confirmed, or raises if that takes too long.
         """
         name = self._key(key)
         page = self._channel.open_page(name)
@@ -212,7 +213,7 @@ class ToolContext:
         return answer
 
     async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
-        """Send a request to the client's model; returns a `CreateMessageResult`. Raises `ClientRequestError`.
+        """Send a request to the client's model; returns a `CreateMessageResult`.
 
         With `progress`, the client may send progress notifications about it; they are in the event log.
         """
@@ -220,7 +221,7 @@ class ToolContext:
         return (await self.ask({name: Ask("sampling/createMessage", params, progress)}))[name]
 
     async def list_roots(self, key: str | None = None) -> Json:
-        """Returns a `ListRootsResult`. Raises `ClientRequestError`."""
+        """Returns a `ListRootsResult`."""
         return await self._ask("roots/list", {}, key)
 
     async def ping(self) -> None:
@@ -236,7 +237,7 @@ class ToolContext:
         return (await self.ask({name: Ask(method, params)}))[name]
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Send several questions, together if the revision can; returns results by key. Raises `ClientRequestError`."""
+        """Send several questions, together if the revision can; returns results by key."""
         try:
             return await self._channel.ask(asks)
         finally:

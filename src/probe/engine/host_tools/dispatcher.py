@@ -256,7 +256,7 @@ class Dispatcher:
         return self._machine.find(id)
 
     def progress(self, params: Mapping[str, Any] | None) -> None:
-        """Take a `tool.progress`. Raises `MisuseError` for a malformed one, or one for an unknown dispatch."""
+        """Take a `tool.progress`. Raises `MisuseError`."""
         dispatch = self._known((params or {}).get("dispatch"), "progress")
         if dispatch is None:
             return
@@ -279,7 +279,7 @@ class Dispatcher:
             pending.reported = {"progress": report.progress, **total}
 
     def answer(self, answer: Response) -> None:
-        """Take the answer to a `tool.dispatch`. Raises `MisuseError` for an unknown dispatch or an invalid answer."""
+        """Take the answer to a `tool.dispatch`. Raises `MisuseError`."""
         what = "result" if answer.error is None else "error"
         dispatch = self._known(answer.id, what)
         if dispatch is not None and self._awaited(dispatch, what, stopped=_acknowledges(answer)):
