@@ -11,7 +11,6 @@ without an answer.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
@@ -36,27 +35,24 @@ Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
 """Work to await once. Returns its settled outcome, None for no answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The call of a request that has begun, and its work, which `RunningRequest.run` awaits."""
-
-    call: CallScope
-    work: Work
-
-
-Start: TypeAlias = Callable[[Stream], Begun]
-"""A method that waits returns it: called with the stream for its response, it begins the call."""
+Start: TypeAlias = Callable[[Stream], tuple[CallScope, Work]]
+"""A method that waits returns it: called with the stream for its response, it begins a call and returns its work."""
 
 
 class RunningRequest:
     """A request on its stream. `answer` sends its outcome; `close` is called once, after that. Neither waits."""
 
     def __init__(
-        self, begun: Begun, stream: Stream, answer: Callable[[Outcome], None], close: Callable[[], None]
+        self,
+        call: CallScope,
+        work: Work,
+        stream: Stream,
+        answer: Callable[[Outcome], None],
+        close: Callable[[], None],
     ) -> None:
-        self.call = begun.call
+        self.call = call
         self.stream = stream
-        self._work = begun.work
+        self._work = work
         self._answer = answer
         self._close = close
         self._closed = False
@@ -185,7 +181,7 @@ class ToolRuns:
     def new_id(self) -> str:
         return f"c{next(self._numbers)}"
 
-    def _begin(self, call: CallScope, plan: ToolPlan, stream: Stream) -> Begun:
+    def _begin(self, call: CallScope, plan: ToolPlan, stream: Stream) -> tuple[CallScope, Work]:
         tool, settings, arguments = plan.tool, self._settings, plan.arguments
         context = self.context(call, plan.channel(call, stream), arguments, call.progress_token, plan.answers)
         idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
@@ -203,7 +199,7 @@ class ToolRuns:
             # The call was given up, and so it is settled.
             return None if call.machine.settled else call.settle(outcome)
 
-        return Begun(call, work)
+        return call, work
 
     def context(
         self,

@@ -56,7 +56,7 @@ from ...wire.v2025 import draft_streams
 from ...wire.v2025.registry import request_params, shape_result
 from ..calls.outcome import Outcome, handled
 from ..calls.scope import CallScope, run, take_cancellation
-from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
+from ..calls.tool_runs import RunningRequest, Start, ToolRuns, Work
 from ..messages import Received, Repeats, RequestContext
 from ..services import Services
 from ..sessions import Session
@@ -276,19 +276,19 @@ class LegacyRouter:
         return None
 
     def _begin_on(self, stream: ToolStream, session: Session, request: Request, start: Start) -> CallScope:
-        begun = start(stream)
+        call, work = start(stream)
 
         def answer(outcome: Outcome) -> None:
             self._streams.call_over(stream)
-            self._send_on(stream, _Answer(_answered(session, request, outcome), begun.call.request))
+            self._send_on(stream, _Answer(_answered(session, request, outcome), call.request))
 
         def close() -> None:
             self._streams.call_over(stream)
             self._streams.close(stream)
 
         # It runs in `DraftStreams`: the connection and the session may end before it.
-        self._streams.submit(RunningRequest(begun, stream, answer, close).run)
-        return begun.call
+        self._streams.submit(RunningRequest(call, work, stream, answer, close).run)
+        return call
 
     def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Answer:
         assert stream.machine.lost is not None
@@ -325,7 +325,7 @@ class LegacyRouter:
 
     def _start_result(
         self, session: Session, request: Request, context: RequestContext, task_id: str, stream: Stream
-    ) -> Begun:
+    ) -> tuple[CallScope, Work]:
         call = self._runs.open_plain(context, request, session.offer)
         task = self._tools.tasks.find(task_id, session.label)
         if task is not None:
@@ -335,19 +335,19 @@ class LegacyRouter:
             result = partial(self._tools.result, session, task_id, stream)
             return call.settle(await run(call, result, trio.sleep_forever))
 
-        return Begun(call, work)
+        return call, work
 
     def _launch(
         self, session: Session, request: Request, context: RequestContext, start: Start, response: _ResponseStream
     ) -> None:
         track = response.begin(context.recorder)
         stream = track.stream
-        begun = start(stream)
+        call, work = start(stream)
         if context.recorder.context.call is None:
-            context.concerns(begun.call.recorder)
+            context.concerns(call.recorder)
         if not response.shared:
             stream.belong_to(context.recorder)
-        session.calls[request.id] = begun.call
+        session.calls[request.id] = call
 
         def answer(outcome: Outcome) -> None:
             send(context.recorder, stream, _answered(session, request, outcome))
@@ -356,9 +356,9 @@ class LegacyRouter:
             session.call_over(request.id)
             response.done(stream)
 
-        running = RunningRequest(begun, stream, answer, close)
+        running = RunningRequest(call, work, stream, answer, close)
         if session.piped:
-            begun.call.take_back = partial(response.reading.drop, track, "cancelled by the client")
+            call.take_back = partial(response.reading.drop, track, "cancelled by the client")
         session.submit(running.run)
 
     def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:

@@ -31,8 +31,8 @@ from ...wire.jsonrpc import Json, Request, RequestId, notification, request
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
 from ..calls.outcome import Outcome
-from ..calls.scope import run
-from ..calls.tool_runs import Begun, Start, ToolRuns
+from ..calls.scope import CallScope, run
+from ..calls.tool_runs import Start, ToolRuns, Work
 from ..catalogue.catalogue import Resource
 from ..catalogue.offers import SIMPLE, Offer
 from ..catalogue.tool import ClientRequestError
@@ -221,7 +221,7 @@ class StreamMethods:
 
     def _start(
         self, session: Session, request: Request, context: RequestContext, reading: Reading, track: Track
-    ) -> Begun:
+    ) -> tuple[CallScope, Work]:
         call, stream = self._runs.open_plain(context, request, session.offer), track.stream
         assert isinstance(stream, ToolStream), "no other stream is resumed by a request"
 
@@ -240,7 +240,7 @@ class StreamMethods:
             finally:
                 reading.drop(track, "the resume was cancelled")
 
-        return Begun(call, work)
+        return call, work
 
 
 def _check_id(id: RequestId, stream: ToolStream) -> None:

@@ -29,7 +29,7 @@ from ...wire.v2026.meta import SKILLS_EXTENSION, TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..calls.outcome import Outcome, handled
 from ..calls.scope import CallScope, FinishedCalls, take_cancellation
-from ..calls.tool_runs import Begun, RunningRequest, Start, ToolRuns
+from ..calls.tool_runs import RunningRequest, Start, ToolRuns, Work
 from ..catalogue.offers import SIMPLE, Offer
 from ..messages import ClientInfo, Repeats, RequestContext
 from ..services import Limit, LimitError, Services
@@ -207,14 +207,14 @@ class ModernRouter:
         request, offer, context = incoming.request, incoming.offer, incoming.context
         accepted = self.listeners.accept(params.notifications, offer, self._tools.knows, context.recorder)
 
-        def start(stream: Stream) -> Begun:
+        def start(stream: Stream) -> tuple[CallScope, Work]:
             call = self._runs.open_plain(context, request, offer)
             context.concerns(call.recorder)
             listener = self.listeners.open(request.id, accepted, offer, call, stream)
             # A task may have changed since its creation; with this, the client need not poll it as well.
             for id in accepted.tasks:
                 self._tools.publish(id, listener)
-            return Begun(call, lambda: self.listeners.serve(listener, offer))
+            return call, partial(self.listeners.serve, listener, offer)
 
         return start
 
@@ -223,8 +223,7 @@ class ModernRouter:
         listens = request.method == "subscriptions/listen"
         purpose, limit = ("subscription", self._subscriptions) if listens else ("response", self._calls)
         stream = Stream(f"r{next(self._numbers)}", purpose, context.recorder, self._limits, resumable=False)
-        begun = start(stream)
-        call = begun.call
+        call, work = start(stream)
         stream.belong_to(call.recorder)
         limit.take(context.holder)
         if not listens:
@@ -236,7 +235,7 @@ class ModernRouter:
             if listens and context.transport != "http":
                 send(context.recorder, stream, _torn_down(request))
 
-        running = RunningRequest(begun, stream, answer, partial(self._close, call, stream))
+        running = RunningRequest(call, work, stream, answer, partial(self._close, call, stream))
         started = Started(running, stream, partial(limit.release, context.holder))
         return started
 
