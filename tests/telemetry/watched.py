@@ -14,7 +14,7 @@ from probe.telemetry.lines import Printer
 from probe.telemetry.requests import ObservedRequest, Requests, RequestStep
 from probe.telemetry.service import following
 from probe.views.fold import Views
-from probe.web.paths import Metrics, Paths
+from probe.web.paths import Paths
 
 from ..support.http import exchange
 from ..support.legacy import HEADERS
@@ -24,8 +24,8 @@ from ..support.probe import Probe, running
 @asynccontextmanager
 async def watched(printer: Printer | None = None, **values: Any) -> AsyncIterator[Probe]:
     """A probe with these settings; its application serves `/metrics` where they want it."""
-    async with running(**values) as probe, following(probe.engine, printer) as page:
-        probe.app = Paths(probe.engine, metrics=None if page is None else Metrics(page.content_type, page.text))
+    async with running(**values) as probe, following(probe.engine, printer) as metrics:
+        probe.app = Paths(probe.engine, metrics=metrics)
         yield probe
 
 

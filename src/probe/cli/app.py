@@ -38,7 +38,7 @@ from ..settings import Settings, build
 from ..telemetry import TelemetryError
 from ..telemetry.lines import Printer, StandardError, adopt_logging
 from ..telemetry.service import following
-from ..web.paths import Metrics, Paths, SharedPages
+from ..web.paths import Paths, SharedPages
 from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
 from .parts import SHOWING, file_pages, listen, listening_sockets, make_engine, make_rooms, room_metrics, with_rooms
 from .starting import StartError, tune_garbage_collection
@@ -236,8 +236,7 @@ async def running(
     """
     engine, pages = make_engine(settings, opened), SharedPages()
     rooms = None if settings.rooms == "off" else make_rooms(engine, pages)
-    async with following(engine, printer, partial(room_metrics, rooms)) as page:
-        metrics = None if page is None else Metrics(page.content_type, page.text)
+    async with following(engine, printer, partial(room_metrics, rooms)) as metrics:
         # Before any socket is open, since it may refuse the settings.
         only = settings.rooms == "only"
         show = file_pages if opened is None and not only else None
@@ -305,33 +304,29 @@ async def serve_stdio(
     engine = make_engine(settings)
     forwarded = _forwarded(engine, options, announce)
     async with (
-        following(engine, printer) as page,
+        following(engine, printer) as metrics,
         log_kept(engine.log, engine.header(), options.log_to),
-        forwarded,
+        forwarded,listening_sockets(None if dashboard is None else settings) as sockets,
+        last_resort(engine, announce, printer.flush if printer else bool) as leaving,
+        trio.open_nursery() as root,
     ):
-        metrics = None if page is None else Metrics(page.content_type, page.text)
-        async with (
-            listening_sockets(None if dashboard is None else settings) as sockets,
-            last_resort(engine, announce, printer.flush if printer else bool) as leaving,
-            trio.open_nursery() as root,
-        ):
-            await root.start(engine.serve)
-            urls: list[str] = []
-            if sockets:
-                paths = Paths(engine, pages_only=True, metrics=metrics)
-                urls = await root.start(listen(paths, settings, sockets))
-            with trio.open_signal_receiver(*ending_signals()) as signals:
-                origin = settings.public_url.rstrip("/") or next(iter(urls), "")
-                peer = Peer("stdio", "stdio", origin, settings.tools, label=options.label)
-                facts = StdioFacts(printer.lines if printer else int)
-                await root.start(_serve_client, engine, peer, facts, root.cancel_scope, leaving)
-                pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
-                announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
-                # The client's task ends everything after writing the rest.
-                await stopped(signals, engine, trio.sleep_forever, announce, facts.signalled, facts.input_looked_at)
-                facts.note_once("exit", 0)
-                leaving.set()
-                root.cancel_scope.cancel()
+        await root.start(engine.serve)
+        urls: list[str] = []
+        if sockets:
+            paths = Paths(engine, pages_only=True, metrics=metrics)
+            urls = await root.start(listen(paths, settings, sockets))
+        with trio.open_signal_receiver(*ending_signals()) as signals:
+            origin = settings.public_url.rstrip("/") or next(iter(urls), "")
+            peer = Peer("stdio", "stdio", origin, settings.tools, label=options.label)
+            facts = StdioFacts(printer.lines if printer else int)
+            await root.start(_serve_client, engine, peer, facts, root.cancel_scope, leaving)
+            pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
+            announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
+            # The client's task ends everything after writing the rest.
+            await stopped(signals, engine, trio.sleep_forever, announce, facts.signalled, facts.input_looked_at)
+            facts.note_once("exit", 0)
+            leaving.set()
+            root.cancel_scope.cancel()
 
 
 def _forwarded(

@@ -47,6 +47,7 @@ from .feed.feed import Feed
 from .opened_files import FilePages, OpenedFiles
 
 if TYPE_CHECKING:
+    from ..telemetry.counters import MetricsText
     from .api.app import Shown, SidePages
 
 _HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
@@ -70,18 +71,17 @@ class Health:
 
 
 class Metrics:
-    """`/metrics` of one engine: `text` returns it, with the media type `content_type`."""
+    """`/metrics` of one engine."""
 
-    def __init__(self, content_type: str, text: Callable[[], bytes]) -> None:
-        self._content_type = content_type.encode()
-        self._text = text
+    def __init__(self, page: MetricsText) -> None:
+        self._page = page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):
             await respond(send, 405, [(b"allow", b"GET, HEAD")])
             return
-        headers = [(b"content-type", self._content_type), (b"cache-control", b"no-store")]
-        await respond(send, 200, headers, self._text())
+        headers = [(b"content-type", self._page.content_type.encode()), (b"cache-control", b"no-store")]
+        await respond(send, 200, headers, self._page.text())
 
 
 RESERVED: Final = SMALL_BYTES
@@ -197,7 +197,7 @@ class Paths:
         engine: Engine,
         *,
         pages_only: bool = False,
-        metrics: App | None = None,
+        metrics: MetricsText | None = None,
         show: Callable[[OpenedFile], FilePages] | None = None,
         pages: SharedPages | None = None,
         pace: Pace | None = None,
@@ -214,7 +214,7 @@ class Paths:
         self._health = Health(lambda: not engine.draining)
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
-        self._metrics = metrics
+        self._metrics = None if metrics is None else Metrics(metrics)
         self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
         self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
         self._engine = engine

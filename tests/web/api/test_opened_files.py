@@ -189,7 +189,7 @@ async def test_a_file_is_read_no_further_when_its_sender_has_gone(monkeypatch: p
         trio.from_thread.run_sync(reading.set)
         return read_file(*arguments)
 
-    monkeypatch.setattr(session_file, "_MOST_BLANK_LINES", 1 << 30)
+    monkeypatch.setattr(session_file, "_AT_MOST", session_file._AT_MOST._replace(blank_lines=1 << 30))
     monkeypatch.setattr(session_file, "read_file", noted)
     async with taking() as probe:
         body = await log_of(probe)

@@ -185,15 +185,15 @@ def test_what_unpacks_to_more_than_may_be_is_refused(tmp_path: Path, monkeypatch
     log = members(written())[LOG]
     bomb = {**members(written()), LOG: log[: log.index(b"\n") + 1] + b" \n" * 300_000}
     assert "its log has more than 1,000 blank lines" in refused(tmp_path, packed(bomb))
-    monkeypatch.setattr(session_file, "_MOST_BLANK_LINES", 1 << 30)
-    monkeypatch.setattr(session_file, "_MOST_BYTES", 1 << 19)
+    monkeypatch.setattr(session_file, "_AT_MOST", session_file._AT_MOST._replace(blank_lines=1 << 30))
+    monkeypatch.setattr(session_file, "_AT_MOST", session_file._AT_MOST._replace(log=1 << 19))
     assert len(packed(bomb)) < 20_000
     assert "its log has more than 0 MiB" in refused(tmp_path, packed(bomb))
-    monkeypatch.setattr(session_file, "_MOST_ENTRIES", 2)
+    monkeypatch.setattr(session_file, "_AT_MOST", session_file._AT_MOST._replace(entries=2))
     assert "more than 2 entries" in refused(tmp_path, written())
-    monkeypatch.setattr(session_file, "_LONGEST_LINE", 20)
+    monkeypatch.setattr(session_file, "_AT_MOST", session_file._AT_MOST._replace(line=20))
     assert "a line of more" in refused(tmp_path, written())
-    monkeypatch.setattr(session_file, "_MOST_REPORT", 5)
+    monkeypatch.setattr(session_file, "_AT_MOST", session_file._AT_MOST._replace(report=5))
     assert "report.json has more" in refused(tmp_path, written())
 
 

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final, Literal, NamedTuple
 
 from pydantic_core import from_json
 
@@ -157,17 +157,25 @@ class Archive:
             member.write(body)
 
 
-# Bytes of an unpacked log: eight times the default of a server. In memory it takes twice that.
-_MOST_BYTES: Final = 512 * 1024 * 1024
-# Far above the limit of a message.
-_LONGEST_LINE: Final = 64 * 1024 * 1024
-_MOST_ENTRIES: Final = 1_000_000
-# No program writes blank lines. A hundred million pack into 100 kB and take minutes to read.
-_MOST_BLANK_LINES: Final = 1000
+class _Bounds(NamedTuple):
+    """The most that is read of a file, in bytes but for entries and blank lines."""
+
+    # Unpacked: eight times the default of a server. In memory it takes twice that.
+    log: int = 512 * 1024 * 1024
+    # Far above the limit of a message.
+    line: int = 64 * 1024 * 1024
+    entries: int = 1_000_000
+    # No program writes blank lines. A hundred million pack into 100 kB and take minutes to read.
+    blank_lines: int = 1000
+    report: int = 64 * 1024 * 1024
+    manifest: int = 1024 * 1024
+    # Ours takes some hundred bytes; a longer one is refused unread.
+    list_of_members: int = 4096
+
+
+_AT_MOST: Final = _Bounds()
 # Some milliseconds of reading.
 _LINES_PER_LOOK: Final = 256
-_MOST_REPORT: Final = 64 * 1024 * 1024
-_MOST_MANIFEST: Final = 1024 * 1024
 _MEMBERS: Final = frozenset({LOG, AUDIT, REPORT, MANIFEST})
 
 _ZIP: Final = b"PK\x03\x04"
@@ -176,8 +184,6 @@ _END: Final = struct.Struct("<4s4H2LH")
 _END_SIGNATURE: Final = b"PK\x05\x06"
 _LOCATOR_SIGNATURE: Final = b"PK\x06\x07"
 _LOCATOR_BYTES: Final = 20
-# The list of our members takes some hundred bytes; a file with a longer one is refused unread.
-_MOST_LIST: Final = 4096
 # The errors that the library raises for damaged and hostile zips.
 _DEFECTS: Final = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
@@ -197,7 +203,7 @@ def open_file(path: Path) -> OpenedFile:
     """Read a `.mcpprobe` file, or the lines of a log. Raises `OpeningError`."""
     try:
         with path.open("rb") as file:
-            return read_file(path.name, file, _MOST_BYTES)
+            return read_file(path.name, file, _AT_MOST.log)
     except OSError as error:
         raise OpeningError(f"{path}: {error.strerror or error}") from None
     except OpeningError as error:
@@ -223,9 +229,9 @@ def _from_zip(name: str, file: IO[bytes], read: Callable[[IO[bytes]], SavedLog])
     try:
         with zipfile.ZipFile(file) as members:
             _check_members(members.infolist())
-            manifest = _manifest(_object(members, MANIFEST, _MOST_MANIFEST))
+            manifest = _manifest(_object(members, MANIFEST, _AT_MOST.manifest))
             judged = REPORT in members.namelist()
-            report = _report(_object(members, REPORT, _MOST_REPORT)) if judged else None
+            report = _report(_object(members, REPORT, _AT_MOST.report)) if judged else None
             with members.open(LOG) as log:
                 return OpenedFile(name, read(log), manifest, report)
     except NdjsonError:
@@ -244,7 +250,7 @@ def _check_list(file: IO[bytes]) -> None:
     if len(record) < _END.size or not record.startswith(_END_SIGNATURE):
         raise OpeningError("it is cut off: the list at the end of the zip is missing")
     *_, length, _, comment = _END.unpack(record)
-    if length > _MOST_LIST or comment or tail.startswith(_LOCATOR_SIGNATURE):
+    if length > _AT_MOST.list_of_members or comment or tail.startswith(_LOCATOR_SIGNATURE):
         raise OpeningError("it is a zip, but no session file")
 
 
@@ -305,8 +311,8 @@ def _log(source: IO[bytes], most_bytes: int, look: Callable[[], None]) -> SavedL
     reading = ndjson.LogReader(_lines(source, most_bytes, look))
     items: list[ndjson.Item] = []
     for item in reading:
-        if len(items) == _MOST_ENTRIES:
-            raise OpeningError(f"its log has more than {_MOST_ENTRIES:,} entries")
+        if len(items) == _AT_MOST.entries:
+            raise OpeningError(f"its log has more than {_AT_MOST.entries:,} entries")
         items.append(item)
     return SavedLog(reading.header, items, reading.end)
 
@@ -316,15 +322,15 @@ def _lines(source: IO[bytes], most_bytes: int, look: Callable[[], None]) -> Iter
     for number in count():
         if number % _LINES_PER_LOOK == 0:
             look()
-        line = source.readline(_LONGEST_LINE + 1)
+        line = source.readline(_AT_MOST.line + 1)
         if not line:
             return
         blank += line.isspace()
-        if blank > _MOST_BLANK_LINES:
-            raise OpeningError(f"its log has more than {_MOST_BLANK_LINES:,} blank lines")
+        if blank > _AT_MOST.blank_lines:
+            raise OpeningError(f"its log has more than {_AT_MOST.blank_lines:,} blank lines")
         size += len(line)
-        if len(line) > _LONGEST_LINE:
-            raise OpeningError(f"its log has a line of more than {_LONGEST_LINE >> 20} MiB")
+        if len(line) > _AT_MOST.line:
+            raise OpeningError(f"its log has a line of more than {_AT_MOST.line >> 20} MiB")
         if size > most_bytes:
             raise OpeningError(f"its log has more than {most_bytes >> 20} MiB")
         yield line
