@@ -177,8 +177,8 @@ class Feed(RuleBasedStateMachine):
     @invariant()
     def little_is_kept(self) -> None:
         if hasattr(self, "pieces"):
-            kept = [*self.pieces._kept.kept.values()]
-            assert sum(len(piece.text) for piece in kept) == self.pieces._kept.bytes <= 4 * 1024 * 1024
+            kept = [*self.pieces._kept.values()]
+            assert sum(len(piece.text) for piece in kept) == self.pieces._kept_bytes <= 4 * 1024 * 1024
             assert len(kept) <= 512
 
 

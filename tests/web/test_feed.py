@@ -464,7 +464,7 @@ async def test_a_reader_that_does_not_read_holds_nothing_that_its_chunk_was_made
         await wait_all_tasks_blocked()
         assert begun[-1]
         pieces = probe.app.feed._pieces
-        pieces._kept.kept.clear()
+        pieces._kept.clear()
         assert _feed_frames() == frames_before
         nursery.cancel_scope.cancel()
 
@@ -531,12 +531,12 @@ def test_what_is_kept_of_pieces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
             monkeypatch.setattr(feed_pieces, "_KEPT_BYTES", 300_000)
             for after in range(0, 900, 64):
                 assert pieces.entries(Span(after, after + 64), EVERYTHING).reached > after
-            kept = [len(piece.text) for piece in pieces._kept.kept.values()]
-            assert 200_000 < sum(kept) == pieces._kept.bytes <= 300_000
+            kept = [len(piece.text) for piece in pieces._kept.values()]
+            assert 200_000 < sum(kept) == pieces._kept_bytes <= 300_000
             monkeypatch.setattr(feed_pieces, "_KEPT", 5)
             for after in range(900):
                 pieces.entries(Span(after, after + 1), parse([("session", "s9")]))
-            assert len(pieces._kept.kept) == 5
+            assert len(pieces._kept) == 5
 
     trio.run(run)
 
