@@ -306,7 +306,8 @@ async def serve_stdio(
     async with (
         following(engine, printer) as metrics,
         log_kept(engine.log, engine.header(), options.log_to),
-        forwarded,listening_sockets(None if dashboard is None else settings) as sockets,
+        forwarded,
+        listening_sockets(None if dashboard is None else settings) as sockets,
         last_resort(engine, announce, printer.flush if printer else bool) as leaving,
         trio.open_nursery() as root,
     ):
