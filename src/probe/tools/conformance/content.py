@@ -105,8 +105,7 @@ _AWAY_S: Final = 0.2
 """Seconds between the end of the connection and the result, so that the result is not in the first one."""
 
 
-async def reconnect(context: ToolContext) -> ToolResult:
-    """End the connection, then finish."""
+async def _reconnect(context: ToolContext) -> ToolResult:
     context.hang_up()
     await context.sleep(_AWAY_S)
     return content([text("The result was fetched after the connection had ended.")])
@@ -122,7 +121,7 @@ POLLING = (
             "Ends the connection before the result is there. Look for: your client coming back with Last-Event-ID "
             "after the retry interval, and the result."
         ),
-        run=reconnect,
+        run=_reconnect,
         # Earlier revisions have no priming event, so a client may have no id to come back with; in 2026-07-28 the end
         # of the connection is a cancellation.
         since=V2025_11_25,
@@ -133,8 +132,7 @@ POLLING = (
 _PAUSE_S: Final = 0.05
 
 
-async def log(context: ToolContext) -> ToolResult:
-    """Three messages at level info."""
+async def _log(context: ToolContext) -> ToolResult:
     context.log("info", "Tool execution started")
     await context.sleep(_PAUSE_S)
     context.log("info", "Tool processing data")
@@ -143,7 +141,7 @@ async def log(context: ToolContext) -> ToolResult:
     return content([text("Three log messages were sent at level info.")])
 
 
-async def progress(context: ToolContext) -> ToolResult:
+async def _progress(context: ToolContext) -> ToolResult:
     """Three reports, the first of them before any work: the suite wants 0, 50 and 100."""
     context.report_progress(0, 100, "Completed step 0 of 100")
     for done in (50, 100):
@@ -159,7 +157,7 @@ NOTIFYING = (
         exercises="three `notifications/message` of level info, 50 ms apart",
         shows="them in its log, during the call",
         description="Sends three log messages of level info. Look for: them in your client's log while the call runs.",
-        run=log,
+        run=_log,
     ),
     probe_tool(
         name="test_tool_with_progress",
@@ -167,6 +165,6 @@ NOTIFYING = (
         exercises="progress 0, 50 and 100 of 100, 50 ms apart",
         shows="three positions of the bar",
         description="Reports progress 0, 50 and 100 of 100. Look for: three positions of the bar before the result.",
-        run=progress,
+        run=_progress,
     ),
 )

@@ -12,24 +12,20 @@ from ...wire.revisions import V2025_11_25, V2026_07_28
 from ..shared import probe_tool, sampled_text, sampling_request
 
 
-async def pass_prompt(context: ToolContext) -> ToolResult:
-    """Pass the prompt on to the client's model."""
+async def _pass_prompt(context: ToolContext) -> ToolResult:
     answer = await context.sample(sampling_request(context.arguments["prompt"], 100))
     return content([text(f"LLM response: {sampled_text(answer)}")])
 
 
-async def elicit_contact(context: ToolContext) -> ToolResult:
-    """Ask for a user name and an address."""
+async def _elicit_contact(context: ToolContext) -> ToolResult:
     return _answered("User response", await context.elicit(context.arguments["message"], _CONTACT))
 
 
-async def elicit_defaults(context: ToolContext) -> ToolResult:
-    """Ask with a default in every field."""
+async def _elicit_defaults(context: ToolContext) -> ToolResult:
     return _answered("Elicitation completed", await context.elicit("Please check the preset values", _DEFAULTS))
 
 
-async def elicit_enums(context: ToolContext) -> ToolResult:
-    """Ask with each kind of choice."""
+async def _elicit_enums(context: ToolContext) -> ToolResult:
     return _answered("Elicitation completed", await context.elicit("Please choose among the options", _ENUMS))
 
 
@@ -103,7 +99,7 @@ ASKING = (
         exercises="`sampling/createMessage`",
         shows="the prompt for approval",
         description="Asks your client for a completion. Look for: a request for approval, and the answer.",
-        run=pass_prompt,
+        run=_pass_prompt,
         params=(Text("prompt", "What to ask the model"),),
         requires=("sampling",),
         asks_client=True,
@@ -114,7 +110,7 @@ ASKING = (
         exercises="`elicitation/create`",
         shows="a form with two required fields",
         description="Asks for a user name and an e-mail address. Look for: a form with two required fields.",
-        run=elicit_contact,
+        run=_elicit_contact,
         params=(Text("message", "What to say above the form"),),
         requires=("elicitation",),
         asks_client=True,
@@ -125,7 +121,7 @@ ASKING = (
         exercises="a default in a field of each type",
         shows="every field filled in at the start",
         description="Asks by a form of five fields with defaults. Look for: every field filled in when the form opens.",
-        run=elicit_defaults,
+        run=_elicit_defaults,
         requires=("elicitation",),
         asks_client=True,
     ),
@@ -135,7 +131,7 @@ ASKING = (
         exercises="five kinds of choice",
         shows="titles where there are some; two multiple choices (2025-11-25 only)",
         description="Asks by a form with five kinds of choice. Look for: titles, and two multiple choices.",
-        run=elicit_enums,
+        run=_elicit_enums,
         requires=("elicitation",),
         asks_client=True,
         # 2025-11-25 changelog: titled and multi-select enums are new there.
@@ -182,35 +178,30 @@ async def elicit(context: ToolContext) -> ToolResult:
     return greeting(await context.elicit(_NAME_QUESTION, form(name=NAME), key="user_name"))
 
 
-async def sample(context: ToolContext) -> ToolResult:
-    """Ask the client's model."""
+async def _sample(context: ToolContext) -> ToolResult:
     answer = await context.sample(_CAPITAL, key="capital_question")
     return content([text(f"LLM response: {sampled_text(answer)}")])
 
 
-async def list_roots(context: ToolContext) -> ToolResult:
-    """Ask for the roots."""
+async def _list_roots(context: ToolContext) -> ToolResult:
     answer = await context.list_roots(key="client_roots")
     return content([text(f"Roots: {shown(answer.get('roots'))}")])
 
 
-async def confirm(context: ToolContext) -> ToolResult:
-    """Ask for a confirmation, and report if the state of the first round came back."""
+async def _confirm(context: ToolContext) -> ToolResult:
     answer = await context.elicit("Please confirm", form(ok={"type": "boolean", "title": "OK"}), key="confirm")
     state = "state-ok" if context.resumed else "no state came back"
     return content([text(f"{state}; answer: {shown(answer)}")])
 
 
-async def two_rounds(context: ToolContext) -> ToolResult:
-    """Ask two things, the second only when the first has its answer."""
+async def _two_rounds(context: ToolContext) -> ToolResult:
     first = await context.elicit(f"Step 1: {_NAME_QUESTION}", form(name=NAME), key="step1")
     color: Json = {"type": "string", "title": "Color"}
     second = await context.elicit("Step 2: What is your favorite color?", form(color=color), key="step2")
     return content([text(f"First answer: {shown(first)}"), text(f"Second answer: {shown(second)}")])
 
 
-async def several(context: ToolContext) -> ToolResult:
-    """Ask all questions of the declared capabilities at once."""
+async def _several(context: ToolContext) -> ToolResult:
     asks = {key: ask for key, ask in _SEVERAL.items() if context.declares(ask.method)}
     if not asks:
         return content([text("The request declares nothing that could be asked.")])
@@ -241,7 +232,7 @@ INPUT_REQUIRED = (
         exercises="sampling, likewise",
         shows="the prompt for approval, then the answer",
         description="Asks your client for a completion. Look for: a request for approval, and the answer.",
-        run=sample,
+        run=_sample,
         requires=("sampling",),
         since=V2026_07_28,
     ),
@@ -251,7 +242,7 @@ INPUT_REQUIRED = (
         exercises="roots, likewise",
         shows="its roots in the result",
         description="Asks your client for its roots. Look for: them in the result.",
-        run=list_roots,
+        run=_list_roots,
         requires=("roots",),
         since=V2026_07_28,
     ),
@@ -261,7 +252,7 @@ INPUT_REQUIRED = (
         exercises="`requestState` that comes back",
         shows="state-ok in the result",
         description="Asks for a confirmation. Look for: state-ok in the result, the proof that requestState came back.",
-        run=confirm,
+        run=_confirm,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
@@ -273,7 +264,7 @@ INPUT_REQUIRED = (
         description=(
             "Asks at once for a name, a completion and the roots. Look for: all three, and their answers in the result."
         ),
-        run=several,
+        run=_several,
         requires=("elicitation", "sampling", "roots"),
         since=V2026_07_28,
     ),
@@ -283,7 +274,7 @@ INPUT_REQUIRED = (
         exercises="two rounds, each with a state of its own",
         shows="two forms, then both answers",
         description="Asks for a name and then for a color. Look for: two forms, and both answers in the result.",
-        run=two_rounds,
+        run=_two_rounds,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
@@ -296,7 +287,7 @@ INPUT_REQUIRED = (
             "Asks for a confirmation, and refuses a requestState that is not exactly what it gave. Look for: error "
             "-32602 when something on the way changes it."
         ),
-        run=confirm,
+        run=_confirm,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
@@ -309,7 +300,7 @@ INPUT_REQUIRED = (
             "Asks at once for a name, a completion and the roots, each only if your client declares it. Look for: "
             "nothing that your client cannot answer."
         ),
-        run=several,
+        run=_several,
         since=V2026_07_28,
     ),
 )

@@ -19,22 +19,20 @@ _TICK_S: Final = 3.0
 _TEMPLATE: Final = re.compile(r"test://template/((?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2}){1,200})/data")
 
 
-def static_text(now: float, answers: Answers) -> Json:
-    """A sentence."""
+def _static_text(now: float, answers: Answers) -> Json:
     return {"text": "This is the content of the static text resource."}
 
 
-def static_binary(now: float, answers: Answers) -> Json:
-    """The image of the tools."""
+def _static_binary(now: float, answers: Answers) -> Json:
     return {"blob": PNG}
 
 
-def watched(now: float, answers: Answers) -> Json:
+def _watched(now: float, answers: Answers) -> Json:
     """The number of ticks since 1970, so that nothing is kept between two reads."""
     return {"text": f"Tick {int(now // _TICK_S)}"}
 
 
-def templated(uri: str) -> Json | None:
+def _templated(uri: str) -> Json | None:
     """The data of one id; None for a URI of another form."""
     found = _TEMPLATE.fullmatch(uri)
     if found is None:
@@ -54,7 +52,7 @@ RESOURCES = (
         title="Static text",
         description="A sentence that never changes",
         mime_type="text/plain",
-        read=static_text,
+        read=_static_text,
     ),
     Resource(
         uri="test://static-binary",
@@ -62,7 +60,7 @@ RESOURCES = (
         title="Static binary",
         description="A PNG image of 2 by 2 pixels",
         mime_type="image/png",
-        read=static_binary,
+        read=_static_binary,
     ),
     Resource(
         uri="test://watched-resource",
@@ -70,7 +68,7 @@ RESOURCES = (
         title="Watched resource",
         description="A number that grows every 3 seconds, to subscribe to",
         mime_type="text/plain",
-        read=watched,
+        read=_watched,
         ticks_s=_TICK_S,
     ),
 )
@@ -82,7 +80,7 @@ TEMPLATES = (
         title="Data by id",
         description="A JSON object that names the id in its uri",
         mime_type="application/json",
-        match=templated,
+        match=_templated,
         completions={"id": ("123", "124", "456")},
     ),
 )
@@ -92,18 +90,15 @@ def _user(block: Json) -> Json:
     return {"role": "user", "content": block}
 
 
-def simple(_: Mapping[str, str], answers: Answers) -> list[Json]:
-    """One sentence."""
+def _simple(_: Mapping[str, str], answers: Answers) -> list[Json]:
     return [_user(text("This is a simple prompt for testing."))]
 
 
-def with_arguments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
-    """Both arguments in one sentence."""
+def _with_arguments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     return [_user(text(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'"))]
 
 
-def with_embedded_resource(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
-    """A resource under the given uri, and what to do with it."""
+def _with_embedded_resource(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     embedded = {
         "uri": arguments["resourceUri"],
         "mimeType": "text/plain",
@@ -115,16 +110,14 @@ def with_embedded_resource(arguments: Mapping[str, str], answers: Answers) -> li
     ]
 
 
-def with_image(_: Mapping[str, str], answers: Answers) -> list[Json]:
-    """An image, and what to do with it."""
+def _with_image(_: Mapping[str, str], answers: Answers) -> list[Json]:
     return [
         _user({"type": "image", "data": PNG, "mimeType": "image/png"}),
         _user(text("Please analyze the image above.")),
     ]
 
 
-def with_input(_: Mapping[str, str], answers: Answers) -> list[Json]:
-    """The words of the person, or a sentence about the answer that came instead."""
+def _with_input(_: Mapping[str, str], answers: Answers) -> list[Json]:
     answer = answers["user_context"]
     context = entered(answer, "context", str)
     said = f"there is none in the answer: {shown(answer)}" if context is None else context
@@ -136,13 +129,13 @@ PROMPTS = (
         name="test_simple_prompt",
         title="Simple prompt",
         description="One user message without arguments",
-        render=simple,
+        render=_simple,
     ),
     Prompt(
         name="test_prompt_with_arguments",
         title="Prompt with arguments",
         description="One user message that repeats two arguments, which can be completed",
-        render=with_arguments,
+        render=_with_arguments,
         arguments=(
             Argument("arg1", "The first value", completions=("testValue1", "testing", "other")),
             Argument("arg2", "The second value", completions=("testValue2", "tested", "another")),
@@ -152,20 +145,20 @@ PROMPTS = (
         name="test_prompt_with_embedded_resource",
         title="Prompt with an embedded resource",
         description="A user message with a text resource, and one with text",
-        render=with_embedded_resource,
+        render=_with_embedded_resource,
         arguments=(Argument("resourceUri", "The uri that the embedded resource gets"),),
     ),
     Prompt(
         name="test_prompt_with_image",
         title="Prompt with an image",
         description="A user message with a PNG image, and one with text",
-        render=with_image,
+        render=_with_image,
     ),
     Prompt(
         name="test_input_required_result_prompt",
         title="Prompt that asks",
         description="Asks for a context by a form, and repeats it in one user message",
-        render=with_input,
+        render=_with_input,
         inputs={
             "user_context": question("What is it about?", context={"type": "string", "title": "Context"}),
         },

@@ -40,7 +40,7 @@ def run(arguments: Mapping[str, Any]) -> ToolResult:
     return content([text(f"Accepted: {encode(dict(arguments)).decode()}")])
 
 
-def check(arguments: Mapping[str, Any]) -> None:
+def _check(arguments: Mapping[str, Any]) -> None:
     """Raise `ArgumentsError` about the first argument at fault."""
     fault = _fault(arguments)
     if fault is not None:
@@ -91,7 +91,7 @@ TOOLS = (
         ),
         run=run,
         input_schema=_SCHEMA,
-        check=check,
+        check=_check,
     ),
 )
 
@@ -112,13 +112,13 @@ _REGION: Final[Json] = {
 }
 
 
-def name_region(arguments: Mapping[str, Any]) -> ToolResult:
+def _name_region(arguments: Mapping[str, Any]) -> ToolResult:
     """The engine has compared the region with its header."""
     region = arguments.get("region")
     return content([text("No region was given." if region is None else f"Region: {region}")])
 
 
-def check_region(arguments: Mapping[str, Any]) -> None:
+def _check_region(arguments: Mapping[str, Any]) -> None:
     """Raise `ArgumentsError` about the first argument at fault."""
     for name, value in arguments.items():
         if name != "region":
@@ -137,9 +137,9 @@ HEADER = (
             "Has one parameter that belongs in the header Mcp-Param-Region as well, and returns it. Look for: the "
             "value, also one with spaces at its ends or beyond ASCII."
         ),
-        run=name_region,
+        run=_name_region,
         input_schema=_REGION,
-        check=check_region,
+        check=_check_region,
         since=V2026_07_28,
     ),
 )

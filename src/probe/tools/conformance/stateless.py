@@ -14,12 +14,11 @@ from .questions import entered, form
 _PAUSE_S: Final = 0.05
 
 
-def sampling_is_declared(_: Mapping[str, Any]) -> ToolResult:
-    """The call came through, so the client has the capability."""
+def _sampling_is_declared(_: Mapping[str, Any]) -> ToolResult:
     return content([text("The request declares sampling.")])
 
 
-async def ask_on_a_stream(context: ToolContext) -> ToolResult:
+async def _ask_on_a_stream(context: ToolContext) -> ToolResult:
     """Begin the stream with progress, so that a question on it would be seen."""
     context.report_progress(1, 2, "Before the question")
     await context.sleep(_PAUSE_S)
@@ -28,21 +27,18 @@ async def ask_on_a_stream(context: ToolContext) -> ToolResult:
     return content([text(f"Count: {entered(answer, 'count', int)}")])
 
 
-async def log(context: ToolContext) -> ToolResult:
-    """One message at each end of the work."""
+async def _log(context: ToolContext) -> ToolResult:
     context.log("info", "The work begins")
     await context.sleep(_PAUSE_S)
     context.log("info", "The work ends")
     return content([text("Two log messages were sent if the request asks for level info or below.")])
 
 
-async def change_tools(context: ToolContext) -> ToolResult:
-    """Announce the list of tools."""
+async def _change_tools(context: ToolContext) -> ToolResult:
     return _announce(context, "tools")
 
 
-async def change_prompts(context: ToolContext) -> ToolResult:
-    """Announce the list of prompts."""
+async def _change_prompts(context: ToolContext) -> ToolResult:
     return _announce(context, "prompts")
 
 
@@ -62,7 +58,7 @@ TOOLS = (
             "Needs a client with sampling, but asks it nothing. Look for: error -32021 that names sampling if your "
             "client does not declare it."
         ),
-        run=sampling_is_declared,
+        run=_sampling_is_declared,
         requires=("sampling",),
         since=V2026_07_28,
     ),
@@ -75,7 +71,7 @@ TOOLS = (
             "Reports progress and then asks for a number. Look for: a form, and no request from the server on the "
             "stream of the response."
         ),
-        run=ask_on_a_stream,
+        run=_ask_on_a_stream,
         requires=("elicitation",),
         since=V2026_07_28,
     ),
@@ -88,7 +84,7 @@ TOOLS = (
             "Sends two log messages of level info if the request names a log level that lets them through. Look for: "
             "both, or none without a level."
         ),
-        run=log,
+        run=_log,
         since=V2026_07_28,
     ),
     probe_tool(
@@ -100,7 +96,7 @@ TOOLS = (
             "Announces that the list of tools has changed, though it has not. Look for: your client asking for the "
             "list again."
         ),
-        run=change_tools,
+        run=_change_tools,
         announces=("tools",),
         since=V2026_07_28,
     ),
@@ -113,7 +109,7 @@ TOOLS = (
             "Announces that the list of prompts has changed, though it has not. Look for: your client asking for the "
             "list again."
         ),
-        run=change_prompts,
+        run=_change_prompts,
         announces=("prompts",),
         since=V2026_07_28,
     ),

@@ -47,12 +47,11 @@ _SLOW_SCHEMA: Final[Json] = {
 }
 
 
-def greet(arguments: Mapping[str, Any]) -> ToolResult:
-    """Greet, and never as a task."""
+def _greet(arguments: Mapping[str, Any]) -> ToolResult:
     return content([text(f"Hello, {arguments['name']}!")])
 
 
-def check_slow(arguments: Mapping[str, Any]) -> None:
+def _check_slow(arguments: Mapping[str, Any]) -> None:
     """Raise `ArgumentsError` about the first argument of `slow_compute` at fault."""
     for name, value in arguments.items():
         if name not in _SLOW_SCHEMA["properties"]:
@@ -67,8 +66,7 @@ def _is_duration(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MAX_S
 
 
-async def slow_compute(context: ToolContext) -> ToolResult:
-    """Work for `seconds`, reporting each second."""
+async def _slow_compute(context: ToolContext) -> ToolResult:
     seconds, label = context.arguments.get("seconds", 1), context.arguments.get("label")
     done: float = 0
     while done < seconds:
@@ -80,20 +78,17 @@ async def slow_compute(context: ToolContext) -> ToolResult:
     return content([text(f"Computed{named} for {seconds:g}s")])
 
 
-async def failing_job(context: ToolContext) -> ToolResult:
-    """Work for a second; the task completes with a tool error."""
+async def _failing_job(context: ToolContext) -> ToolResult:
     await context.sleep(_JOB_S)
     return failure("The job failed, as it always does")
 
 
-async def protocol_error_job(context: ToolContext) -> NoReturn:
-    """Work for a second; the task fails with a JSON-RPC error."""
+async def _protocol_error_job(context: ToolContext) -> NoReturn:
     await context.sleep(_JOB_S)
     raise McpError(Code.INTERNAL_ERROR, "The job broke, as it always does")
 
 
-async def confirm_delete(context: ToolContext) -> ToolResult:
-    """Ask before a file would be deleted; there is none."""
+async def _confirm_delete(context: ToolContext) -> ToolResult:
     filename = context.arguments["filename"]
     answer = await context.elicit(f"Delete {filename}?", form(confirm=_CONFIRM), key="confirm")
     if answer.get("action") in ("decline", "cancel"):
@@ -104,15 +99,13 @@ async def confirm_delete(context: ToolContext) -> ToolResult:
     return content([text(f"{'Deleted' if confirmed else 'Kept'} {filename} (a pretence: no file was touched)")])
 
 
-async def multi_input(context: ToolContext) -> ToolResult:
-    """Ask two questions at once; the client may answer them one by one."""
+async def _multi_input(context: ToolContext) -> ToolResult:
     asks = {"name": question("What is your name?", name=NAME), "confirm": question("Go on?", confirm=_CONFIRM)}
     answers = await context.ask(asks)
     return content([text(f"{key}: {shown(answer)}") for key, answer in answers.items()])
 
 
-async def greet_later(context: ToolContext) -> ToolResult:
-    """Greet the person named before there was a task."""
+async def _greet_later(context: ToolContext) -> ToolResult:
     await context.sleep(_JOB_S)
     return greeting(context.answers["user_name"])
 
@@ -124,7 +117,7 @@ TOOLS = (
         exercises="a call that is never a task",
         shows="the greeting",
         description="Greets at once, and is never a task. Look for: the greeting.",
-        run=greet,
+        run=_greet,
         params=(Text("name", "Whom to greet"),),
         since=V2026_07_28,
     ),
@@ -137,10 +130,10 @@ TOOLS = (
             "Works for a while: a task if your client has the tasks extension, else a call with progress. Look for: "
             "its status each second, a way to cancel it, and the result."
         ),
-        run=slow_compute,
+        run=_slow_compute,
         task_support="optional",
         input_schema=_SLOW_SCHEMA,
-        check=check_slow,
+        check=_check_slow,
         since=V2026_07_28,
     ),
     probe_tool(
@@ -152,7 +145,7 @@ TOOLS = (
             "A task that ends with a tool error (isError). Look for: the status completed, and its result marked as "
             "an error."
         ),
-        run=failing_job,
+        run=_failing_job,
         task_support="required",
         since=V2026_07_28,
     ),
@@ -162,7 +155,7 @@ TOOLS = (
         exercises="a task that ends failed with a JSON-RPC error",
         shows="failed, and the error",
         description="A task that ends with a JSON-RPC error. Look for: the status failed, and the error.",
-        run=protocol_error_job,
+        run=_protocol_error_job,
         task_support="required",
         since=V2026_07_28,
     ),
@@ -175,7 +168,7 @@ TOOLS = (
             "A task that asks whether to delete a file, which does not exist. Look for: the status input_required, a "
             "form with one checkbox, and the result."
         ),
-        run=confirm_delete,
+        run=_confirm_delete,
         params=(Text("filename", "What to delete; only its name is used"),),
         task_support="required",
         requires=("elicitation",),
@@ -189,7 +182,7 @@ TOOLS = (
         description=(
             "A task that asks two things at once. Look for: both forms, and input_required until both are answered."
         ),
-        run=multi_input,
+        run=_multi_input,
         task_support="required",
         requires=("elicitation",),
         since=V2026_07_28,
@@ -203,7 +196,7 @@ TOOLS = (
             "Asks for a name before it becomes a task that greets. Look for: a form before there is a task, and the "
             "name in the result."
         ),
-        run=greet_later,
+        run=_greet_later,
         task_support="required",
         requires=("elicitation",),
         inputs={"user_name": question("What is your name?", name=NAME)},

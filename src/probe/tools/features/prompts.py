@@ -24,7 +24,7 @@ _ORDER = form(
 )
 
 
-def headlines(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
+def _headlines(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     """Raises `McpError` -32602 for a value that completion does not offer."""
     try:
         year = Choice("year", _YEARS, _YEARS[0], "").read(arguments["year"])
@@ -34,8 +34,7 @@ def headlines(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     return [_message("user", text(f"Write three made-up headlines of the year {year}, as in a {style}."))]
 
 
-def attachments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
-    """Three messages of the user, and the beginning of the answer."""
+def _attachments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     return [
         _message("user", {"type": "resource", "resource": {"uri": TEXT_URI, "mimeType": "text/plain", "text": TEXT}}),
         _message("user", {"type": "image", "data": IMAGE, "mimeType": "image/png"}),
@@ -44,8 +43,7 @@ def attachments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     ]
 
 
-def recipe(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
-    """One sentence from the choice of the person."""
+def _recipe(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     order = filled_in(_ORDER, answers["order"])
     wish = "anything you like" if order is None else f"{order['dish']} for {order['guests']}"
     return [_message("user", text(f"Write a short recipe: {wish}."))]
@@ -60,7 +58,7 @@ PROMPTS = (
         name="headlines",
         title="Headlines of a year",
         description="Made-up headlines; both arguments can be completed, the year with more values than fit one answer",
-        render=headlines,
+        render=_headlines,
         arguments=(
             Argument("year", "A year from 1900 to 2049", completions=_YEARS),
             Argument("style", "broadsheet (if left out), tabloid or telegram", required=False, completions=_STYLES),
@@ -70,13 +68,13 @@ PROMPTS = (
         name="attachments",
         title="Text and image",
         description="A conversation with an embedded resource and an image, and the beginning of an answer",
-        render=attachments,
+        render=_attachments,
     ),
     Prompt(
         name="recipe",
         title="Recipe",
         description="Asks which dish for how many guests before it can be used",
-        render=recipe,
+        render=_recipe,
         inputs={"order": form_ask("What shall be cooked?", _ORDER)},
     ),
 )

@@ -20,12 +20,11 @@ _ASKS: Final = {
 }
 
 
-async def list_roots(context: ToolContext) -> ToolResult:
-    """The roots as they came."""
+async def _list_roots(context: ToolContext) -> ToolResult:
     return structured({"roots": (await context.list_roots("roots"))["roots"]})
 
 
-async def ask_several(context: ToolContext) -> ToolResult:
+async def _ask_several(context: ToolContext) -> ToolResult:
     """Ask everything that the client declares, at once. Raises `ToolFailureError` if it declares nothing."""
     asks = {key: ask for key, ask in _ASKS.items() if context.declares(ask.method)}
     if not asks:
@@ -34,8 +33,7 @@ async def ask_several(context: ToolContext) -> ToolResult:
     return structured({"asked": list(asks), "answers": dict(answers)})
 
 
-async def ping_client(context: ToolContext) -> ToolResult:
-    """A ping; no answer is a tool error."""
+async def _ping_client(context: ToolContext) -> ToolResult:
     await context.ping()
     return structured({"answered": True})
 
@@ -50,7 +48,7 @@ TOOLS = (
             "Asks your client for its roots. Look for: the folders that are open in it, each a file:// URI. Roots are "
             "deprecated in 2026-07-28, but work. Needs a client with roots."
         ),
-        run=list_roots,
+        run=_list_roots,
         output_schema=output(
             roots={"type": "array", "items": {"type": "object"}, "description": "The roots as they came"}
         ),
@@ -66,7 +64,7 @@ TOOLS = (
             "Asks for a form, a completion and the roots, as far as your client declares them. Look for: all questions "
             "answered in one round in 2026-07-28, one after the other before; declining one does not lose the others."
         ),
-        run=ask_several,
+        run=_ask_several,
         output_schema=output(
             asked={"type": "array", "items": {"type": "string", "enum": list(_ASKS)}},
             answers={
@@ -87,7 +85,7 @@ TOOLS = (
             "Sends your client a ping during the call. Look for: an answer, also while your client waits for this "
             "result; without one the call ends in an error that says so."
         ),
-        run=ping_client,
+        run=_ping_client,
         output_schema=output(answered={"type": "boolean"}),
         asks_client=True,
         # 2026-07-28 has no ping.
@@ -224,8 +222,7 @@ async def elicit_simple_form(context: ToolContext) -> ToolResult:
     return _judged(_SIMPLE, await context.elicit("Fill this in, or decline it.", _SIMPLE, "form"))
 
 
-async def elicit_url(context: ToolContext) -> ToolResult:
-    """Send the person to a page of this server."""
+async def _elicit_url(context: ToolContext) -> ToolResult:
     answer = await context.elicit_url("Open this page and confirm it there.", "page")
     return structured({"action": answer["action"], "confirmed": answer["action"] == "accept"})
 
@@ -289,7 +286,7 @@ FORMS = (
             "anything is opened; your consent asked for; the page in a browser, not in the client; ways to decline. "
             "The result comes when the page has been confirmed. Needs a client with elicitation in URL mode."
         ),
-        run=elicit_url,
+        run=_elicit_url,
         output_schema=output(action={"type": "string"}, confirmed={"type": "boolean"}),
         requires=("elicitation.url",),
         asks_client=True,

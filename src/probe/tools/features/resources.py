@@ -63,7 +63,7 @@ def _item(number: int) -> Resource:
     )
 
 
-def square(uri: str) -> Json | None:
+def _square(uri: str) -> Json | None:
     """The square of a number from 0 to 9999; None for a URI of another form."""
     found = _SQUARE.fullmatch(uri)
     if found is None:
@@ -117,7 +117,7 @@ TEMPLATES = (
         title="Squares",
         description="A number from 0 to 9999 and its square, as JSON",
         mime_type="application/json",
-        match=square,
+        match=_square,
         completions={"number": tuple(str(number) for number in range(100))},
     ),
 )
