@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from probe.judge.outcome import load
 from probe.judge.rules.catalogue import catalogue
 
 from ..support.process import served
+from ..support.rows import row
 from .markdown import PAGES, Example, examples, name
 
 SECRET = "any-words-of-16-characters"
@@ -161,6 +163,13 @@ def started(shell: str, code: str, folder: Path, ready: str) -> Iterator[str]:
             os.killpg(process.pid, signal.SIGTERM)
 
 
+def at_once(command: Callable[[str], str], names: Iterable[str] = SHELLS) -> dict[str, str]:
+    """What a command prints for each name, such as a shell: they wait for the server at the same time."""
+    with ThreadPoolExecutor() as pool:
+        printed = {name: pool.submit(command, name) for name in names}
+        return {name: output.result() for name, output in printed.items()}
+
+
 def asked(url: str, path: str) -> Any:
     with urlopen(url.removesuffix("/mcp") + path, timeout=PATIENCE_S) as answer:
         return json.load(answer)
@@ -180,24 +189,31 @@ def test_every_program_in_python_is_run() -> None:
     assert (len(CLIENTS), len(TESTS), len(PYTHON)) == (5, 2, 8)
 
 
-@pytest.mark.parametrize("example", different(CLIENTS), ids=label)
-def test_a_client_of_the_documents_calls_a_tool(example: Example, url: str, tmp_path: Path) -> None:
-    (tmp_path / "client.py").write_text(example.code)
-    named = f"example-{time.monotonic_ns()}"
-    run([sys.executable, "client.py", f"{url}?client={named}"], tmp_path)
-    calls = asked(url, f"/api/calls?label={named}")["calls"]
-    outcomes = {call["outcome"] for call in calls if call["tool"] == "progress"}
-    assert outcomes == ({"disconnected"} if "cancel()" in example.code else {"completed"})
+def test_each_client_of_the_documents_calls_a_tool(url: str, tmp_path: Path) -> None:
+    clients = {f"client-{number}": example for number, example in enumerate(different(CLIENTS))}
+    for named, example in clients.items():
+        (tmp_path / f"{named}.py").write_text(example.code)
+    at_once(
+        lambda named: run([sys.executable, f"{named}.py", f"{url}?client={named}"], tmp_path, 3 * PATIENCE_S), clients
+    )
+    for named, example in clients.items():
+        with row(example=label(example)):
+            calls = asked(url, f"/api/calls?label={named}")["calls"]
+            outcomes = {call["outcome"] for call in calls if call["tool"] == "progress"}
+            assert outcomes == ({"disconnected"} if "cancel()" in example.code else {"completed"})
 
 
 def test_the_tests_of_the_documents_pass(tmp_path: Path) -> None:
-    (tmp_path / "my_client.py").write_text(next(client.code for client in CLIENTS if "# my_client.py" in client.code))
-    for number, example in enumerate(TESTS):
-        # The plugin names a client by its test, so that tests of one name in one run would share their calls.
-        code = example.code.replace("def test_", f"def test_{number}_")
-        (tmp_path / f"test_my_client_{number}.py").write_text(code)
+    client = next(client.code for client in CLIENTS if "# my_client.py" in client.code)
+    folders = {f"{number}": example for number, example in enumerate(TESTS)}
+    for number, example in folders.items():
+        (tmp_path / number).mkdir()
+        (tmp_path / number / "my_client.py").write_text(client)
+        (tmp_path / number / "test_my_client.py").write_text(example.code)
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
-    assert "3 passed" in run(tests, tmp_path, seconds=3 * PATIENCE_S)
+    said = at_once(lambda number: run(tests, tmp_path / number, seconds=3 * PATIENCE_S), folders)
+    passed = [re.findall(r"(\d+) passed", printed) for printed in said.values()]
+    assert sum(int(count) for (count,) in passed) == 3
 
 
 def test_the_judge_of_the_documents_says_what_they_show(tmp_path: Path) -> None:
@@ -226,20 +242,16 @@ def test_each_command_of_the_judge_gives_a_verdict(tmp_path: Path) -> None:
     assert "<testsuite" in (tmp_path / "report.xml").read_text()
 
 
-@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("example", different(CURL), ids=lambda example: name(example.page))
-def test_a_command_of_the_documents_does_what_the_page_says(
-    example: Example, shell: str, url: str, tmp_path: Path
-) -> None:
-    said = run([shell, "-c", example.code.replace(f"{ADDRESS}/mcp", url)], tmp_path)
-    if "tasks" in example.page.name:
-        assert [json.loads(line)["result"].get("status") for line in said.splitlines() if line.startswith("{")] == [
-            "working",
-            None,
-            "cancelled",
-        ]
-    else:
-        assert '"structuredContent":{"steps":' in said
+def test_a_command_of_the_documents_does_what_the_page_says(example: Example, url: str, tmp_path: Path) -> None:
+    code = example.code.replace(f"{ADDRESS}/mcp", url)
+    for shell, said in at_once(lambda shell: run([shell, "-c", code], tmp_path)).items():
+        with row(shell=shell):
+            if "tasks" in example.page.name:
+                answers = [json.loads(line)["result"] for line in said.splitlines() if line.startswith("{")]
+                assert [answer.get("status") for answer in answers] == ["working", None, "cancelled"]
+            else:
+                assert '"structuredContent":{"steps":' in said
 
 
 def offered(url: str, tool: str) -> None:
