@@ -123,6 +123,7 @@ def test_the_deadlines_are_those_of_the_table_unless_somebody_says_otherwise() -
     assert (server.idle_deadline_s, server.ceiling_deadline_s) == (30, 300)
 
 
+@pytest.mark.proves("2026-07-28/cancellation/7")
 @pytest.mark.parametrize("token", ["token", None], ids=["with a token", "without a token"])
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("row", TABLE)

@@ -410,15 +410,6 @@ async def test_the_tag_of_a_call_changes_with_its_evidence(probe: Probe) -> None
     assert len({*tags, cut.tag}) == 3
 
 
-async def test_the_oldest_rows_make_room(path: Path) -> None:
-    async with auditing(path, audit_rows=50) as probe:
-        client = await probe.client()
-        for number in range(80):
-            await client.call("tools/call", {"name": "chatty"}, number)
-        await until(lambda: [row["request_id"] for row in rows_in(path)] == list(range(30, 80)))
-        assert [row["request_id"] for row in await asked(probe, limit=7)] == list(range(79, 29, -1))
-
-
 async def test_the_end_of_the_server_does_not_wait_for_a_file_that_cannot_be_written(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,7 +13,7 @@ from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Integer, Tool, ToolResult, structured
 
-from ..support.calls import ERAS, LEGACY, check_disconnected, emitted_after, heard, steps, tool_call
+from ..support.calls import ERAS, LEGACY, emitted_after, heard, steps, tool_call
 from ..support.inside import engine_tasks
 from ..support.legacy import Legacy
 from ..support.modern import Modern
@@ -32,13 +32,6 @@ async def _work(context: ToolContext) -> ToolResult:
     return structured({"done": True})
 
 
-async def _repeat(context: ToolContext) -> ToolResult:
-    for _ in range(100):
-        await context.sleep(10)
-        context.report_progress(1)
-    return structured({"done": True})
-
-
 async def _ask(context: ToolContext) -> ToolResult:
     return structured(await context.elicit("Well?", {"type": "object", "properties": {}}))
 
@@ -54,7 +47,6 @@ CUSTOM = Toolset(
         Tool("work", "Work", "Works and reports", _work, WORK),
         Tool("patient", "Patient", "Has its own idle deadline", _work, WORK, idle_s=100),
         Tool("marathon", "Marathon", "Has its own ceiling", _work, WORK, ceiling_s=1000),
-        Tool("repeat", "Repeat", "Reports the same step again and again", _repeat),
         Tool("ask", "Ask", "Asks without being known for it", _ask),
     ),
 )
@@ -79,23 +71,9 @@ def expired(
     }
 
 
-# tool and arguments, how long the call takes in seconds, and what the error says, None for a result
+# tool and arguments, how long the call takes in seconds, and what the error says, None for a result;
+# the deadlines of the server are in tests/dispatch/test_seed_table.py
 TABLE: dict[str, tuple[str, dict[str, int], float, dict[str, Any] | None]] = {
-    "a fast tool": ("work", {"silentS": 1}, 1, None),
-    "no progress, just in time": ("work", {"silentS": 29}, 29, None),
-    "no progress": ("work", {"silentS": 31}, 30, expired("idle", 30_000, 0)),
-    "progress every 20 s, up to 5 minutes": ("work", {"reports": 14, "everyS": 20}, 280, None),
-    "progress every 29 s, up to 5 minutes": ("work", {"reports": 10, "everyS": 29}, 290, None),
-    "a gap of more than 30 s": ("work", {"reports": 4, "everyS": 20, "silentS": 31}, 110, expired("idle", 110_000, 4)),
-    "progress for more than 5 minutes": ("work", {"reports": 100, "everyS": 7}, 300, expired("ceiling", 300_000, 42)),
-    "the ceiling comes before the idle deadline": (
-        "work",
-        {"reports": 10, "everyS": 28, "silentS": 25},
-        300,
-        expired("ceiling", 300_000, 10),
-    ),
-    "early progress never shortens": ("work", {"reports": 1, "everyS": 1, "silentS": 29}, 30, None),
-    "the same step again is no progress": ("repeat", {}, 40, expired("idle", 40_000, 1)),
     "an own idle deadline": ("patient", {"silentS": 99}, 99, None),
     "an own idle deadline that passes": (
         "patient",
@@ -113,17 +91,14 @@ TABLE: dict[str, tuple[str, dict[str, int], float, dict[str, Any] | None]] = {
 }
 
 
-@pytest.mark.proves("2026-07-28/cancellation/7")
 @each_era
-@each("token", ["t", None])
 @each("case", TABLE)
-async def test_the_deadlines_of_a_call(case: str, token: str | None, revision: str, autojump_clock: MockClock) -> None:
-    """Each valid report moves the idle deadline, also when the client sent no token and sees none."""
+async def test_a_tool_may_have_deadlines_of_its_own(case: str, revision: str, autojump_clock: MockClock) -> None:
     name, arguments, seconds, error = TABLE[case]
     async with running(toolsets=[CUSTOM]) as probe:
         client = await probe.of(revision)
         before = engine_tasks()
-        took, result = await timed(client, name, token, **arguments)
+        took, result = await timed(client, name, **arguments)
         assert took == pytest.approx(seconds, abs=0.01)
         if error is None:
             assert result["structuredContent"] == {"done": True}
@@ -200,23 +175,6 @@ async def test_a_deadline_within_the_first_interval_is_told_by_one_object(autoju
             assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
             (message,) = await heard(client, answer)
         check_expired(probe, message["result"], expired("idle", 5000, 0, idle_ms=5000))
-
-
-@pytest.mark.parametrize(("at_s", "outcome"), [(29.9, "disconnected"), (30.1, "timed_out")])
-async def test_of_a_deadline_and_a_disconnect_the_first_wins(
-    at_s: float, outcome: str, autojump_clock: MockClock
-) -> None:
-    async with running(toolsets=[CUSTOM]) as probe:
-        client = probe.modern()
-        async with client.post(tool_call(client, "work", {"silentS": 100})) as answer:
-            # The head of the stream came after one keep-alive interval.
-            await trio.sleep(at_s - 15)
-            answer.hang_up()
-        assert probe.record()["outcome"] == outcome
-        if outcome == "disconnected":
-            check_disconnected(probe, steps_done=None)
-        else:
-            assert [event["by"] for event in probe.events("call.cancelled")] == ["deadline"]
 
 
 # Tools whose bounds need more, and tools that wait for a person.

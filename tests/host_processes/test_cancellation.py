@@ -48,21 +48,3 @@ async def test_the_end_of_a_modern_response_stream_reaches_the_handler(place: Pl
         assert (await place.event("dispatch.stopped"))["how"] == "acknowledged"
         assert (await place.event("dispatch.cancelled"))["by"] == "disconnect"
         assert call.response is None
-
-
-async def test_a_handler_that_does_not_stop_keeps_its_place_and_nobody_waits_for_it(place: Place, name: Name) -> None:
-    legacy = await place.legacy()
-    async with host_process(name(), place.for_hosts) as host:
-        await host.registered()
-        for tool in ("work", "work_in_thread"):
-            async with calling(legacy, host.tool(tool), {"key": tool, "stubborn": True}) as call:
-                await host.says("waits", tool)
-                await legacy.cancel(call.id)
-                await host.says("cancelled", tool)
-            assert call.response is None
-        assert (await legacy.tool(host.tool("echo"), {"word": "meanwhile"}))["structuredContent"] == {
-            "key": "meanwhile"
-        }
-        assert place.events("dispatch.stopped") == []
-        await host.release("work", "work_in_thread")
-        await until(lambda: len(place.events("dispatch.stopped", how="acknowledged")) == 2)

@@ -8,11 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from ..support.hosts import ECHO
 from ..support.lines import MODERN
-from ..support.listening import listening
 from ..support.process import Program, followed
-from .peers import PROGRAMS, HostProcess, Place, by_hand, host_process, until
+from .peers import PROGRAMS, HostProcess, Place, host_process, until
 
 Name = Callable[[], str]
 RUNS = ("sent", "reporting", "answering")
@@ -126,19 +124,3 @@ async def test_websocket_its_calls_are_cancelled_at_the_host(place: Place, name:
         await until(lambda: len(place.events("dispatch.stopped", how="acknowledged")) == 4)
         assert causes(place) == ["notification", *["disconnect"] * 3]
         await still_serves(place, host)
-
-
-async def test_before_any_host_is_there_the_death_of_one_who_listens_is_no_matter(place: Place, name: Name) -> None:
-    command = [sys.executable, str(PROGRAMS / "websocket_client.py"), str(place.port)]
-    late = name()
-    async with followed(command, {}) as client, listening(place.modern(), toolsListChanged=True) as other:
-        params = {"notifications": {"toolsListChanged": True}, "_meta": MODERN}
-        await client.tell(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}))
-        await client.said("acknowledged")
-        await client.killed()
-        async with by_hand(place.port, late * 5) as host:
-            # The tools of an earlier host may disappear at this moment, which is a change of the list, too.
-            before = len(other.methods)
-            await host.register(late, [ECHO])
-            await until(lambda: len(other.methods) > before)
-            assert set(other.methods) == {"notifications/tools/list_changed"}

@@ -6,7 +6,6 @@ A host that is only stopped is found by pings.
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -17,8 +16,7 @@ from ..support.hosts import ECHO, Call, calling
 from ..support.legacy import Legacy
 from ..support.listening import listening
 from ..support.modern import Modern
-from ..support.process import followed
-from .peers import ENVIRONMENT, PROGRAMS, HostProcess, Place, by_hand, host_process, listed, until
+from .peers import HostProcess, Place, by_hand, host_process, listed, until
 
 LIST_CHANGED = "notifications/tools/list_changed"
 Name = Callable[[], str]
@@ -154,29 +152,6 @@ async def test_an_idle_host_vanishes_from_the_lists_of_clients_and_they_are_told
             (event,) = [event for event in await stream.first(2) if event.data]
             assert legacy.check(event.message)["method"] == LIST_CHANGED
         await gone(place, legacy, place.modern(), doomed)
-
-
-async def test_before_it_has_registered_nobody_knows_of_it(place: Place) -> None:
-    command = [sys.executable, str(PROGRAMS / "silent_host.py"), str(place.port)]
-    async with followed(command, ENVIRONMENT) as silent:
-        await silent.said("connected")
-        opened = await place.event("host.connected")
-        await silent.killed()
-        closed = await place.event("host.closed", connection=opened["connection"])
-        assert (closed["host"], closed["by"], closed["failed"]) == (None, "client", 0)
-
-
-async def test_the_next_process_of_the_same_name_takes_its_place(place: Place, name: Name) -> None:
-    client, same = place.modern(), name()
-    for end, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 0)):
-        async with host_process(same, place.for_hosts) as host:
-            await host.registered()
-            result = await client.tool(host.tool("echo"), {"word": end.name})
-            assert result["structuredContent"] == {"key": end.name}
-            host.program.signal(end)
-            assert await host.program.ended() == code
-            await place.event("host.closed", host=same)
-    assert len(place.events("host.registered", host=same, replaced=None)) == 2
 
 
 async def test_a_host_that_is_there_and_does_nothing_is_found_by_pings(place: Place, name: Name) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from pathlib import Path
-
 import trio
 
 from ..support.hosts import calling
@@ -79,22 +76,3 @@ async def die_with_work(server: Server, place: Place, host: HostProcess) -> None
 async def _call(client, tool, arguments, *, task_status) -> None:
     async with calling(client, tool, arguments, token=arguments["key"]) as call:
         task_status.started(call)
-
-
-async def test_a_host_that_has_not_got_so_far_as_to_register_comes_back_too() -> None:
-    async with serving(*WITH_HOSTS) as first:
-        first.program.signal(signal.SIGSTOP)
-        async with host_process("early", f"ws://127.0.0.1:{first.port}/toolhost") as host:
-            await until(lambda: connected(first.port))
-            await first.program.killed()
-            await host.program.said("trying again")
-            async with serving(*WITH_HOSTS, port=first.port) as second, visiting(second.url) as place:
-                await host.registered()
-                await serves(place, host)
-
-
-def connected(port: int) -> bool:
-    """Whether somebody has a connection to this port of this machine."""
-    established, remote = "01", f"0100007F:{port:04X}"
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return any((row[2], row[3]) == (remote, established) for row in rows)

@@ -14,7 +14,7 @@ from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
 from ..support.http import messages
 from ..support.probe import Probe, running
-from ..support.tasks import ENDINGS, RELATED, create, get, named
+from ..support.tasks import RELATED, create, get, named
 
 
 @pytest.mark.proves("2025-11-25/tasks/5", "2025-11-25/tasks/14", "2025-11-25/transports/23")
@@ -144,14 +144,6 @@ async def test_a_task_without_a_token_reports_no_progress(probe: Probe, autojump
         nursery.cancel_scope.cancel()
     assert client.noted("notifications/progress") == []
     assert probe.record()["steps_done"] == 3
-
-
-async def test_a_task_is_no_dispatch(autojump_clock: MockClock) -> None:
-    """Product contract, section 7: the bound of a task is its ttl, not the deadlines of calls."""
-    async with running(toolsets=[ENDINGS]) as probe:
-        client = await probe.client()
-        task = await create(client, "succeeds", ttl=3_600_000, waitMs=600_000)
-        assert (await client.call("tasks/result", named(task)))["structuredContent"] == {"answer": 42}
 
 
 # What every message carries, and several tasks at once.

@@ -532,11 +532,6 @@ async def test_the_ttl_stops_work_that_goes_on(autojump_clock: MockClock) -> Non
         assert probe.engine.tasks.everyone() == []
 
 
-async def test_a_task_longer_than_every_deadline_completes(autojump_clock: MockClock) -> None:
-    async with running(idle_deadline_s=1, ceiling_deadline_s=2) as probe:
-        assert (await ended(probe.modern(), "pure_task", durationMs=60_000))["status"] == "completed"
-
-
 # Limits.
 
 

@@ -11,12 +11,9 @@ import httpx2
 import pytest
 import trio
 import trio_websocket
-from trio.testing import MockClock
 
 from ..support.evidence import check_modern
 from ..support.modern import PREFIX, VERSION
-from ..support.pipes import pipe
-from ..support.probe import Probe
 from ..support.process import served
 from ..support.schemas import schema
 from ..support.websocket import connected
@@ -121,35 +118,3 @@ async def test_messages_patterns_and_metadata_of_the_modern_era_are_kept(port: i
         told = await client.hear()
         check_modern(told, {"id": 4, "method": "subscriptions/listen", "params": listen})
         assert told["method"] == "notifications/subscriptions/acknowledged"
-
-
-SAME: list[tuple[str, Json]] = [
-    ("tools/call", {"name": "progress", "arguments": {"steps": 3, "step_ms": 100}}),
-    ("tools/call", {"name": "structured_output", "arguments": {}}),
-    ("tools/call", {"name": "simple_tool", "arguments": {"delayMs": -1}}),
-    ("tools/call", {"name": "nope", "arguments": {}}),
-    ("tools/list", {}),
-    ("server/discover", {}),
-    ("resources/read", {"uri": "probe://nothing"}),
-    ("nope", {}),
-]
-
-
-@pytest.mark.proves("2026-07-28/transports/6")
-@pytest.mark.parametrize("transport", ["stdio", "websocket"])
-@pytest.mark.parametrize(("method", "params"), SAME, ids=[f"{one[0]}-{one[1].get('name', '')}" for one in SAME])
-async def test_a_request_means_the_same_as_over_http(
-    transport: str, method: str, params: Json, probe: Probe, autojump_clock: MockClock
-) -> None:
-    """The same messages in the same order, to the last value."""
-    http = probe.modern()
-    request = http.request(method, params, id="it", meta={"progressToken": "t"})
-    async with http.post(request) as answer:
-        if answer.headers["content-type"] == "application/json":
-            expected = [await answer.json()]
-        else:
-            expected = [event.message async for event in answer.events()]
-    async with pipe(probe.engine, transport=transport) as client:
-        await client.say(request)
-        heard = await client.hear_until(lambda message: message.get("id") == "it")
-    assert heard == expected

@@ -16,7 +16,13 @@ from probe.server import listener
 from probe.settings import build
 
 from .peers import Dialer
-from .servers import Server, Start
+from .servers import Server, Start, contained
+
+
+@pytest.fixture
+def server() -> Server:
+    """The listener; `on_both` runs a test on anycorn as well."""
+    return contained
 
 
 @pytest.fixture

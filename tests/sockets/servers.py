@@ -102,7 +102,6 @@ def _with_lifespan(app: listener.App) -> listener.App:
 
 
 on_both = pytest.mark.parametrize("server", [contained, fallback])
-on_contained = pytest.mark.parametrize("server", [contained])
-"""Not for anycorn 0.20; each use names the reason."""
+"""For tests of the application, which must not depend on one server."""
 
 Start = Callable[..., Awaitable[int]]

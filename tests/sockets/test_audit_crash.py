@@ -154,43 +154,6 @@ def test_a_killed_server_leaves_a_whole_file_and_the_next_one_goes_on(tmp_path: 
     check(path)
 
 
-def test_a_stop_in_order_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "audit.db"
-    with server(path, "--audit-flush-s", "60") as first:
-        for number in range(20):
-            first.call(number)
-        first.process.send_signal(signal.SIGTERM)
-        assert first.process.wait(_WAIT_S) == 0
-    rows = check(path)
-    assert [(row["request_id"], row["outcome"], row["answer_delivered"]) for row in rows] == [
-        (number, "completed", True) for number in range(20)
-    ]
-    assert not path.with_name("audit.db-wal").exists()
-
-
-def test_a_file_that_another_program_holds_stops_no_call_and_is_written_afterwards(tmp_path: Path) -> None:
-    path = tmp_path / "audit.db"
-    with server(path) as running:
-        holder = sqlite3.connect(path, isolation_level=None)
-        holder.execute("BEGIN EXCLUSIVE")
-        began = time.monotonic()
-        for number in range(20):
-            running.call(number)
-        assert time.monotonic() - began < _WAIT_S / 3
-        wait_until(lambda: running.get("/api/server")["audit"]["state"] == "failing")
-        assert "locked" in running.get("/api/server")["audit"]["why"]
-        assert check(path) == []
-        holder.execute("ROLLBACK")
-        holder.close()
-        wait_until(lambda: len(check(path)) == 20)
-        wait_until(
-            lambda: (
-                running.get("/api/server")["audit"]
-                == {"store": "file", "state": "ok", "since": None, "why": None, "lost": 0}
-            )
-        )
-
-
 def test_a_file_that_may_not_grow_stops_no_call_and_stays_whole(tmp_path: Path) -> None:
     """As on a full disk: the system refuses to write any more, in the middle of a writing."""
     path = tmp_path / "audit.db"

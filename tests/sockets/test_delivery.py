@@ -27,7 +27,6 @@ from probe.server.listener.outbox import HIGH_WATER, PIECE, Outbox
 from .apps import Recorder, end, part, read_body, respond, until_disconnect
 from .apps import start as begin
 from .peers import soon
-from .servers import on_contained
 
 # Not for anycorn: its `send` returns when the bytes are buffered, and says nothing when there is nobody to send to.
 
@@ -43,7 +42,6 @@ async def few_words(scope, receive, send, call) -> None:
     await until_disconnect(receive)
 
 
-@on_contained
 async def test_http2_nothing_is_delivered_to_a_peer_that_grants_no_window(start, dial) -> None:
     app = Recorder({"/few": few_words})
     peer = await dial.http2(await start(app))
@@ -66,7 +64,6 @@ def h2_window() -> int:
     return 4  # RFC 9113 section 6.5.2: SETTINGS_INITIAL_WINDOW_SIZE
 
 
-@on_contained
 async def test_http2_a_short_message_stalls_its_stream_too(start, dial) -> None:
     app = Recorder({"/few": few_words})
     peer = await dial.http2(await start(app, write_timeout_s=0.3))
@@ -81,7 +78,6 @@ async def test_http2_a_short_message_stalls_its_stream_too(start, dial) -> None:
     assert (b":status", b"200") in head.headers, "the connection lives; a head needs no window"
 
 
-@on_contained
 async def test_http2_send_raises_when_the_peer_has_reset_the_stream(start, dial) -> None:
     async def late(scope, receive, send, call) -> None:
         await until_disconnect(receive)
@@ -94,7 +90,6 @@ async def test_http2_send_raises_when_the_peer_has_reset_the_stream(start, dial)
     assert app.call("/late").sent == 0
 
 
-@on_contained
 async def test_http1_send_raises_when_the_peer_has_left(start, dial, caplog) -> None:
     async def late(scope, receive, send, call) -> None:
         await until_disconnect(receive)
@@ -263,7 +258,6 @@ async def test_a_write_wakes_only_those_whose_bytes_it_took() -> None:
     assert {steps.of[f"sender {number}"] for number in range(32)} == {2}, "one to write, and one when it is delivered"
 
 
-@on_contained
 async def test_http2_a_ready_answer_is_one_frame_with_its_end(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({})))
     stream = await peer.request("/")
@@ -272,7 +266,6 @@ async def test_http2_a_ready_answer_is_one_frame_with_its_end(start, dial) -> No
     assert [(frame.data, frame.stream_ended is not None) for frame in frames] == [(b"ok", True)]
 
 
-@on_contained
 async def test_http2_answers_share_the_connection_with_one_that_waits_for_its_window(start, dial) -> None:
     """While a stream waits for the peer, what the others send keeps the order of the sending task."""
     app = Recorder({"/few": few_words})
@@ -294,7 +287,6 @@ async def test_http2_answers_share_the_connection_with_one_that_waits_for_its_wi
     await peer.drained(lambda: peer.body(stuck) == b"few words")
 
 
-@on_contained
 async def test_http2_the_application_is_told_what_is_known_of_a_request(start, dial) -> None:
     """The notes of a head that came before, and whether the body has come with the head."""
     told = []
@@ -336,7 +328,6 @@ async def test_http2_the_application_is_told_what_is_known_of_a_request(start, d
     assert told == [*whole, ("/a", False), ("/a", False), *[(None, True)] * 4]
 
 
-@on_contained
 async def test_http2_nothing_of_a_connection_is_left_to_the_collector(start, dial, monkeypatch) -> None:
     left = []
     initiate = ContainedH2.initiate
@@ -369,7 +360,6 @@ async def large(scope, receive, send, call) -> None:
     await respond(send, LARGE)
 
 
-@on_contained
 async def test_http1_a_large_answer_that_waits_is_not_held_twice(start, dial, monkeypatch) -> None:
     """What an application waits with, it has itself: the connection keeps no copy of it."""
     written = []
@@ -389,7 +379,6 @@ async def test_http1_a_large_answer_that_waits_is_not_held_twice(start, dial, mo
     assert max(map(len, parts)) == SEND_PIECE
 
 
-@on_contained
 async def test_http2_a_large_answer_that_waits_is_not_held_twice(start, dial, monkeypatch) -> None:
     held = []
     push = BoundedBuffer.push
@@ -409,7 +398,6 @@ async def test_http2_a_large_answer_that_waits_is_not_held_twice(start, dial, mo
 # -- who ended it
 
 
-@on_contained
 @pytest.mark.parametrize("http2", [False, True])
 async def test_a_disconnect_says_whether_the_peer_left_or_was_cut_off(start, dial, http2) -> None:
     reasons = []
@@ -441,7 +429,6 @@ async def test_a_disconnect_says_whether_the_peer_left_or_was_cut_off(start, dia
     assert reasons == [None, "write timeout"]
 
 
-@on_contained
 async def test_a_peer_that_left_before_it_was_looked_at_is_no_error(start, caplog) -> None:
     """Its address cannot be asked for any more, although what it sent can still be read."""
     app = Recorder({})
@@ -460,7 +447,6 @@ async def test_a_peer_that_left_before_it_was_looked_at_is_no_error(start, caplo
 # -- one task holds all connections to their limits
 
 
-@on_contained
 async def test_a_connection_adds_no_timer_task(start, dial, monkeypatch) -> None:
     watched = []
     original = server.watch
@@ -483,7 +469,6 @@ async def test_a_connection_adds_no_timer_task(start, dial, monkeypatch) -> None
             await wait_all_tasks_blocked(0.01)
 
 
-@on_contained
 async def test_http1_a_call_that_never_waits_lets_others_run(start, dial) -> None:
     async def talks_on(scope, receive, send, call) -> None:
         await begin(send)

@@ -16,17 +16,12 @@ from probe.settings import build
 
 from .apps import read_body, respond
 from .peers import PATIENCE_S, Dialer, Wire
-from .servers import Server, Start, contained
+from .servers import Start
 
 GET = b"GET %b HTTP/1.1\r\nhost: localhost\r\n\r\n"
 HALF, WHOLE = {"type": "http.disconnect", "half_closed": True}, {"type": "http.disconnect"}
 AHEAD = GET % (b"/" * 1000) * 290
 """More than is read ahead, and not more than what the system takes beside that."""
-
-
-@pytest.fixture
-def server() -> Server:
-    return contained
 
 
 class Waiting:

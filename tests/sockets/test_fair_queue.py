@@ -32,7 +32,7 @@ from ..support.until import until
 from ..support.websocket import TEXT, frame
 from .apps import Recorder, echo, plain, respond, until_disconnect
 from .peers import PATIENCE_S, Wire, soon
-from .servers import contained, on_contained
+from .servers import contained
 from .test_websocket import App, accept, opened
 
 MANY = 60
@@ -85,7 +85,6 @@ def counting(watch: Watch) -> Recorder:
     return Recorder({"/": counted})
 
 
-@on_contained
 async def test_requests_on_many_connections(start, dial) -> None:
     watch = Watch()
     port = await start(counting(watch))
@@ -98,7 +97,6 @@ async def test_requests_on_many_connections(start, dial) -> None:
         await wire.read_until(b"ok")
 
 
-@on_contained
 async def test_requests_on_one_http2_connection(start, dial) -> None:
     watch = Watch()
     peer = await dial.http2(await start(counting(watch)))
@@ -113,7 +111,6 @@ async def test_requests_on_one_http2_connection(start, dial) -> None:
         assert (await peer.answer(stream)).body == b"ok"
 
 
-@on_contained
 async def test_messages_of_websockets(start, dial) -> None:
     async def count(receive, send, app) -> None:
         await accept(receive, send)
@@ -148,7 +145,6 @@ class Left:
         await until(lambda: self.there >= count)
 
 
-@on_contained
 async def test_messages_of_websockets_whose_peers_have_gone(start, dial) -> None:
     async def count(receive: Any, send: Any) -> None:
         while (await receive())["type"] == "websocket.receive":
@@ -166,7 +162,6 @@ async def test_messages_of_websockets_whose_peers_have_gone(start, dial) -> None
     assert watch.most_at_once <= 2
 
 
-@on_contained
 async def test_what_nobody_will_read_takes_no_turns(start, dial, monkeypatch: pytest.MonkeyPatch) -> None:
     """An application that closes its WebSocket is told of the end next, not of what a peer has left that has gone."""
     received: list[str] = []
@@ -191,7 +186,6 @@ async def test_what_nobody_will_read_takes_no_turns(start, dial, monkeypatch: py
     assert received == ["websocket.disconnect"]
 
 
-@on_contained
 async def test_who_waits_for_a_message_while_another_task_closes_is_told_of_the_end(start, dial, gate) -> None:
     received: list[str] = []
     over = trio.Event()
@@ -224,7 +218,6 @@ async def test_who_waits_for_a_message_while_another_task_closes_is_told_of_the_
     assert received == ["websocket.disconnect"]
 
 
-@on_contained
 async def test_small_frames_of_http2_are_parsed_some_at_a_time(start, dial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of them can come in one piece: whoever has something to do runs in between."""
     parsed: list[tuple[int, int]] = []
@@ -452,7 +445,6 @@ async def test_a_connection_goes_on_in_the_lane_of_its_client_and_that_of_a_prox
     assert one != other
 
 
-@on_contained
 async def test_a_client_with_many_connections_delays_another_by_one_of_its_requests(start, dial) -> None:
     order: list[bytes] = []
 
@@ -563,7 +555,6 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     return closed
 
 
-@on_contained
 async def test_http2_the_reset_of_another_stream_is_heard_meanwhile(start, dial, gate) -> None:
     async def until_reset(scope, receive, send, call) -> None:
         await until_disconnect(receive)
@@ -582,7 +573,6 @@ async def test_http2_the_reset_of_another_stream_is_heard_meanwhile(start, dial,
     assert [(await peer.answer(stream)).status for stream in behind] == [200] * 30
 
 
-@on_contained
 async def test_http2_what_comes_of_a_request_comes_after_it(start, dial, gate) -> None:
     app = Recorder({"/echo": echo})
     peer = await dial.http2(await start(app))
@@ -598,7 +588,6 @@ async def test_http2_what_comes_of_a_request_comes_after_it(start, dial, gate) -
     assert app.running == 0, "the other one has begun and ended"
 
 
-@on_contained
 async def test_http2_so_much_waits_and_then_nothing_is_read(start, dial, gate) -> None:
     peer = await dial.http2(await start(Recorder({})))
     await peer.ping()
@@ -615,7 +604,6 @@ async def test_http2_so_much_waits_and_then_nothing_is_read(start, dial, gate) -
         assert (await peer.answer(stream)).status == 200
 
 
-@on_contained
 @pytest.mark.parametrize("http2", [False, True])
 async def test_a_request_whose_sender_has_left_still_has_its_turn(start, dial, gate, http2) -> None:
     app = Recorder({"/late": plain})
@@ -633,7 +621,6 @@ async def test_a_request_whose_sender_has_left_still_has_its_turn(start, dial, g
     await soon(app.call("/late").ended)
 
 
-@on_contained
 async def test_http2_who_has_left_long_ago_has_none(start, dial, gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http2, "WAITING_REQUESTS_S", 0.0)
     app = Recorder({"/late": plain})

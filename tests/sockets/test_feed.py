@@ -16,7 +16,7 @@ from ..support.probe import Probe, running
 from ..support.process import served
 from ..wire.event_source import EventSource
 from .peers import PATIENCE_S, Dialer, Wire
-from .servers import Start, on_contained
+from .servers import Start
 
 TOTAL = 1500
 FEED = "/dashboard/events?tables=tasks,calls,sessions,streams"
@@ -63,7 +63,6 @@ async def events_go_on(probe: Probe) -> None:
         await trio.sleep(0.002)  # real time: the pace of events while connections break
 
 
-@on_contained
 @pytest.mark.parametrize("body_of", [http1_body, http2_body])
 async def test_nothing_is_lost_or_twice_over_broken_connections(body_of, start: Start, dial: Dialer) -> None:
     chance, seqs, connections = random.Random(7), list[int](), 0
@@ -87,7 +86,6 @@ async def test_nothing_is_lost_or_twice_over_broken_connections(body_of, start: 
         assert seqs == list(range(1, len(seqs) + 1))
 
 
-@on_contained
 async def test_a_reader_that_does_not_read_is_disconnected_alone(start: Start, dial: Dialer) -> None:
     async with running(feed_tick_s=0.01, write_timeout_s=1) as probe:
         port = await start(probe.app, write_timeout_s=1)

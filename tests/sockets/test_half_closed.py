@@ -11,15 +11,9 @@ from trio.testing import wait_all_tasks_blocked
 
 from ..support.probe import Probe, running
 from .peers import PATIENCE_S, Dialer
-from .servers import Server, Start, contained
+from .servers import Start
 
 HEADERS = "host: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n"
-
-
-@pytest.fixture
-def server() -> Server:
-    """ASGI knows no half of a close, so other servers call each a disconnect."""
-    return contained
 
 
 def post(message: dict[str, Any], headers: str = HEADERS) -> bytes:

@@ -22,7 +22,7 @@ from probe.settings import build
 from .apps import Recorder, echo, part, respond, silent, stream_forever, until_disconnect
 from .apps import start as begin
 from .peers import PATIENCE_S, soon
-from .servers import contained, fallback, on_both, on_contained
+from .servers import contained
 
 SHUTDOWN_S = 3.0
 """The promise is one second; the rest is for a busy machine. Every stall below lasts an hour."""
@@ -31,7 +31,6 @@ SHUTDOWN_S = 3.0
 # -- limits
 
 
-@on_contained  # anycorn has no such limit
 async def test_connections_beyond_the_limit_are_closed_at_once(start, dial, caplog) -> None:
     port = await start(Recorder({}), max_connections=2)
     first, second = await dial.http1(port), await dial.http1(port)
@@ -52,14 +51,12 @@ async def _served(dial, port: int) -> bool:
     return (await wire.read()).startswith(b"HTTP/1.1 200")
 
 
-@on_contained  # anycorn has no such limit
 async def test_http1_too_many_headers(start, dial) -> None:
     port = await start(Recorder({}), max_headers=10)
     assert (await (await dial.http1(port)).ask(headers=[(f"x-{n}", "1") for n in range(9)])).status == 200
     assert (await (await dial.http1(port)).ask(headers=[(f"x-{n}", "1") for n in range(10)])).status == 431
 
 
-@on_contained  # the same
 async def test_http2_too_many_headers(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({}), max_headers=10))
     refused = await peer.request(headers=[(f"x-{n}", "1") for n in range(7)])
@@ -67,7 +64,6 @@ async def test_http2_too_many_headers(start, dial) -> None:
     assert (await peer.answer(await peer.request(headers=[(f"x-{n}", "1") for n in range(6)]))).status == 200
 
 
-@on_contained  # anycorn ends the connection
 async def test_http2_headers_too_large(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({}), max_header_bytes=2048))
     assert peer.state.remote_settings.max_header_list_size == 2048
@@ -78,15 +74,6 @@ async def test_http2_headers_too_large(start, dial) -> None:
     assert (await peer.until(h2.events.ConnectionTerminated)).error_code != 0
 
 
-@on_both
-async def test_http1_headers_too_large(start, dial) -> None:
-    port = await start(Recorder({}), max_header_bytes=2048)
-    wire = await dial.wire(port)
-    await wire.send(b"GET / HTTP/1.1\r\nhost: localhost\r\nx-large: " + b"x" * 4000)
-    assert (await wire.read_to_end()).startswith(b"HTTP/1.1 431")
-
-
-@on_contained  # h11 alone looks at what it cannot parse yet
 @pytest.mark.parametrize("piece", [10_000, 1000, 1], ids=["whole", "in pieces", "byte by byte"])
 @pytest.mark.parametrize("before", [0, 1], ids=["first", "pipelined"])
 @pytest.mark.parametrize(("size", "status"), [(2048, 200), (2049, 431)])
@@ -102,46 +89,21 @@ async def test_http1_the_limit_of_a_head_is_exact_however_it_is_cut(start, dial,
     assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200"] * before + [b"%d" % status]
 
 
-@on_contained  # anycorn goes by Transfer-Encoding
-@pytest.mark.parametrize(
-    "lengths",
-    [
-        "content-length: 5\r\nTransfer-Encoding: chunked",
-        "transfer-encoding: chunked\r\nContent-Length: 5",
-        "Content-Length: 5\r\nContent-Length: 6",
-    ],
-)
-async def test_http1_two_lengths_of_one_body_are_refused(start, dial, lengths) -> None:
-    app = Recorder({})
-    wire = await dial.wire(await start(app))
-    await wire.send(f"POST /two HTTP/1.1\r\nhost: localhost\r\n{lengths}\r\n\r\n".encode())
-    await wire.send(b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    received = await wire.read_to_end()
-    assert received.startswith(b"HTTP/1.1 400")
-    assert b"connection: close" in received.lower()
-    assert received.count(b"HTTP/1.1") == 1
-    assert not app.calls
-
-
 SLOW_STARTS = {
     "nothing": b"",
     "half-a-head": b"GET / HTTP/1.1\r\nhost: loc",
     "half-a-preface": b"PRI * HTTP/2.0\r\n",
     "a-preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 }
-ON_ANYCORN = ["nothing", "half-a-head"]  # it stops the idle timer at the first words of HTTP/2
 
 
-@pytest.mark.parametrize(
-    ("server", "sent"), [(contained, sent) for sent in SLOW_STARTS] + [(fallback, sent) for sent in ON_ANYCORN]
-)
+@pytest.mark.parametrize("sent", SLOW_STARTS)
 async def test_a_connection_without_a_request_is_closed(start, dial, sent) -> None:
     wire = await dial.wire(await start(Recorder({}), idle_connection_s=1))
     await wire.send(SLOW_STARTS[sent])
     await wire.read_to_end()
 
 
-@on_both
 async def test_idle_connections_are_closed_and_busy_ones_are_not(start, dial) -> None:
     app = Recorder({"/silent": silent})
     port = await start(app, idle_connection_s=1)
@@ -158,7 +120,6 @@ async def test_idle_connections_are_closed_and_busy_ones_are_not(start, dial) ->
     assert app.running == 2
 
 
-@on_contained  # anycorn forgets to count a connection as idle when its last stream was reset
 async def test_http2_is_idle_after_a_reset(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({"/silent": silent}), idle_connection_s=1))
     await peer.reset(await peer.request("/silent"))
@@ -167,7 +128,6 @@ async def test_http2_is_idle_after_a_reset(start, dial) -> None:
     assert peer.find(h2.events.ConnectionTerminated).error_code == 0
 
 
-@on_both
 async def test_a_tls_handshake_that_takes_too_long_is_closed(start, dial, certificate) -> None:
     port = await start(Recorder({}), idle_connection_s=1, certfile=certificate.certfile, keyfile=certificate.keyfile)
     wire = await dial.wire(port)
@@ -175,7 +135,6 @@ async def test_a_tls_handshake_that_takes_too_long_is_closed(start, dial, certif
     assert await wire.read() == b""
 
 
-@on_both
 async def test_plain_text_on_a_tls_port_harms_nobody(start, dial, certificate) -> None:
     port = await start(Recorder({}), certfile=certificate.certfile, keyfile=certificate.keyfile)
     wire = await dial.wire(port)
@@ -187,7 +146,6 @@ async def test_plain_text_on_a_tls_port_harms_nobody(start, dial, certificate) -
 # -- the end
 
 
-@on_contained  # the time is ours
 @pytest.mark.parametrize("secure", [False, True])
 async def test_a_connection_that_is_done_is_closed_without_delay(start, dial, certificate, monkeypatch, secure) -> None:
     monkeypatch.setattr(http1, "LINGER_S", 3600)
@@ -198,7 +156,6 @@ async def test_a_connection_that_is_done_is_closed_without_delay(start, dial, ce
     assert (await wire.read_to_end()).endswith(b"ok")
 
 
-@on_contained  # the same
 async def test_a_peer_that_never_stops_sending_is_cut_off(start, dial, monkeypatch) -> None:
     monkeypatch.setattr(http1, "LINGER_S", 0.2)
     wire = await dial.wire(await start(Recorder({})))
@@ -497,7 +454,6 @@ async def test_a_bad_certificate_closes_the_sockets() -> None:
     assert sockets[0].fileno() == -1
 
 
-@on_contained
 @pytest.mark.parametrize(
     ("target", "path", "query", "host"),
     [
@@ -524,7 +480,6 @@ async def test_a_target_that_is_a_url_names_the_host(start, dial, target, path, 
     assert seen == [(path, query, [host])]
 
 
-@on_contained
 async def test_a_target_that_is_another_kind_of_url_is_refused(start, dial) -> None:
     wire = await dial.wire(await start(Recorder({})))
     await wire.send(b"GET ftp://there/x HTTP/1.1\r\nhost: named\r\n\r\n")

@@ -24,7 +24,7 @@ from ..support.modern import Modern
 from ..support.probe import Probe, running
 from ..support.shown import as_value, newest
 from .peers import PATIENCE_S, Dialer, Http1, Http2, Wire
-from .servers import Start, on_both, on_contained
+from .servers import Start, on_both
 
 PROMPT_MS = 4000
 """Far above what it takes, and below what would be left of the shortest work."""
@@ -229,7 +229,6 @@ async def test_http1_the_end_of_the_connection_cancels_the_call(
         await check_quiet(bell, dial, port, client)
 
 
-@on_contained  # which tells of a failed write, and then of the end of the connection
 async def test_http1_a_peer_that_leaves_as_its_stream_begins_cancels_the_call_once(
     start: Start, dial: Dialer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,7 +251,6 @@ async def test_http1_a_peer_that_leaves_as_its_stream_begins_cancels_the_call_on
         assert [event["by"] for event in bell.probe.events("http.closed")] == ["client"]
 
 
-@on_contained  # anycorn stops reading while a pipelined request waits, and so does not see the peer leave
 @pytest.mark.proves("2026-07-28/streamable-http/15", "2026-07-28/streamable-http/17")
 @leaves_http1
 async def test_http1_a_pipelined_request_does_not_hide_that_the_peer_left(
@@ -296,7 +294,6 @@ AHEAD = [100_000, 300_000]
 """Bytes behind a running request: less than is read ahead, and more."""
 
 
-@on_contained  # anycorn stops reading while a pipelined request waits, and so does not see the peer leave
 @pytest.mark.parametrize(
     ("leave", "size", "secure"),
     [

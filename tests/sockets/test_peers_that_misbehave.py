@@ -11,16 +11,13 @@ import h2.exceptions
 import h2.settings
 import pytest
 import trio
-from wsproto import ConnectionType, WSConnection
-from wsproto.events import Request
 
 from probe.server.listener.http1.connection import Http1Connection
 from probe.server.listener.http2.streams import BoundedBuffer
 
-from .apps import Recorder, part, read_body, respond, silent, socket_echo, stream_forever
+from .apps import Recorder, part, read_body, respond, silent, stream_forever
 from .apps import start as begin
 from .peers import PATIENCE_S, soon
-from .servers import on_both, on_contained
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 UPGRADE = (
@@ -32,7 +29,6 @@ UPGRADE = (
 # -- data after an early response
 
 
-@on_both
 async def test_http2_data_after_an_early_response(start, dial) -> None:
     port = await start(Recorder({"/silent": silent}))
     witness, peer = await dial.http2(port), await dial.http2(port)
@@ -51,7 +47,6 @@ def _data_frame(stream: int, body: bytes) -> bytes:
     return len(body).to_bytes(3) + b"\x00\x00" + stream.to_bytes(4) + body
 
 
-@on_both
 async def test_http2_window_of_data_nobody_read_is_given_back(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({"/echo": _echo})))
     for _ in range(12):
@@ -69,7 +64,6 @@ async def _echo(scope, receive, send, call) -> None:
     await respond(send, await read_body(receive))
 
 
-@on_contained  # it is the listener that refuses
 async def test_http2_data_that_comes_with_a_refused_request(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({"/echo": _echo}), max_headers=10))
     for _ in range(12):
@@ -83,7 +77,6 @@ async def test_http2_data_that_comes_with_a_refused_request(start, dial) -> None
     assert (await peer.answer(stream)).body == b"hello"
 
 
-@on_contained  # anycorn leaves the stream open: the client goes on sending, and it counts as an open stream
 async def test_http2_early_response_asks_the_client_to_stop(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({})))
     stream = await peer.request("/early", end=False)
@@ -91,7 +84,6 @@ async def test_http2_early_response_asks_the_client_to_stop(start, dial) -> None
     assert (await peer.until(h2.events.StreamReset, stream)).error_code == h2.errors.ErrorCodes.NO_ERROR
 
 
-@on_contained  # anycorn closes at once: the client fails to send before it has read the response
 async def test_http1_early_response_survives_a_body_that_is_still_coming(start, dial) -> None:
     port = await start(Recorder({}))
     wire = await dial.wire(port)
@@ -103,7 +95,6 @@ async def test_http1_early_response_survives_a_body_that_is_still_coming(start, 
     assert (await (await dial.http1(port)).ask()).body == b"ok"
 
 
-@on_both
 async def test_http1_peer_that_goes_on_sending_after_an_early_response_is_closed(start, dial) -> None:
     app = Recorder({})
     wire = await dial.wire(await start(app))
@@ -115,61 +106,9 @@ async def test_http1_peer_that_goes_on_sending_after_an_early_response_is_closed
 # -- upgrades
 
 
-@on_both
-async def test_a_byte_after_an_upgrade_harms_nobody_else(start, dial) -> None:
-    app = Recorder({"/ws-later": socket_echo, "/silent": silent})
-    port = await start(app)
-    witness = await dial.http2(port)
-    await witness.request("/silent")
-    wire = await dial.wire(port)
-    await wire.send(UPGRADE % b"/ws-later" + b"\x81")
-    await soon(app.call("/ws-later").started)
-    app.call("/ws-later").released.set()
-    assert await wire.read()
-    assert (await witness.answer(await witness.request("/"))).body == b"ok"
-
-
-@on_both
-async def test_what_follows_an_upgrade_waits_until_it_is_accepted(start, dial) -> None:
-    app = Recorder({"/ws-later": socket_echo})
-    wire = await dial.wire(await start(app))
-    peer = WSConnection(ConnectionType.CLIENT)
-    upgrade = peer.send(Request(host="localhost", target="/ws-later"))
-    await wire.send(upgrade + _masked_text(b"early"))
-    await soon(app.call("/ws-later").started)
-    app.call("/ws-later").released.set()
-    received = await wire.read_until(b"early")
-    assert received.startswith(b"HTTP/1.1 101")
-    await wire.send(_masked_text(b"and on"))
-    assert b"and on" in await wire.read_until(b"and on")
-
-
-def _masked_text(text: bytes) -> bytes:
-    return bytes([0x81, 0x80 | len(text)]) + b"\x00\x00\x00\x00" + text
-
-
-@on_both
-async def test_an_invalid_upgrade_is_refused_and_closed(start, dial) -> None:
-    wire = await dial.wire(await start(Recorder({})))
-    await wire.send((UPGRADE % b"/ws").replace(b"version: 13", b"version: 99"))
-    assert (await wire.read_to_end()).startswith(b"HTTP/1.1 400")
-
-
-@on_contained  # anycorn says 1009 and goes on collecting
-async def test_a_websocket_message_too_large_ends_the_connection(start, dial) -> None:
-    app = Recorder({"/ws": socket_echo})
-    wire = await dial.wire(await start(app, max_body_bytes=1024))
-    await wire.send(UPGRADE % b"/ws")
-    await wire.read_until(b"\r\n\r\n")
-    await wire.send(bytes([0x81, 0x80 | 126]) + (2000).to_bytes(2) + b"\x00\x00\x00\x00" + b"x" * 2000)
-    assert (1009).to_bytes(2) in await wire.read_to_end()
-    await soon(app.call("/ws").disconnected)
-
-
 # -- peers that do not read
 
 
-@on_both
 @pytest.mark.parametrize("size", [200, 16384])
 async def test_http2_without_window_is_back_pressure(start, dial, size) -> None:
     app = Recorder({"/forever": lambda *args: stream_forever(*args, size=size)})
@@ -187,7 +126,6 @@ async def test_http2_without_window_is_back_pressure(start, dial, size) -> None:
     await soon(app.call("/forever").ended)
 
 
-@on_contained
 async def test_http2_large_part_is_copied_in_pieces(start, dial, monkeypatch) -> None:
     pushed = []
     push = BoundedBuffer.push
@@ -205,7 +143,6 @@ async def test_http2_large_part_is_copied_in_pieces(start, dial, monkeypatch) ->
     assert max(pushed) <= 65536
 
 
-@on_contained  # anycorn waits for ever
 async def test_http2_stream_without_window_is_reset_after_the_write_timeout(start, dial) -> None:
     app = Recorder({"/forever": stream_forever})
     peer = await dial.http2(await start(app, write_timeout_s=0.3), grants=False)
@@ -219,7 +156,6 @@ async def test_http2_stream_without_window_is_reset_after_the_write_timeout(star
     assert (await peer.answer(await peer.request("/"))).body == b"ok"
 
 
-@on_contained  # anycorn's writer is shielded and has no timeout
 async def test_http1_peer_that_stops_reading_is_aborted_after_the_write_timeout(start, dial) -> None:
     app = Recorder({"/forever": stream_forever})
     wire = await dial.wire(await start(app, write_timeout_s=0.3), receive_buffer=4096)
@@ -228,7 +164,6 @@ async def test_http1_peer_that_stops_reading_is_aborted_after_the_write_timeout(
     await soon(app.call("/forever").ended)
 
 
-@on_contained  # the same
 async def test_tls_peer_that_stops_reading_is_aborted_after_the_write_timeout(start, dial, certificate) -> None:
     app = Recorder({"/forever": stream_forever})
     port = await start(app, write_timeout_s=0.3, certfile=certificate.certfile, keyfile=certificate.keyfile)
@@ -238,7 +173,6 @@ async def test_tls_peer_that_stops_reading_is_aborted_after_the_write_timeout(st
     await soon(app.call("/forever").ended)
 
 
-@on_contained  # anycorn's HTTP/1.1 writer is shielded
 @pytest.mark.parametrize("http2", [False, True])
 async def test_a_task_blocked_in_send_can_be_cancelled(start, dial, http2) -> None:
     async def blocked(scope, receive, send, call) -> None:
@@ -278,7 +212,6 @@ async def _stuck(call) -> None:
             await trio.testing.wait_all_tasks_blocked(0.1)
 
 
-@on_contained  # anycorn's reader waits for the application
 async def test_http2_application_that_does_not_read_holds_no_other_stream(start, dial) -> None:
     async def deaf(scope, receive, send, call) -> None:
         await call.released.wait()
@@ -298,7 +231,6 @@ async def test_http2_application_that_does_not_read_holds_no_other_stream(start,
     assert (await peer.answer(stream)).body == b"40000"
 
 
-@on_contained  # the same
 async def test_http2_body_nobody_reads_is_bounded_by_the_window(start, dial) -> None:
     async def deaf(scope, receive, send, call) -> None:
         await call.released.wait()
@@ -317,7 +249,6 @@ async def test_http2_body_nobody_reads_is_bounded_by_the_window(start, dial) -> 
     assert (await peer.answer(stream)).body == b"64000"
 
 
-@on_contained  # on anycorn HTTP/2 `send` returns at once without a checkpoint: the process stands still
 @pytest.mark.parametrize("http2", [False, True])
 async def test_an_application_that_goes_on_sending_to_nobody_stops_nobody_else(start, dial, http2) -> None:
     async def relentless(scope, receive, send, call) -> None:
@@ -343,22 +274,6 @@ async def test_an_application_that_goes_on_sending_to_nobody_stops_nobody_else(s
 # -- pipelining
 
 
-@on_both
-async def test_pipelined_requests_are_answered_in_order(start, dial) -> None:
-    async def path(scope, receive, send, call) -> None:
-        await respond(send, scope["path"].encode())
-
-    wire = await dial.wire(await start(Recorder({f"/{n}": path for n in range(50)})))
-    await wire.send(b"".join(b"GET /%d HTTP/1.1\r\nhost: localhost\r\n\r\n" % n for n in range(50)))
-    received = await wire.read_until(b"/49")
-    assert [line[-len(b"/%d" % n) :] for n, line in enumerate(_bodies(received))] == [b"/%d" % n for n in range(50)]
-
-
-def _bodies(received: bytes) -> list[bytes]:
-    return [piece for piece in received.replace(b"HTTP/1.1 200", b"\0").split(b"\0") if piece]
-
-
-@on_both
 async def test_reading_ahead_is_bounded(start, dial) -> None:
     app = Recorder({"/silent": silent})
     wire = await dial.wire(await start(app))
@@ -385,7 +300,6 @@ async def _assert_not_all_taken(wire, piece: bytes) -> None:
         nursery.cancel_scope.cancel()
 
 
-@on_contained  # the bound is ours, and anycorn's reader waits for each write, so it sees no reset meanwhile
 async def test_http2_peer_that_floods_with_pings_and_does_not_read_is_not_read_from(start, dial) -> None:
     app = Recorder({"/forever": stream_forever, "/silent": silent})
     peer = await dial.http2(await start(app, write_timeout_s=3600), receive_buffer=4096)
@@ -401,7 +315,6 @@ async def test_http2_peer_that_floods_with_pings_and_does_not_read_is_not_read_f
     await _assert_not_all_taken(peer.wire, b"\x00\x00\x08\x06\x00\x00\x00\x00\x00pingpong")
 
 
-@on_both
 async def test_a_request_whose_peer_leaves_at_once_is_delivered_whole(start, dial) -> None:
     async def note(scope, receive, send, call) -> None:
         call.sent = len(await read_body(receive))
@@ -418,7 +331,6 @@ async def test_a_request_whose_peer_leaves_at_once_is_delivered_whole(start, dia
 # -- too many streams
 
 
-@on_contained  # anycorn ends the connection
 async def test_http2_stream_too_many_is_refused_and_the_others_live(start, dial) -> None:
     app = Recorder({"/silent": silent})
     peer = await dial.http2(await start(app, max_streams_per_connection=3))
@@ -434,7 +346,6 @@ async def test_http2_stream_too_many_is_refused_and_the_others_live(start, dial)
     assert (await peer.answer(await peer.request("/"))).body == b"ok"
 
 
-@on_contained  # anycorn counts streams that are open, so each reset makes room for another call
 async def test_http2_rapid_reset_starts_no_more_calls_than_streams_are_allowed(start, dial) -> None:
     async def stubborn(scope, receive, send, call) -> None:
         await call.released.wait()
@@ -453,7 +364,6 @@ async def test_http2_rapid_reset_starts_no_more_calls_than_streams_are_allowed(s
 # -- errors
 
 
-@on_contained  # the error is planted in our protocol
 async def test_an_error_in_one_connection_reaches_no_other(start, dial, monkeypatch, caplog) -> None:
     original = Http1Connection._call
 
@@ -488,18 +398,6 @@ async def _fails_midway(scope, receive, send, call) -> None:
     raise ValueError("a bug")
 
 
-@on_both
-async def test_http1_application_error(start, dial, caplog) -> None:
-    port = await start(Recorder({"/at-once": _fails_at_once, "/midway": _fails_midway}))
-    assert (await (await dial.http1(port)).ask("/at-once")).status == 500
-    wire = await dial.wire(port)
-    await wire.send(b"GET /midway HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    received = await wire.read_to_end()
-    assert b"some" in received
-    assert not received.endswith(b"0\r\n\r\n"), "a response that was cut short must not look whole"
-
-
-@on_contained  # on anycorn the client of a response that was cut short waits for ever
 async def test_http2_application_error(start, dial, caplog) -> None:
     peer = await dial.http2(await start(Recorder({"/at-once": _fails_at_once, "/midway": _fails_midway})))
     one, two = await peer.request("/at-once"), await peer.request("/midway")
@@ -510,7 +408,6 @@ async def test_http2_application_error(start, dial, caplog) -> None:
     assert caplog.text.count("ValueError: a bug") == 2
 
 
-@on_both
 async def test_garbage(start, dial) -> None:
     port = await start(Recorder({}))
     witness = await dial.http2(port)
@@ -519,15 +416,6 @@ async def test_garbage(start, dial) -> None:
         await wire.send(garbage + b"\r\n\r\n")
         await wire.read_to_end()
     assert (await witness.answer(await witness.request("/"))).body == b"ok"
-
-
-@on_contained  # anycorn (h2, in fact) collects up to 16 MiB before it looks at the length
-async def test_http2_frame_too_large_is_refused_by_its_header(start, dial) -> None:
-    peer = await dial.http2(await start(Recorder({})))
-    await peer.wire.send(b"\xff\xff\xff\x00\x00\x00\x00\x00\x01")
-    terminated = await peer.until(h2.events.ConnectionTerminated)
-    assert terminated.error_code == h2.errors.ErrorCodes.FRAME_SIZE_ERROR
-    assert not await peer.receive()
 
 
 def _headers_frame(stream: int, block: bytes) -> bytes:
@@ -544,7 +432,6 @@ UNDECODABLE = {
 }
 
 
-@on_contained  # anycorn names PROTOCOL_ERROR, as h2 does
 @pytest.mark.parametrize("block", UNDECODABLE.values(), ids=UNDECODABLE)
 async def test_http2_headers_that_cannot_be_decoded_are_a_compression_error(start, dial, block) -> None:
     """RFC 9113 section 4.3. One GOAWAY says so, and names the last request that began."""
@@ -567,7 +454,6 @@ VIOLATIONS = {
 }
 
 
-@on_contained  # anycorn answers a part of them with two
 @pytest.mark.parametrize("sent", VIOLATIONS)
 async def test_http2_violations_are_answered_with_one_goaway(start, dial, sent) -> None:
     data, code = VIOLATIONS[sent]
@@ -579,7 +465,6 @@ async def test_http2_violations_are_answered_with_one_goaway(start, dial, sent) 
     assert peer.find(h2.events.ConnectionTerminated).error_code == h2.errors.ErrorCodes[code]
 
 
-@on_contained  # anycorn obeys priorities, which RFC 9113 has removed, and keeps a place for each stream they name
 async def test_http2_priorities_for_streams_that_never_come_are_forgotten(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({})))
     frames = (b"\x00\x00\x05\x02\x00" + n.to_bytes(4) + b"\x00\x00\x00\x00\x10" for n in range(101, 5001, 2))
@@ -588,7 +473,6 @@ async def test_http2_priorities_for_streams_that_never_come_are_forgotten(start,
     assert (await peer.answer(await peer.request("/"))).body == b"ok"
 
 
-@on_contained  # anycorn takes it for a WebSocket and answers 400
 async def test_http2_connect_is_not_implemented(start, dial) -> None:
     peer = await dial.http2(await start(Recorder({})))
     assert peer.state.remote_settings.enable_connect_protocol == 0
@@ -599,7 +483,6 @@ async def test_http2_connect_is_not_implemented(start, dial) -> None:
     assert (await peer.answer(await peer.request("/"))).body == b"ok"
 
 
-@on_contained  # anycorn serves it
 @pytest.mark.parametrize("trailers", [False, True], ids=["head", "trailers"])
 async def test_http2_body_shorter_than_its_content_length_is_malformed(start, dial, trailers) -> None:
     """RFC 9113 section 8.1.1; h2 sees it where the request ends with DATA, which is a violation there."""

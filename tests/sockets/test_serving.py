@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from wsproto import ConnectionType, WSConnection
-from wsproto.events import AcceptConnection, CloseConnection, Event, Request, TextMessage
 
-from .apps import Recorder, echo, socket_echo
-from .peers import Wire, soon
-from .servers import on_both
-
-pytestmark = on_both
+from .apps import Recorder, echo
 
 
 async def test_http1_keeps_the_connection(start, dial) -> None:
@@ -23,9 +17,7 @@ async def test_http1_keeps_the_connection(start, dial) -> None:
 
 async def test_more_requests_than_hypercorns_keep_alive_limit(start, dial) -> None:
     port = await start(Recorder({}))
-    one, two = await dial.http1(port), await dial.http2(port)
-    for _ in range(1010):
-        assert (await one.ask()).status == 200
+    two = await dial.http2(port)
     for _ in range(1010):
         two.seen.clear()
         assert (await two.answer(await two.request())).body == b"ok"
@@ -81,24 +73,3 @@ async def test_large_bodies_both_ways_on_http2(start, dial) -> None:
         await peer.data(stream, left[:size], end=len(left) <= size)
         left = left[size:]
     assert (await peer.answer(stream)).body == body
-
-
-async def test_websocket(start, dial) -> None:
-    app = Recorder({"/ws": socket_echo})
-    wire = await dial.wire(await start(app))
-    peer = WSConnection(ConnectionType.CLIENT)
-    await wire.send(peer.send(Request(host="localhost", target="/ws")))
-    assert isinstance(await _next(wire, peer), AcceptConnection)
-    await wire.send(peer.send(TextMessage("héllo")))
-    assert (await _next(wire, peer)).data == "héllo"
-    await wire.send(peer.send(CloseConnection(1000)))
-    assert isinstance(await _next(wire, peer), CloseConnection)
-    await soon(app.call("/ws").disconnected)
-    assert await wire.read_to_end() == b""
-
-
-async def _next(wire: Wire, peer: WSConnection) -> Event:
-    while True:
-        for event in peer.events():
-            return event
-        peer.receive_data(await wire.read())

@@ -22,14 +22,7 @@ from probe.settings import build
 from ..support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, Reader, close, connected, frame
 from ..support.websocket import upgrade as asking
 from .peers import PATIENCE_S, Dialer, Wire, soon
-from .servers import Server, contained
-
-
-@pytest.fixture
-def server() -> Server:
-    """Not for anycorn, which keeps most of hypercorn's defects here."""
-    return contained
-
+from .servers import contained
 
 Handler = Callable[..., Awaitable[None]]
 

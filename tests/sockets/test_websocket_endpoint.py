@@ -19,17 +19,10 @@ from ..support.probe import Probe, running
 from ..support.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frame, Reader, close, connected, frame
 from ..support.websocket import upgrade as asking
 from .peers import PATIENCE_S, Dialer, Wire, soon
-from .servers import Server, contained
 
 
 def _unpaced(scope: Any, size: int) -> float:
     return 0.0
-
-
-@pytest.fixture
-def server() -> Server:
-    """The endpoint needs our listener: anycorn tells no close codes."""
-    return contained
 
 
 @dataclass

@@ -126,6 +126,7 @@ def check(told: dict[str, dict[str, Told]], expected: dict[str, Told], chapter: 
                 assert found[story].lanes == expected[story].lanes
 
 
+@pytest.mark.proves("2026-07-28/transports/6")
 @pytest.mark.parametrize("chapter", [chapter.name for chapter in CHAPTERS])
 def test_in_memory(chapter: str) -> None:
     told = played(VIRTUAL, chapter, long=True)

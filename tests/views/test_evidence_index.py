@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import trio
@@ -329,34 +328,6 @@ async def test_a_batch_about_others_belongs_to_each_of_them(probe: Probe, autoju
     ]  # fmt: skip
     assert told.count("http.request") == told.count("http.response") == 2
     assert not {"received ping", "emitted response"} & {*told}, "the ping and its answer are not its own"
-
-
-async def test_two_clients_with_equal_ids_at_the_same_time_never_mix(probe: Probe, autojump_clock: MockClock) -> None:
-    """Every entry that names a session or an exchange names that of the call."""
-    one, two, three, four = await probe.client(), await probe.client(), probe.modern(), probe.modern()
-    async with trio.open_nursery() as nursery:
-        for client in (one, two):
-            nursery.start_soon(client.call, "tools/call", {**PROGRESS, "_meta": {"progressToken": 0}}, 5)
-        for modern in (three, four):
-            nursery.start_soon(partial(modern.call, "tools/call", PROGRESS, meta={"progressToken": 0}, id=5))
-    records = newest(probe.engine.records, 9)
-    assert len(records) == 4
-    everything: list[int] = []
-    for record in records:
-        mine = entries(probe, record.call)
-        assert {event["exchange"] for event in mine if event.get("exchange") is not None} == {record.exchange}
-        assert {event["session"] for event in mine if "session" in event} <= {record.session, None}
-        assert {event["call"] for event in mine} == {record.call, None}
-        check(probe, record.call, STREAMED, ["http.response", MOVED, TOLD, MOVED, TOLD, *ANSWERED], "http.closed")
-        everything += [event["seq"] for event in mine]
-    assert len(everything) == len(set(everything))
-    exchanges = {record.exchange for record in records}
-    streams = {(event["session"], event["stream"]) for event in probe.events("stream.opened")}
-    for event in probe.events("message.emitted", "message.delivered", "http.response", "http.closed"):
-        assert (event["exchange"] in exchanges) == (event["seq"] in everything)
-    for event in probe.events("stream.ended"):
-        assert (event["session"], event["stream"]) in streams
-        assert event["seq"] in everything
 
 
 async def test_a_modern_notification_of_an_id_is_nobodys(probe: Probe, autojump_clock: MockClock) -> None:
