@@ -12,7 +12,7 @@ from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
-from ..support.calls import ERAS, RUDE, check_disconnected, heard, silent, slow, tool_call
+from ..support.calls import ERAS, check_disconnected, heard, silent, slow
 from ..support.http import Answer, exchange, messages
 from ..support.inside import SERVICES, engine_tasks
 from ..support.legacy import HEADERS, Legacy
@@ -195,60 +195,39 @@ async def test_a_grace_period_of_zero_cancels_at_once(revision: str, autojump_cl
         assert response["error"]["code"] == CODES[revision]
 
 
-async def test_a_call_that_will_not_stop_does_not_hold_the_server(autojump_clock: MockClock) -> None:
-    """The end of a server does not depend on a handler's good manners: cleanup has five seconds."""
-    async with running(toolsets=[RUDE], grace_s=0) as probe:
-        client = probe.modern()
-        async with client.post(tool_call(client, "insist", progressToken=1)) as answer:
-            await answer.first(1)
-            began = trio.current_time()
-            async with draining(probe) as over:
-                await over.wait()
-                assert trio.current_time() - began == pytest.approx(5)
-                assert [message["error"]["code"] for message in await heard(client, answer)] == [1002]
-
-
-async def test_a_client_may_still_go_meanwhile(autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize(
+    ("revision", "end", "by"),
+    [
+        (VERSION, "hang up", "disconnect"),
+        (ERAS[0], "cancel", "notification"),
+        (ERAS[0], "delete", "session_end"),
+    ],
+)
+async def test_a_client_may_still_end_its_call_meanwhile(
+    revision: str, end: str, by: str, autojump_clock: MockClock
+) -> None:
+    """What still reaches the work that runs lets the server go sooner."""
     async with running(grace_s=GRACE_S) as probe:
-        client = probe.modern()
+        client = await probe.of(revision)
         async with client.post(slow(client, steps=60)) as answer:
             await answer.first(1)
             began = trio.current_time()
             async with draining(probe) as over:
                 await trio.sleep(2.5)
-                answer.hang_up()
+                if isinstance(client, Modern):
+                    answer.hang_up()
+                elif end == "cancel":
+                    await client.cancel("it")
+                else:
+                    assert await client.delete() == 204
                 await over.wait()
             assert trio.current_time() - began == pytest.approx(2.5)
-        check_disconnected(probe, steps_done=3)
-
-
-async def test_a_running_call_can_be_cancelled_meanwhile(autojump_clock: MockClock) -> None:
-    """Notifications still reach the work that runs."""
-    async with running(grace_s=GRACE_S) as probe:
-        client = await probe.client()
-        async with client.post(slow(client, steps=60)) as answer:
-            await answer.first(1)
-            began = trio.current_time()
-            async with draining(probe) as over:
-                await trio.sleep(2.5)
-                await client.cancel("it")
-                assert [message for message in messages(await client.read(answer)) if "id" in message] == []
-                await over.wait()
-            assert trio.current_time() - began == pytest.approx(2.5)
-        assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("cancelled", "notification")
-
-
-async def test_a_session_can_be_ended_meanwhile(autojump_clock: MockClock) -> None:
-    async with running(grace_s=GRACE_S) as probe:
-        client = await probe.client()
-        async with client.post(slow(client, steps=60)) as answer:
-            await answer.first(1)
-            began = trio.current_time()
-            async with draining(probe) as over:
-                assert await client.delete() == 204
-                await over.wait()
-            assert trio.current_time() == began
-        assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("cancelled", "session_end")
+            if end == "cancel":
+                assert [message for message in await heard(client, answer) if "id" in message] == []
+        if end == "hang up":
+            check_disconnected(probe, steps_done=3)
+        record = probe.record()
+        assert (record["outcome"], record["cancelled_by"]) == ("disconnected" if end == "hang up" else "cancelled", by)
 
 
 async def test_a_question_can_be_answered_meanwhile(autojump_clock: MockClock) -> None:

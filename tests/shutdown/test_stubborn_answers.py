@@ -13,7 +13,7 @@ from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, ToolResult, structured
 
 from ..streams.links import END, linked, shape
-from ..support.calls import heard, tool_call
+from ..support.calls import ERAS, heard, tool_call
 from ..support.http import messages
 from ..support.inside import SERVICES, engine_tasks
 from ..support.probe import Probe, running
@@ -65,27 +65,17 @@ async def ends(probe: Probe, began: float) -> None:
     assert engine_tasks() == SERVICES
 
 
-async def test_a_legacy_call(autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize(("revision", "code"), list(zip(ERAS, (-32000, 1002), strict=True)))
+async def test_a_call_is_answered(revision: str, code: int, autojump_clock: MockClock) -> None:
     async with running(toolsets=[STUBBORN], grace_s=0) as probe:
-        client = await probe.client()
-        async with client.post(client.request("tools/call", CALL, "it")) as answer:
-            await answer.first(1)
-            began = trio.current_time()
-            await probe.engine.drain()
-            *_, last = messages(await client.read(answer))
-            assert (last["id"], "shutting down" in last["error"]["message"]) == ("it", True)
-            await ends(probe, began)
-
-
-async def test_a_modern_call(autojump_clock: MockClock) -> None:
-    async with running(toolsets=[STUBBORN], grace_s=0) as probe:
-        client = probe.modern()
+        client = await probe.of(revision)
         async with client.post(tool_call(client, "stubborn", progressToken=1)) as answer:
             await answer.first(1)
             began = trio.current_time()
             await probe.engine.drain()
             *_, last = await heard(client, answer)
-            assert (last["id"], "shutting down" in last["error"]["message"]) == ("it", True)
+            assert (last["id"], last["error"]["code"]) == ("it", code)
+            assert "shutting down" in last["error"]["message"]
             await ends(probe, began)
 
 

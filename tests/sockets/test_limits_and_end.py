@@ -128,13 +128,6 @@ async def test_http2_is_idle_after_a_reset(start, dial) -> None:
     assert peer.find(h2.events.ConnectionTerminated).error_code == 0
 
 
-async def test_a_tls_handshake_that_takes_too_long_is_closed(start, dial, certificate) -> None:
-    port = await start(Recorder({}), idle_connection_s=1, certfile=certificate.certfile, keyfile=certificate.keyfile)
-    wire = await dial.wire(port)
-    await wire.send(b"\x16\x03\x01")
-    assert await wire.read() == b""
-
-
 async def test_plain_text_on_a_tls_port_harms_nobody(start, dial, certificate) -> None:
     port = await start(Recorder({}), certfile=certificate.certfile, keyfile=certificate.keyfile)
     wire = await dial.wire(port)

@@ -51,13 +51,6 @@ async def test_one_line_on_standard_error_says_what_it_is_and_serves() -> None:
         assert await probe.ended() == ([], "")
 
 
-async def test_calls_are_answered_in_lines() -> None:
-    async with speaking() as probe:
-        assert (await probe.tool("simple_tool"))["structuredContent"] == {"message": "Completed after 0ms"}
-        long = await probe.tool("long_output", blocks=3, chars=65536)
-        assert [len(block["text"]) for block in long["content"]] == [65536] * 3
-
-
 async def test_a_line_that_is_no_message_is_answered_and_the_connection_goes_on() -> None:
     async with speaking("--max-body-bytes", "1024") as probe:
         for text, code in ((b"\xff\xfe\n", -32700), (b"{\n", -32700), (b"x" * 100_000 + b"\n", -32600)):
@@ -103,15 +96,6 @@ async def test_what_a_tool_prints_goes_to_standard_error_and_it_finds_no_input()
 # -- how it ends
 
 
-@pytest.mark.proves("2026-07-28/stdio/6")
-async def test_the_end_of_input_ends_it_and_what_runs_is_cancelled() -> None:
-    async with speaking() as probe:
-        id = await probe.start_steps(100, 500)
-        await probe.stdin.aclose()
-        messages, _ = await probe.ended()
-        assert id not in [message.get("id") for message in messages]
-
-
 async def test_answers_that_are_made_are_written_before_it_ends() -> None:
     async with speaking() as probe:
         for id in range(50):
@@ -155,26 +139,6 @@ async def test_a_signal_ends_it(number: signal.Signals) -> None:
         probe.process.send_signal(number)
         assert (await probe.said()).startswith("stopping: running work may finish within 10 s")
         assert await probe.ended() == ([], "")
-
-
-async def test_after_a_signal_a_call_that_runs_may_finish() -> None:
-    async with speaking() as probe:
-        id = await probe.start_steps(4, 200)
-        probe.process.send_signal(signal.SIGTERM)
-        messages, said = await probe.ended()
-        assert [message.get("params", {}).get("progress") for message in messages] == [2, 3, 4, None]
-        assert messages[-1]["id"] == id
-        assert messages[-1]["result"]["structuredContent"]["done"] is True
-        assert "stopping" in said
-
-
-async def test_a_call_that_takes_longer_than_the_grace_period_is_told_why() -> None:
-    async with speaking("--grace-s", "0.1") as probe:
-        id = await probe.start_steps(100, 500)
-        probe.process.send_signal(signal.SIGTERM)
-        messages, _ = await probe.ended()
-        assert messages[-1]["id"] == id
-        assert "shutting down" in messages[-1]["error"]["message"]
 
 
 async def test_a_second_signal_waits_for_no_work() -> None:
