@@ -139,7 +139,7 @@ async def _measure_rooms(options: argparse.Namespace, cores: Cores) -> tuple[lis
         _note(idle.line())
     if options.rooms:
         of_rooms = {"rooms": "only", "room_idle_s": 8, "max_rooms": options.rooms + _MORE_ROOMS}
-        settings = SETTINGS | of_rooms | {"event_log_events": 1000, "call_records": 100}
+        settings = SETTINGS | of_rooms | {"event_log_events": 100, "call_records": 100}
         async with target(settings, cores) as server, rooms.in_use(server, options.rooms) as paths:
             found = await _all_floods(server, options, list(floods.IN_ROOM), paths[0], paths[1:])
     return lines, found, wrong
