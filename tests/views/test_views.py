@@ -349,3 +349,14 @@ def test_what_is_over_goes_with_the_entries_of_the_log_and_what_lasts_stays() ->
     call = views.calls.named["c1"]
     assert call.in_order() == [waits - 1, waits, waits + 1, len(log.entries)]
     assert call.exchange is views.exchanges[2]
+
+
+def test_a_connection_without_its_opening_goes_with_its_entries_and_holds_up_no_other() -> None:
+    log = Log()
+    log.add(events.SocketClosed("client", 1), connection="tcp1")
+    for number in range(2, 102):
+        log.add(events.SocketOpened("127.0.0.1:9"), connection=f"tcp{number}")
+        log.add(events.SocketClosed("client", 0), connection=f"tcp{number}")
+        log.views.forget_before(len(log.entries) - 20)
+    assert "tcp1" not in log.views.connections
+    assert len(log.views.connections) < 30, "of 101"

@@ -43,7 +43,7 @@ class JudgeTurns:
 def live_judge(engine: Engine, turns: JudgeTurns | None = None) -> JudgeService:
     """A judge with every rule that has begun the log of an engine; `serve` follows it."""
     rules, opened = catalogue(), engine.opened
-    judge = Judge(rules, FUNCTIONS)
+    judge = Judge(rules, FUNCTIONS, retention=engine.observer.retention if engine.log.is_shared else None)
     judge.begin(engine.header(str(rules.version)), living=opened is None)
     return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log, turns)
 

@@ -68,8 +68,9 @@ class Process(Struct, eq=False):
 class Connection(Struct, eq=False):
     """A socket for HTTP, a WebSocket, the standard streams of a process, or the connection of a tool host.
 
-    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `modern` is the newest sessionless revision named on a
-    pipe; the judge sets it. `upgraded` is the HTTP request before a WebSocket.
+    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`), `began` the number of its first entry. After a gap
+    `opened` may be None. `modern` is the newest sessionless revision named on a pipe; the judge sets it. `upgraded` is
+    the HTTP request before a WebSocket.
 
     Of a pipe: `scope` is the scope of ids outside of sessions. It reads the draft streams of the calls in `reads`; its
     end cancelled the calls in `left`. `frames` are control and refused frames, `changes` those of standard streams,
@@ -77,6 +78,7 @@ class Connection(Struct, eq=False):
     """
 
     label: str
+    began: int
     client: Client | None = None
     opened: Entry | None = None
     closed: Entry | None = None
@@ -98,6 +100,10 @@ class Connection(Struct, eq=False):
 
     def closed_by(self, at: float) -> bool:
         return self.closed is not None and self.closed.mono < at
+
+    def is_open(self, seq: int) -> bool:
+        """True if it was seen to open, and not seen to close before the entry `seq`."""
+        return self.opened is not None and (self.closed is None or self.closed.seq >= seq)
 
     @property
     def transport(self) -> Literal["http", "websocket", "stdio"]:
@@ -272,30 +278,30 @@ class Peers:
                 gone.scope.requests.clear()
         return client
 
-    def place(self, context: Context) -> Connection | None:
+    def place(self, entry: Entry) -> Connection | None:
         """Made if new."""
+        context = entry.context
         label = context.connection
         if label is None:
             return None
         connection = self.connections.get(label)
         if connection is None:
-            connection = Connection(label, scope=Scope("pipe") if context.pipe is not None else None)
+            connection = Connection(label, entry.seq, scope=Scope("pipe") if context.pipe is not None else None)
             gone = self.connections.store(label, connection)
             if gone is not None:
                 _leave(gone)
         return connection
 
     def forget_before(self, first: int) -> None:
-        """Let go of sockets closed before the entry `first`."""
+        """Let go of sockets closed before the entry `first`, and of those that a gap left without their opening."""
         gone = self.connections.sweep(
-            lambda each: each.opened is not None and each.opened.seq < first,
-            lambda each: each.closed is not None and each.closed.seq < first and each.scope is None,
+            lambda each: each.began < first, lambda each: each.scope is None and not each.is_open(first)
         )
         for connection in gone:
             _leave(connection)
 
     def _connected(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        place = self.place(entry.context)
+        place = self.place(entry)
         if place is not None:
             place.opened, place.upgraded = entry, exchange
             client = self.client_of(entry) if entry.context.pipe is not None else None
@@ -306,12 +312,12 @@ class Peers:
                     client.connections.popitem(last=False)
 
     def _frame(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        place = self.place(entry.context)
+        place = self.place(entry)
         if place is not None and len(place.frames) < self._keep.of_exchange:
             place.frames.append(entry)
 
     def _stdio_changed(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
-        place = self.place(entry.context)
+        place = self.place(entry)
         if place is not None and len(place.changes) < self._keep.history:
             place.changes.append(entry)
         self._process(entry, fact, exchange, call)
@@ -341,7 +347,7 @@ class Peers:
             self._opened_again(entry, known)
             return
         client = self.client_of(entry) if exchange is None or exchange.client is None else exchange.client
-        place = self.place(entry.context) if entry.context.pipe is not None else None
+        place = self.place(entry) if entry.context.pipe is not None else None
         acts = Acts(entry.seq, entry.at, entry.at, entry.seq, self._keep.names)
         session = Session(label, entry, events.is_session(label), acts, client, place, declared=[entry])
         gone = self.sessions.store(label, session)

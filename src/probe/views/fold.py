@@ -198,7 +198,7 @@ class Views:
         if exchange is not None:
             if exchange.head is not None:
                 self._heads.pop(exchange.head.seq, None)
-            exchange.head, exchange.connection = entry, self.peers.place(entry.context)
+            exchange.head, exchange.connection = entry, self.peers.place(entry)
             exchange.is_endpoint = fact.path.rstrip("/").endswith("/mcp")
             exchange.session = session = self.peers.session(entry.context) or self.sessions.get(fact.named or "")
             if fact.method == "DELETE" and session is not None and session.asked_to_end is None:
@@ -221,7 +221,7 @@ class Views:
                 self.refusals.responded(entry, exchange)
 
     def _disconnected(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> Sequence[Call]:
-        place = self.peers.place(entry.context)
+        place = self.peers.place(entry)
         if place is None:
             return ()
         place.closed = entry
@@ -321,7 +321,7 @@ class Views:
         # A call with a stream of its own is ended by the loss of the stream, not by its connection.
         if owner is None or owner.row is None or fact.by != _DISCONNECT or (call is not None and call.has_stream):
             return
-        place = self.peers.place(context) if context.pipe is not None else None
+        place = self.peers.place(entry) if context.pipe is not None else None
         if place is not None:
             if place.closed is not None:
                 self._evidence.add(owner, place.closed.seq, None, ends=True)

@@ -144,7 +144,7 @@ class Messages:
         self, entry: Entry, fact: events.MessageReceived, exchange: Exchange | None, call: Call | None
     ) -> None:
         context = entry.context
-        place, session = self._peers.place(context), self._peers.session(context)
+        place, session = self._peers.place(entry), self._peers.session(context)
         message = Message(
             entry, True, entry.seq, entry.mono, fact.rpc, fact.method, place, exchange, session, contents=self._parsed
         )
@@ -172,7 +172,7 @@ class Messages:
         asked = None if entry.cause is None else self.messages.get(entry.cause)
         if (asked is None or not asked.received) and call is not None:
             asked = call.request
-        place, session = self._peers.place(context), self._peers.session(context)
+        place, session = self._peers.place(entry), self._peers.session(context)
         stream = self.streams.find(context)
         parts = place, exchange, session, asked, call, stream
         return Message(entry, False, entry.seq, entry.mono, fact.rpc, fact.method, *parts, contents=self._parsed)

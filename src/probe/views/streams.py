@@ -100,7 +100,7 @@ class Streams:
         if exchange is not None and exchange.stream is None:
             exchange.stream = stream
         newest = stream.reading
-        place = self._peers.place(entry.context)
+        place = self._peers.place(entry)
         # A pipe reads on, whatever the exchange.
         if place is not None and place.scope is not None:
             if newest is None or newest.place is not place:
@@ -152,7 +152,7 @@ class Streams:
         asked = None if entry.cause is None else self._messages.get(entry.cause)
         if asked is not None:
             asked.resumed = stream
-        place = self._peers.place(entry.context)
+        place = self._peers.place(entry)
         if place is not None and place.scope is not None:
             self._add(stream, Reading(None, place, entry, asked))
         elif exchange is not None:
