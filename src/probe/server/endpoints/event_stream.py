@@ -2,9 +2,9 @@
 
     priming event (id, empty data, retry) -> messages from the cursor on, replayed or live -> the end
 
-The priming event, and its repetition before the server closes, belong to revision 2025-11-25. Clients of older
-revisions parse the empty data as a message and fail, and some dispatch an event for `id` or `retry` alone, so they get
-only messages. A stream that cannot be resumed has neither ids nor a priming event.
+The priming event, and its repetition before the server closes, belong to revision 2025-11-25. Older clients parse the
+empty data as a message and fail, and some dispatch an event for `id` or `retry` alone, so they get only messages. A
+stream that cannot be resumed has no ids.
 
 The response ends when each stream is at its end, closed for a reconnect, or taken over by another connection; or when
 the client goes.
@@ -22,7 +22,7 @@ from ...log.events import Control
 from ...wire import sse
 from .asgi import Receive, Send, disconnected_by, watch
 
-# Enough to keep a socket busy. It bounds the bytes for a client that resumes a full log.
+# Enough to keep a socket busy.
 _CHUNK_BYTES = 64 * 1024
 
 
@@ -38,8 +38,8 @@ class EventStream:
     """One response that carries the streams of its exchange.
 
     With `primes` it begins with a priming event. After `keep_alive_s` seconds without output it sends a comment, unless
-    a stream forbids comments. `on_gone` is called when the client has gone, with `client` or the reason why the server
-    cut it off. With `outlasts_half_close` a client that ended only its own direction still counts as present.
+    a stream forbids that. `on_gone` gets `client`, or the reason why the server cut it off. With `outlasts_half_close`
+    a client that ended only its own direction counts as present.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class EventStream:
         return now + self._keep_alive_s
 
     def _ask_whether_it_reads(self) -> None:
-        """Send a comment: a client that has closed answers with a reset, one that still reads skips it."""
+        """Send a comment: a client that has closed answers with a reset."""
         self._silent = True
         self._reading.wake()
 

@@ -56,16 +56,14 @@ _RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-sess
 class HttpExchange:
     """One HTTP request with its response. The constructor records the request.
 
-    read        the parsed head
     recorder    of the exchange, caused by the `http.request`; later bound to the session or modern client
     message     the recorder of the JSON-RPC message in the body, once it is known
-    address     the client's address without the port
     holder      the key of the client's share of limits; None if it has none
     client      the client's address with the port, as far as it is known
     peer        the address and port of the proxy in front of the client; None without a proxy
     origin      the beginning of this server's page URLs: `public_url`, or else the request's own authority with the
                 scheme and path prefix from a trusted proxy, such as `https://probe.example/mcp-probe`
-    has_body    the whole body has come, so reading it does not wait
+    has_body    reading the body does not wait
     """
 
     def __init__(self, exchanges: EndpointExchanges, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,7 +100,7 @@ class HttpExchange:
             raise Rejection(Refusal.CLIENT_LABEL, f"Bad Request: client must be {LABEL_RULE}")
 
     def belong_to(self, session: str | None) -> None:
-        """Note the session or modern client of the request. May be called again."""
+        """Note the session or modern client of the request."""
         if session == self.recorder.context.session:
             return
         self.recorder = self.recorder.bind(session=session)
@@ -133,10 +131,7 @@ class HttpExchange:
     async def answer(
         self, status: int, messages: Sequence[Emitted], headers: Headers = JSON_HEADERS, body: bytes | None = None
     ) -> None:
-        """Send JSON-RPC messages as a whole response and record them as delivered.
-
-        `body` is the JSON around several messages, such as a batch.
-        """
+        """Send messages as a whole response and record their delivery; `body` is the JSON around a batch."""
         await self.respond(status, headers, messages[0].body if body is None else body)
         note_delivered(messages)
 
@@ -228,17 +223,14 @@ class HttpExchange:
 
 
 class EndpointExchanges:
-    """The state that the exchanges of one endpoint share.
-
-    `label` maps a session id to the session's label, or to None if no session has had the id.
-    """
+    """The state that the exchanges of one endpoint share; `label` returns the label of a session id, or None."""
 
     def __init__(self, services: Services, label: Callable[[str], str | None]) -> None:
         self.services = services
         self.label = label
 
     def upgrade(self, scope: Scope, receive: Receive, send: Send) -> HttpExchange:
-        """Record a WebSocket handshake as an HTTP request. Its response is sent in place of the upgrade."""
+        """Record a WebSocket handshake as an HTTP request."""
         request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
         return HttpExchange(self, request, receive, before_upgrade(send))
 

@@ -67,8 +67,7 @@ class StdioFacts:
     async def input_looked_at(self) -> None:
         """Return when the input has ended, or after a tenth of a second.
 
-        A client may close its end and signal at once, and the two can arrive in either order. It differs from a client
-        that only signals.
+        A client may close its end and signal at once, and the two can arrive in either order.
         """
         with trio.move_on_after(_LOOK_S):
             await self._input_ended.wait()
@@ -81,8 +80,7 @@ class StreamsClosedError(Exception):
 class LineWire:
     """A `Wire` over any two byte streams: one message per line, with LF or CRLF at its end.
 
-    Does not close the streams. A message has at most `max_bytes` bytes without its line end. `facts` records the ends
-    of the streams and malformed lines.
+    Does not close the streams. `max_bytes` are without the line end.
     """
 
     def __init__(
@@ -154,7 +152,7 @@ class _LineCutter:
         self._skipping = False
 
     def feed(self, piece: bytes | bytearray) -> None:
-        """Add bytes. The caller then calls `take` until it returns None."""
+        """Add bytes; call `take` then until it returns None."""
         self._rest += piece
 
     def end(self) -> None:
@@ -208,7 +206,7 @@ def standard_streams() -> Iterator[tuple[ReceiveStream, SendStream]]:
     its stdout that is not a valid MCP message." The two streams are closed at the end of the block, and files shared
     with other processes become blocking again if they were. Raises `StreamsClosedError`.
     """
-    # Not the descriptors: a later file may have the number of a stream that was closed at the start.
+    # A later file may have the descriptor of a stream that was closed at the start.
     if sys.__stdin__ is None or sys.__stdout__ is None:
         raise StreamsClosedError("standard input and standard output must be open")
     with ExitStack() as opened:
@@ -230,7 +228,7 @@ def _own(fd: int, flags: int) -> int:
 
 
 def _stream(opened: ExitStack, fd: int) -> FdStream:
-    # trio warns about files on disk, as they are never "not ready"; here that means always ready.
+    # trio warns about files on disk, which are always ready.
     stream = FdStream(fd)
     opened.callback(stream.close)
     return stream

@@ -37,8 +37,7 @@ FRAMES: Final = "probe.frames"
 NoteFrame: TypeAlias = Callable[[Direction, Opcode, int, str | None], None]
 """Direction, opcode and payload size in bytes of a frame, and the reason of its refusal, or None."""
 
-# The first pings and pongs that are recorded; after them one every two seconds, since a ping of six bytes costs its
-# peer little.
+# A ping of six bytes costs its peer little.
 _BURST: Final = 20
 _PER_S: Final = 0.5
 
@@ -49,7 +48,7 @@ SUBPROTOCOL = "mcp"
 class FrameFacts:
     """Records frames of one WebSocket after `opened`. `now` is a monotonic clock, in seconds.
 
-    Each close and each refusal is recorded; of pings and pongs the first 20, then one every two seconds.
+    All closes and refusals are recorded; of pings and pongs the first 20, then one every two seconds.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -76,10 +75,7 @@ def no_frames(_note: NoteFrame) -> None:
 
 
 class WebSocketWire:
-    """The `Wire` of one accepted WebSocket. `pace` returns the seconds that a message of a given size has to wait.
-
-    `report_frames` is the listener's extension `FRAMES`, or `no_frames`.
-    """
+    """The `Wire` of one accepted WebSocket. `report_frames` is the listener's extension `FRAMES`, or `no_frames`."""
 
     def __init__(
         self,
@@ -135,7 +131,7 @@ class WebSocketWire:
         await self._send({"type": "websocket.send", "text": message.decode()})
 
     async def close(self, code: int, why: str) -> Closed:
-        """Close, unless it is over. The peer has some seconds to answer; its later messages are dropped."""
+        """Close, unless it is over. The peer has some seconds to answer."""
         await self._send({"type": "websocket.close", "code": code, "reason": why})
         while self.closed is None:
             try:
@@ -235,7 +231,7 @@ _NORMAL, _GOING_AWAY = 1000, 1001
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The required credentials: the secret of a setting, and the subprotocol. `who` is the name of the program."""
+    """The secret of a setting, and the subprotocol. `who` is the name of the program."""
 
     secret: str = field(repr=False)
     setting: str
@@ -322,7 +318,7 @@ class SecretEndpoint:
         if self._engine.draining:
             raise RefusedError(503, self._engine.ending, _RETRY)
         try:
-            # The program knows the secret, so the share of its address does not bound it.
+            # It knows the secret, so its address has no share.
             self._places.acquire(None, exchange.recorder)
         except LimitError as full:
             raise RefusedError(503, full.message, _RETRY) from None
@@ -364,7 +360,7 @@ async def _converse(connection: HostConnection, wire: WebSocketWire) -> None:
 
 
 class _UntilBroken:
-    """A wire that ends when the host breaks the rules of WebSocket; `ending` is then the reason."""
+    """A wire that ends when the host breaks the rules of WebSocket, with the reason `ending`."""
 
     def __init__(self, wire: WebSocketWire) -> None:
         self.ending: ConnectionEnd | None = None

@@ -84,7 +84,7 @@ _LONGEST_REASON = 120
 _HELLO_S = 10.0
 # The last processes without a connection that can continue at their last entry.
 _MOST_KNOWN = 256
-# The last processes with a complete log; they may come again, since the close may not have reached them.
+# Processes with a complete log may come again, if the close has not reached them.
 _MOST_COMPLETE = 4096
 # The values of `by` in `forwarding.ended`.
 _PROCESS, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
@@ -267,7 +267,7 @@ class LogCollector:
         if not 0 <= hello.at <= LATEST:
             raise ForwardingError(f"at cannot be {hello.at}: it is no time between 1970 and 9999")
         if hello.run in self._connected:
-            # The process noticed the loss of its connection before this server did; a ping will find it.
+            # The process noticed the loss of its connection first; a ping will find it.
             return ConnectionEnd(_TRY_LATER, "this process is connected already")
         self._connected.add(hello.run)
         try:

@@ -32,7 +32,7 @@ The write timeout starts anew for each: by default a slow reader has to take a k
 """
 
 CHECK_S = 0.25
-"""The interval of checks whether a peer has left, if it has sent too much ahead and is not read."""
+"""The interval of checks for the end of a peer that has sent too much ahead."""
 
 LINGER_S = 2.0
 """The time for a peer that was still sending to read the response; closing at once would reset it."""
@@ -51,7 +51,7 @@ def _nothing() -> None:
 class Outbox:
     """Outgoing bytes, in order. Bounded by the high-water mark and one message of each waiting sender.
 
-    `taken` is called in the writer's task after each piece that the socket has taken; it neither waits nor raises.
+    `taken` is called after each piece that the socket has taken; it neither waits nor raises.
     """
 
     def __init__(self) -> None:
@@ -61,14 +61,14 @@ class Outbox:
         self._under_way = 0
         self._filled = ParkingLot()
         self._emptied = ParkingLot()
-        # The tasks that wait for a delivery, with the byte up to which they wait, in ascending order: a write wakes no
-        # others. Not a `ParkingLot`, since a cancelled task has to leave with its byte in one step.
+        # The tasks that wait for a delivery, and up to which byte, in ascending order. Not a `ParkingLot`: a cancelled
+        # task has to leave with its byte in one step.
         self._waiting: deque[tuple[int, Task]] = deque()
         self._closed = False
         self._discarded = False
         self.taken: Callable[[], None] = _nothing
         self.turns = 0
-        """The number of times that the writer woke up. While it is unchanged, a sender has not let other tasks run."""
+        """While this number is unchanged, a sender has not let other tasks run."""
 
     def __len__(self) -> int:
         return len(self._bytes)
@@ -158,7 +158,7 @@ class Writer:
         self.peer_left = trio.Event()
 
     async def run(self) -> None:
-        """Write until the buffer is closed and empty or the stream breaks; then close the stream."""
+        """Write until the buffer is closed and empty, or the stream breaks; then close that."""
         with self._scope:
             try:
                 while piece := await self._outbox.take():
@@ -171,7 +171,7 @@ class Writer:
         self._sending_since = inf
         # The rest cannot be sent, so senders no longer wait.
         self._outbox.discard()
-        # Application calls may take longer to end; they do not keep the socket.
+        # Application calls may take longer to end.
         await trio.aclose_forcefully(self._stream)
 
     def is_stuck(self, now: float, timeout_s: float) -> bool:
@@ -186,7 +186,7 @@ class Writer:
         self._scope.cancel()
 
     async def _part(self) -> None:
-        """End our direction after the last byte, give the peer time to read if it needs it, then close."""
+        """End our direction, give the peer time to read if it needs it, then close."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             await self._stream.send_eof()
         if self.lingers:

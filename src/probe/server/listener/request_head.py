@@ -12,7 +12,7 @@ Headers = list[tuple[bytes, bytes]]
 
 _URL = re.compile(rb"(?i:https?)://([^/?#]+)([^#]*)")
 
-# Several times the number of clients at a time: each client has one head for each length of its messages.
+# Each client has one head for each length of its messages.
 _MOST_KNOWN: Final = 1024
 # With the application's notes, the known heads take some four megabytes. Heads of browsers are longer than this.
 _LONGEST_KNOWN: Final = 1024
@@ -36,8 +36,8 @@ class InvalidRequestError(Exception):
 class RequestHead:
     """The head of a request. `target` is in origin form; names in `headers` are lower-case.
 
-    `keeps_alive`: another request may follow. `upgrades`: it asks for a WebSocket. `notes` are values that the
-    application derives from the head, for the next request with the same head.
+    `keeps_alive`: another request may follow. `upgrades`: it asks for a WebSocket. `notes` are the values that the
+    application keeps for the same head.
     """
 
     method: str = ""

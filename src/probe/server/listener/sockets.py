@@ -1,4 +1,4 @@
-"""The resources of a server before the first connection: listening sockets, the TLS context, and enough open files."""
+"""The resources of a server: listening sockets, the TLS context, and enough open files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 _NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 Address = tuple[Any, ...]
-"""An address for `socket.bind`, such as `("127.0.0.1", 8000)`; for IPv6 it has two more members."""
+"""An address for `socket.bind`; for IPv6 it has two more members."""
 
 _STANDARD_STREAMS = 3
 
@@ -116,7 +116,7 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
 
 def _load(context: ssl.SSLContext, certfile: str, keyfile: str) -> None:
     def no_password() -> str:
-        # Otherwise OpenSSL would ask for a password on the terminal, and a service would wait for ever.
+        # Otherwise OpenSSL would ask on the terminal, and a service would wait for ever.
         raise ListenError(f"the private key in {keyfile or certfile} is encrypted")
 
     try:
@@ -154,7 +154,7 @@ def _reserved(limits: Limits) -> int:
 
 
 def _open_now() -> int:
-    """Count the open descriptors: standard streams, others from the parent process, and that of this check."""
+    """Count the open descriptors, with that of this check."""
     try:
         return len(list(Path("/dev/fd").iterdir()))
     except OSError:

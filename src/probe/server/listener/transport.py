@@ -1,4 +1,4 @@
-"""The byte stream of a connection, the addresses of its ends, and the state that all connections share."""
+"""The byte stream of a connection, and the state that all connections share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .fair_queue import ConnectionTurns, FairQueue
 from .request_head import KnownHeads
 
 READ_PIECE = 32 * 1024
-"""The bytes per read; the messages or frames of one read then take at most a few megabytes."""
+"""The bytes per read; their messages or frames take at most a few megabytes."""
 
 Address = tuple[str, int] | None
 
@@ -42,7 +42,7 @@ class ConnectionLog(Protocol):
     """Records connections below HTTP. Its methods neither wait nor raise."""
 
     def opened(self, number: int, address: str, port: int | None) -> None:
-        """A connection was accepted; `number` counts from 1 and does not repeat."""
+        """`number` counts from 1 and does not repeat."""
 
     def refused(self, number: int, status: int | None, why: str) -> None:
         """The bytes are no valid HTTP, or cannot be answered; `status` is None without an answer."""
@@ -66,7 +66,7 @@ class ServedConnection(Protocol):
     async def run(self) -> None: ...
 
     async def check(self, now: float) -> None:
-        """End the connection, without waiting for its peer, if it exceeds a limit at the time `now`."""
+        """End the connection, without waiting for its peer, if it exceeds a limit."""
 
     async def abort(self) -> None: ...
 
@@ -86,7 +86,7 @@ class DateField:
 
 
 class Incomplete:
-    """The `bytes` of incomplete messages of all WebSockets of a listener, at most `most`."""
+    """The incomplete messages of all WebSockets of a listener."""
 
     def __init__(self, most: int, share: float) -> None:
         self.bytes = 0
@@ -94,7 +94,7 @@ class Incomplete:
         self._shares = Shares(share)
 
     def take(self, holder: str | None, size: int) -> None:
-        """Count `size` bytes more of a client, also beyond the limit, since they have come already."""
+        """Count `size` bytes more, also beyond the limit: they have come already."""
         self.bytes += size
         self._shares.take("max_incoming_bytes", holder, size)
 
@@ -103,7 +103,7 @@ class Incomplete:
         self._shares.give_back("max_incoming_bytes", holder, size)
 
     def excess(self, holder: str | None, message: int) -> str:
-        """The reason why an incomplete message of `message` bytes is too much; empty if it is not."""
+        """Why an incomplete message of `message` bytes is too much; empty if it is not."""
         if not has_bytes(self._most, self.bytes, 0, message):
             return f"more than {self._most} bytes are on their way, 1/8 of it for small ones (max_incoming_bytes)"
         share = self._shares.most(self._most)
@@ -161,7 +161,7 @@ class Transport:
     first: bytes = b""
     number: int = 0
     plain: bool = field(init=False, repr=False, compare=False)
-    """True if the stream is a plain socket, so that the system can read and write it by its descriptor."""
+    """True if the system can read and write the stream by its descriptor."""
 
     def __post_init__(self) -> None:
         plain = isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
@@ -172,7 +172,7 @@ class Transport:
 
     @property
     def secure(self) -> bool:
-        """True if it is TLS; then the server cannot send after the end of the peer's direction."""
+        """True for TLS; then the server cannot send after the end of the peer's direction."""
         return isinstance(self.stream, trio.SSLStream)
 
     async def read(self, most: int) -> bytes:

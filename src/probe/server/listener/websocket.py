@@ -27,7 +27,7 @@ from .transport import READ_PIECE, Service, Transport
 from .websocket_input import NOT_VALID, FrameHeads, PartialMessage, accepting, is_valid, subprotocols
 
 CLOSE_S = 5.0
-"""The time in seconds for the peer to answer our close; it may have to read earlier messages first."""
+"""Seconds for the peer to answer our close, after earlier messages."""
 
 FRAMES_PER_TURN = 64
 """The frames handled before other tasks run: one read can bring thousands of the smallest."""
@@ -109,7 +109,7 @@ class WebSocket:
     async def run(self) -> None:
         """Serve until the call has ended and the connection is closed.
 
-        If cancelled, the peer gets a close 1001, or a 503 if the application has not answered the handshake.
+        If cancelled, the peer gets a close 1001, or a 503 for an open handshake.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write)
@@ -339,8 +339,8 @@ class WebSocket:
     async def send(self, message: Message) -> None:
         """ASGI's `send`.
 
-        Returns for a message when the socket has taken it; for a close when the peer has answered it, or after
-        `CLOSE_S` seconds. Raises `PeerGoneError` if the peer has gone.
+        Returns when the socket has taken the message; for a close when the peer has answered, or after `CLOSE_S`
+        seconds. Raises `PeerGoneError`.
         """
         kind = message["type"]
         if kind == "websocket.close":

@@ -29,7 +29,7 @@ _FIRST_BYTES = 2
 
 
 def is_valid(head: RequestHead) -> bool:
-    """True if the handshake is valid by section 4.2.1. It must have no body, whose bytes would be parsed as frames."""
+    """True if the handshake is valid by section 4.2.1, and has no body, which would be parsed as frames."""
     keys = _items(head.headers, b"sec-websocket-key")
     bodiless = not _items(head.headers, b"transfer-encoding")
     bodiless = bodiless and set(_items(head.headers, b"content-length")) <= {b"0"}
@@ -86,10 +86,7 @@ class FrameHeads:
         return self._message > self._limit
 
     def part_end(self, data: bytes, at: int) -> int:
-        """The end of the frame with a part at `at`, or the end of `data` if that comes first.
-
-        A head that announces too much is an end too.
-        """
+        """The end of the frame with a part at `at`, of `data`, or of a head that announces too much."""
         if not self._payload_left:
             if not self._head:
                 self.opcode, self.size = _NAMES.get(data[at] & 0x0F, "reserved"), 0

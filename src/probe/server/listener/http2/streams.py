@@ -1,4 +1,4 @@
-"""The streams of an HTTP/2 connection: lengths of frames, waiting requests, application calls, and unsent bytes."""
+"""The streams of an HTTP/2 connection: waiting requests, application calls, and unsent bytes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ _UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
 
 
 class FrameSizes:
-    """Checks the length of each frame when its header arrives.
-
-    h2 checks it when the frame is complete.
-    """
+    """Checks the length of each frame when its header arrives; h2 would wait for the whole frame."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -95,7 +92,7 @@ class WaitingRequests:
         self._went = ParkingLot()
 
     def keep(self, event: events.Event) -> bool:
-        """Keep an event if it is a request, or belongs to a kept one; returns True if so."""
+        """Keep an event of a new or waiting request; returns True if it is one."""
         if isinstance(event, events.RequestReceived):
             self._streams[event.stream_id] = deque([event])
             self._came.unpark_all()
@@ -199,7 +196,7 @@ class BoundedBuffer(StreamBuffer):
         self.finish()
 
     def finish(self) -> None:
-        """Close without `await`: the end of the stream is sent, or can no longer be sent."""
+        """Close without `await`."""
         self._complete = self._over = True
         self.buffer.clear()
         self._sent.unpark_all()
