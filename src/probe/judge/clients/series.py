@@ -77,12 +77,12 @@ class Series(Generic[View]):
 class Kind(Generic[View]):
     """A kind of opportunity, by its name; `View` is what a rule gets.
 
-    Each view of a kind is also one of the kind that it is `within`, whose functions are asked first. One that is
+    Each view of a kind is also one of the kind that it is `within`; the functions of that are asked first. One that is
     `remembered` narrows other functions: `@rule(..., after=CONTROL)`.
 
-    Of one that is `about_messages` a rule is asked only at the revisions and transports that it is for. Of one that is
-    `about_exchanges` its `methods` are those of HTTP. `found` says which views of it the queries of a trace find: most
-    views of each log are of kinds that no query is about.
+    Rules about messages (`about_messages`) are asked only at the revisions and transports that they are for. Of one
+    that is `about_exchanges` the `methods` are those of HTTP. `found` are the views that queries of a trace find: most
+    views of each log are of kinds without a query.
     """
 
     __slots__ = ("about_exchanges", "about_messages", "found", "name", "remembered", "within")

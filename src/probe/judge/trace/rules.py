@@ -63,14 +63,12 @@ Ask: TypeAlias = Callable[[View, Trace], Finding | None]
 
 
 class RuleFunction(Struct, frozen=True, eq=False):
-    """One function of a rule. `methods` are those of the messages or exchanges that it is asked about, None for all.
+    """One function of a rule. `methods` are those of its messages or exchanges, None for all.
 
-    `general` marks a rule that comes after all others and leaves to them what they have found
-    (`Trace.found_by_others`). `one_process` marks one that can only accuse a client that is known to be one.
-    `any_revision` marks one that is asked about all messages, also where their revision is not known. One with `rpcs`
-    is asked about messages of these kinds only, one `with_meta` about those with a `_meta`, and one that is
-    `sessionless` about those outside of legacy sessions: most messages are none of these. One with `after` is asked
-    only of clients that had an opportunity of that kind before, and would find nothing to say of others.
+    `general`: asked after all others, and leaves to them what they have found (`Trace.found_by_others`). `one_process`:
+    accuses only a client that is known to be one. `any_revision`: asked about all messages, also where their revision
+    is not known. `rpcs`: about messages of these kinds only. `with_meta`: about those with a `_meta`. `sessionless`:
+    about those outside of legacy sessions. `after`: only for clients that had an opportunity of that kind before.
     """
 
     id: str
