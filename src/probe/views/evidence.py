@@ -80,7 +80,7 @@ ROLES: Final[Mapping[type, Role]] = {
 }
 
 
-class Evidence:
+class CallEvidence:
     """Adds entries to calls, within the bounds of a retention. The call that settled first gives up its own.
 
     `asked_in` finds the exchange of a request, by the number of its head or of its message.

@@ -18,7 +18,7 @@ from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
 from .clients import Client, Connection, Peers, Session
-from .evidence import NO_ROLE, ROLES, Evidence
+from .evidence import NO_ROLE, ROLES, CallEvidence
 from .hosts import Hosts
 from .messages import Messages, Refusals, leave
 from .retention import Retention
@@ -63,7 +63,7 @@ class Views:
         self._streams = self._messages.streams
         self.streams: Mapping[tuple[str | None, str], Stream] = self._streams.live
         self.past_streams: Mapping[tuple[str | None, str], Stream] = self._streams.past
-        self._evidence = Evidence(keep, self._asked_in)
+        self._evidence = CallEvidence(keep, self._asked_in)
         self._hosts = Hosts(keep)
         self.hosts: Mapping[str, Host] = self._hosts.hosts
         takers: Mapping[type, _Taker] = {
