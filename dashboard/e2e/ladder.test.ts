@@ -20,7 +20,7 @@ test("the ladder follows a client to the cancellation of its call, leads to the 
   }
   await row(/from s1 ladder-agent 1\.0 to MCP Probe: notifications\/cancelled · request 7 · "enough"/).waitFor(SOON);
   await row(/at MCP Probe: work stopped · .*nothing sent afterwards/).waitFor(SOON);
-  await row(/tools\/call request · id 7 .* · not answered/).click();
+  await row(/tools\/call request · id 7 .* · no answer, as the cancellation asks/).click();
   await page.getByRole("complementary").getByText('"progressToken"').waitFor(SOON);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save SVG" }).click()]);
   expect(download.suggestedFilename()).toBe("ladder-s1.svg");

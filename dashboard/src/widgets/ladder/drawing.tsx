@@ -168,13 +168,14 @@ function cut(text: string, room: number): string {
 
 /** A text that is cut in the middle, so that its `end` stays; one that is too long for that is cut, too. */
 export function cutBefore(end: string, text: string, room: number): string {
-  if (text.length <= room || end === "" || room < 2 * LEAST || text.length === end.length) return cut(text, room);
+  if (text.length <= room || end === "" || room < LITTLE || text.length === end.length) return cut(text, room);
   const before = Math.max(LEAST, room - end.length - LINK.length);
   return `${cut(text.slice(0, text.length - end.length - LINK.length), before)}${LINK}${cut(end, room - before - LINK.length)}`;
 }
 
 const LINK = " · ";
-// less of a text says little
+// in less room than this, a beginning says more than a beginning and an end
+const LITTLE = 22;
 const LEAST = 10;
 
 interface Place {
@@ -192,8 +193,8 @@ function labelPlace(scene: Scene, step: Step, length: number, wide: number): Pla
   // on a narrow screen each label has the whole width; its arrow is below it
   const narrow = columns.time === null;
   const x = (narrow ? first : lane) + 14;
-  // no label crosses a lane: it ends before the next one
-  const next = narrow ? undefined : columns.xs.find((each) => each > lane);
+  // no label crosses a lane: it ends before the next one, on a narrow screen before the last one
+  const next = narrow ? columns.xs.at(-1) : columns.xs.find((each) => each > lane);
   const room = Math.floor(((next === undefined ? columns.right : next - 14) - x) / wide);
   // what happens on the last lane stands before it, unless there is room behind
   if (narrow || step.from !== step.to || next !== undefined || room >= Math.min(length, ENOUGH)) return { x, anchor: "start", room };

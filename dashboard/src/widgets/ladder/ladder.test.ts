@@ -213,7 +213,7 @@ test("a label that is too long loses its middle, and keeps what became of its me
   expect(cutBefore("not answered", text, 27)).toBe("id 7 · prog… · not answered");
   expect(cutBefore("not answered", text, 22)).toBe("id 7 · pr… · not answ…");
   expect(cutBefore("", text, 12)).toBe("id 7 · prog…");
-  expect(cutBefore("not answered", text, 16)).toBe("id 7 · progress…");
+  expect(cutBefore("not answered", text, 21)).toBe("id 7 · progress {} ·…");
 });
 
 test("a row is a sentence for those who hear it, and is found by what is in its message", () => {
