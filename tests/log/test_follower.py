@@ -49,9 +49,9 @@ async def test_it_follows_by_itself(autojump_clock: MockClock) -> None:
 
 async def test_between_two_looks_is_the_interval(autojump_clock: MockClock) -> None:
     reader = Reader()
-    follower = LogFollower(reader.log, reader.take, lambda first, last: None, interval_s=0.01)
+    follower = LogFollower(reader.log, reader.take, lambda first, last: None)
     async with trio.open_nursery() as nursery:
-        await nursery.start(follower.serve)
+        await nursery.start(follower.serve, 0.01)
         for taken in (1, 2, 2):
             reader.fill(1)
             await trio.sleep(0.006)

@@ -42,7 +42,7 @@ class LogFollower:
     `missed` gets the range of entries evicted before they were read, both ends included, and an entry for which `take`
     raised one of `_DEFECTS`. That error is logged, since an observer must not end the server. `missed_entries` counts
     both. `begin` is called before each piece of entries; `pause` is awaited behind it and must be a checkpoint. With
-    `kinds`, only facts of these classes are taken. `serve` looks every `interval_s`.
+    `kinds`, only facts of these classes are taken.
     """
 
     def __init__(
@@ -55,7 +55,6 @@ class LogFollower:
         begin: Callable[[], None] = _nothing,
         kinds: Collection[type] | None = None,
         pause: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
-        interval_s: float = _INTERVAL_S,
     ) -> None:
         self.missed_entries = 0
         self._log = log
@@ -64,15 +63,17 @@ class LogFollower:
         self._begin = begin
         self._kinds = kinds
         self._pause = pause
-        self._interval_s = interval_s
         self._position = after
 
-    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def serve(
+        self, interval_s: float = _INTERVAL_S, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Look for new entries every `interval_s`, until cancelled."""
         task_status.started()
         while True:
             await self._log.wait_beyond(self._position)
             await self.reach(self._log.last)
-            await trio.sleep(self._interval_s)
+            await trio.sleep(interval_s)
 
     async def reach(self, seq: int) -> None:
         """Take the entries up to this one, which must be in the log. Other tasks run meanwhile."""
@@ -133,7 +134,7 @@ async def log_kept(log: EventLog, header: Header, folder: Path | None) -> AsyncI
         keeper = _Keeper(log, header, file)
         try:
             async with trio.open_nursery() as nursery:
-                await nursery.start(keeper.follower.serve)
+                await nursery.start(keeper.follower.serve, _FILE_INTERVAL_S)
                 yield
                 nursery.cancel_scope.cancel()
         finally:
@@ -156,7 +157,7 @@ class _Keeper:
         self._file = file
         self._lines = [ndjson.header(header)]
         self._broken = False
-        self.follower = LogFollower(log, self._take, self._miss, pause=self._write, interval_s=_FILE_INTERVAL_S)
+        self.follower = LogFollower(log, self._take, self._miss, pause=self._write)
 
     def _take(self, entry: Entry) -> None:
         self._lines.append(ndjson.line(entry))
