@@ -184,9 +184,11 @@ class Judge:
             return
         if log.offset:
             item = log.moved(item)
-        if item.mono <= self._newest:
-            item = structs.replace(item, mono=nextafter(self._newest, ALWAYS))
-        self._newest = now = item.mono
+        now = item.mono
+        if now <= self._newest:
+            now = nextafter(self._newest, ALWAYS)
+            item = structs.replace(item, mono=now)
+        self._newest = now
         trace.now = max(trace.now, now)
         self._pass_on(item)
         if now >= self._batch_ends or len(self._finder.found) >= self._most_found or self._bytes >= self._most_bytes:
@@ -339,8 +341,7 @@ class Judge:
         # Most of the judge's time is spent here. Most functions find nothing to say, or that the client passed once
         # more.
         subject, _, view, at = opportunity
-        trace, broken, tallies = self._trace, subject.broken, subject.tallies
-        seq, revision = view.seq, getattr(view, "revision", None)
+        trace, broken, passed = self._trace, subject.broken, list[str]()
         trace.subject, trace.view, trace.asked = subject, view, at
         for function, rule in functions:
             if broken and rule.id in broken:
@@ -354,9 +355,11 @@ class Judge:
             except (NotYet, ForgottenError, *_DEFECTS) as why:
                 finding = self._instead(why, subject, rule, view)
             if finding is PASSED:
-                tallies[rule.id].add_pass(seq, revision)
+                passed.append(rule.id)
             elif finding is not None:
                 self._add(subject, function, view, finding)
+        if passed:
+            subject.passes.add(tuple(passed), view.seq, getattr(view, "revision", None))
 
     def _ask_once_more(self, waiting: Waiting) -> None:
         """Ask a rule again that waits."""
@@ -398,7 +401,7 @@ class Judge:
         if isinstance(why, Hidden):
             return None
         if isinstance(why, CutShort):
-            subject.tallies[rule.id].add_cut(view.seq, why.shown_by, why.why)
+            subject.tally(rule.id).add_cut(view.seq, why.shown_by, why.why)
             self._doubt(subject, view)
             return None
         if isinstance(why, Undecided):
@@ -409,7 +412,7 @@ class Judge:
         return UNCLEAR(f"this rule has a defect: {type(why).__name__}")
 
     def _add(self, subject: Subject, function: RuleFunction, view: Any, finding: Finding) -> None:
-        rule, tally, place = self._trace.rule, subject.tallies[self._trace.rule.id], finding.place or view
+        rule, tally, place = self._trace.rule, subject.tally(self._trace.rule.id), finding.place or view
         if finding.measured is not None:
             tally.measured.update(finding.measured)
         if finding.says == "nothing":

@@ -99,15 +99,20 @@ class RuleTally:
     def add_pass(
         self, place: int, revision: str | None, shown_by: Collection[Seen | int] = (), remark: str = ""
     ) -> None:
-        """One more PASS about the entry `place`. `revision` is that of the protocol where it is known.
-
-        Most opportunities are this, and nothing is made for them: the hundredth PASS shows nothing that the first three
-        do not.
-        """
+        """One more PASS about the entry `place`. `revision` is that of the protocol where it is known."""
         passed = self._passed
         passed.count += 1
         if place <= passed.known:
             passed.keep((place, _numbers(place, shown_by), remark))
+        if revision is not None and revision not in self._at:
+            self._at[revision] = Verdict.PASS
+
+    def add_passes(self, seen: _Opportunities, revision: str | None) -> None:
+        """Several PASSes at once."""
+        passed = self._passed
+        passed.count += seen.count
+        for placed in seen.first:
+            passed.keep(placed)
         if revision is not None and revision not in self._at:
             self._at[revision] = Verdict.PASS
 
@@ -162,6 +167,37 @@ class RuleTally:
             for verdict, seen in self._observed.items()
             for _, seqs, remark in (*seen.first, *([] if seen.last is None else [seen.last]))
         )
+
+
+class Passes:
+    """PASSes that show nothing but their opportunity, not yet in the tallies: one count for the rules of each.
+
+    Most findings are these. A call has some twenty, and most clients make room before a person asks for their tallies.
+    """
+
+    __slots__ = ("_counts", "_tallies")
+
+    def __init__(self, tallies: Mapping[str, RuleTally]) -> None:
+        self._tallies = tallies
+        self._counts: dict[tuple[tuple[str, ...], str | None], _Opportunities] = {}
+
+    def add(self, rules: tuple[str, ...], place: int, revision: str | None) -> None:
+        """The opportunity at an entry is a PASS of each of some rules."""
+        seen = self._counts.get((rules, revision))
+        if seen is None:
+            if len(self._counts) >= BOUNDS.parts:
+                self.settle()
+            seen = self._counts[rules, revision] = _Opportunities()
+        seen.count += 1
+        if place <= seen.known:
+            seen.keep((place, (place,), ""))
+
+    def settle(self) -> None:
+        """Bring them into the tallies."""
+        for (rules, revision), seen in self._counts.items():
+            for rule in rules:
+                self._tallies[rule].add_passes(seen, revision)
+        self._counts.clear()
 
 
 def _numbers(place: int, shown_by: Collection[Seen | int]) -> tuple[int, ...]:

@@ -27,9 +27,14 @@ from .work import Call, Calls, Host, Stream, Task, row_of
 
 _DISCONNECT: Final = "disconnect"
 
-_UNKNOWN: Final = (None, NO_ROLE)
-
 _Taker: TypeAlias = Callable[[Entry, Any, Exchange | None, Call | None], Sequence[Call] | None]
+
+
+def _nothing(entry: Entry, fact: Any, exchange: Exchange | None, call: Call | None) -> None:
+    """An entry of its kind changes no view."""
+
+
+_UNKNOWN: Final = (_nothing, NO_ROLE)
 
 
 class Views:
@@ -86,7 +91,7 @@ class Views:
             events.StreamResumed: self._stream_read,
         }
         roles = ROLES if audited else {}
-        self._kinds = {kind: (takers.get(kind), roles.get(kind, NO_ROLE)) for kind in {*takers, *ROLES}}
+        self._kinds = {kind: (takers.get(kind, _nothing), roles.get(kind, NO_ROLE)) for kind in {*takers, *roles}}
 
     def take(self, entry: Entry) -> Sequence[Call]:
         """Take the next entry; returns its tool calls."""
@@ -107,7 +112,9 @@ class Views:
                 exchange.cut = True
         call = None if name is None else self._named.get(name)
         taker, role = self._kinds.get(type(entry.fact), _UNKNOWN)
-        ended = None if taker is None else taker(entry, entry.fact, exchange, call)
+        ended = taker(entry, entry.fact, exchange, call)
+        if not self._audited:
+            return ()
         if name is not None and call is None:
             # It may have started with this entry.
             call = self._named.get(name)
@@ -120,9 +127,8 @@ class Views:
             self._evidence.hold(name, seq)
         if ended:
             self._evidence.ended(ended, seq)
-        if exchange is None or role.follows is None:
-            return ended or ()
-        return (*(ended or ()), *self._evidence.of_exchange(entry, exchange, role))
+        joined = () if exchange is None or role.follows is None else self._evidence.of_exchange(entry, exchange, role)
+        return (*ended, *joined) if ended else joined
 
     def _owner(self, call: Call | None, id: str) -> Call | None:
         if call is not None and call.row is not None:

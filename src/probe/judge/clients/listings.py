@@ -90,13 +90,15 @@ class Pages:
 class Lists:
     """The lists that were delivered in a session, or to a client; `at` is a moment, and later deliveries do not count.
 
-    From `forgot` on a page or a cursor that was given may not be known any more.
+    From `forgot` on a page or a cursor that was given may not be known any more. `need_tasks` is True once a page had a
+    tool that runs as a task only.
     """
 
-    __slots__ = ("_cursors", "_found", "_pages", "forgot")
+    __slots__ = ("_cursors", "_found", "_pages", "forgot", "need_tasks")
 
     def __init__(self, forgot: float = ALWAYS) -> None:
         self.forgot = forgot
+        self.need_tasks = False
         self._pages: Newest[tuple[str, str | None, bytes], Delivered] = Newest(BOUNDS.searched)
         # When and in which legacy session each was given first.
         self._cursors: Newest[tuple[str, str], tuple[float, Session | None]] = Newest(BOUNDS.places)
@@ -109,6 +111,7 @@ class Lists:
         if known is None:
             known = Delivered(page, revision, Series())
             self._found.clear()
+            self.need_tasks |= any(tool.task_support == "required" for tool in page.tools.values())
         known.times.add(at, at)
         if self._pages.store(key, known) is not None:
             self.forgot = min(self.forgot, at)
@@ -125,6 +128,9 @@ class Lists:
 
     def listed(self, name: str, at: float, revision: str | None = None) -> float | None:
         """When a tool was last listed, at one revision where that is given; None where it never was."""
+        found = self._described(name)
+        if len(found) == 1 and revision is None:
+            return found[0].times.last_before(at)
         versions = self._versions(name, at, revision)
         return versions[0][0] if versions else None
 
@@ -157,15 +163,19 @@ class Lists:
         given = self._cursors.get((method, cursor))
         return given[1] if given is not None and given[0] < at else None
 
-    def _versions(self, name: str, at: float, revision: str | None) -> Sequence[tuple[float, ListedTool]]:
-        """A tool as lists described it, the newest first, each with the time of its last delivery."""
+    def _described(self, name: str) -> Sequence[Delivered]:
+        """The pages that have a tool."""
         found = self._found.get(name)
         if found is None:
             found = [each for each in self._pages.values() if name in each.page.tools]
             if found:
                 self._found.store(name, found)
+        return found
+
+    def _versions(self, name: str, at: float, revision: str | None) -> Sequence[tuple[float, ListedTool]]:
+        """A tool as lists described it, the newest first, each with the time of its last delivery."""
         versions = list[tuple[float, ListedTool]]()
-        for each in found:
+        for each in self._described(name):
             last = each.times.last_before(at) if revision is None or revision == each.revision else None
             if last is not None:
                 versions.append((last, each.page.tools[name]))

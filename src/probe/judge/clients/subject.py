@@ -14,7 +14,7 @@ from ...views.values import Exchange, Message
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
 from ..retention import BOUNDS
-from ..verdicts import RuleTally, Verdict
+from ..verdicts import Passes, RuleTally, Verdict
 from .dialogue import Dialogue
 from .known import Alike, Known
 from .lines import Lines
@@ -109,7 +109,7 @@ class Subject:
     `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
     nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams on
     which it asked for more than `server/discover`.
-    `known` is what it was told in answers, `alike` what it asked again. `tallies` are the opportunities of each rule.
+    `known` is what it was told in answers, `alike` what it asked again.
     `marks` are what rules found about the views of entries; `kept`, `counts` and `newest` are what queries remember for
     rules, `own` what some rules keep themselves.
     """
@@ -143,7 +143,7 @@ class Subject:
     dialogue: Dialogue = field(default_factory=Dialogue)
     lines: Lines = field(default_factory=Lines)
     tokens: Tokens = field(init=False)
-    tallies: defaultdict[str, RuleTally] = field(default_factory=lambda: defaultdict(RuleTally))
+    passes: Passes = field(init=False)
     broken: dict[str, str] = field(default_factory=dict)
     marks: Newest[int, Mark] = field(default_factory=lambda: Newest(BOUNDS.views))
     kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(BOUNDS.views))
@@ -155,10 +155,12 @@ class Subject:
     _scoped: Newest[Scope, _ByMethod] = field(default_factory=lambda: Newest(BOUNDS.places))
     _acts: Newest[Place | None, Series[int]] = field(default_factory=lambda: Newest(BOUNDS.places))
     _said: tuple[str, Any] | None = None
+    _tallies: defaultdict[str, RuleTally] = field(default_factory=lambda: defaultdict(RuleTally))
 
     def __post_init__(self) -> None:
         """Make what needs another part."""
         self.tokens = Tokens(self.dialogue.tasks)
+        self.passes = Passes(self._tallies)
 
     # -- who it is
 
@@ -277,6 +279,16 @@ class Subject:
         return found
 
     # -- what was found
+
+    def tally(self, rule: str) -> RuleTally:
+        """The tally of a rule, which need not have all PASSes yet."""
+        return self._tallies[rule]
+
+    @property
+    def tallies(self) -> Mapping[str, RuleTally]:
+        """The opportunities of each rule that had one."""
+        self.passes.settle()
+        return self._tallies
 
     def verdict_of(self, rule: str) -> Verdict:
         """The verdict of a rule so far."""

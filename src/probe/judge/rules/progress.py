@@ -8,7 +8,7 @@ from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.series import NEVER
 from ..trace.findings import FAIL, MEASURED, PASS, WARN, Finding
-from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST
+from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST, TOLD
 from ..trace.rules import MISSING, form, member, rule
 from ..trace.trace import Trace
 from ..values import is_whole, number_or_type, shown
@@ -87,7 +87,7 @@ def leaves_progressing(exchange: Exchange, trace: Trace) -> Finding | None:
     return None if call is None else _gave_up(call, trace.at, trace)
 
 
-@rule("lifecycle.progress-extends-patience", each=ANSWERED, methods={"tools/call"})
+@rule("lifecycle.progress-extends-patience", each=ANSWERED, methods={"tools/call"}, after=TOLD)
 def waits_for_progress(request: Message, trace: Trace) -> Finding | None:
     waited = trace.at - request.at
     if not request.progressed_by(trace.at) or not _is_longer(waited, _patience(trace)):

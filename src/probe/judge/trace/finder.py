@@ -322,6 +322,8 @@ class Finder:
                 subject.known.answered(request, sent, sent.had, self._lists)
                 if subject.known.errors.get(request.seq) == Code.MISSING_CLIENT_CAPABILITY:
                     subject.alike.lack(request, members(sent.error), sent.had)
+                if subject.known.first_pages:
+                    subject.remember(each.FURTHER)
             except ForgottenError:
                 subject.miss(sent.had)
 

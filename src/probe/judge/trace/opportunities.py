@@ -49,8 +49,10 @@ LARGE: Final = Kind[Message]("large", about_messages=True, found="never", rememb
 """The answer has more than a million bytes; comes after `ANSWERED`."""
 ASKED: Final = Kind[Message]("asked", about_messages=True)
 """The socket took a request of the server."""
-TOLD: Final = Kind[Message]("told", about_messages=True)
+TOLD: Final = Kind[Message]("told", about_messages=True, remembered=True)
 """The socket took a notification of the server."""
+FURTHER: Final = Kind[Message]("further", found="never", remembered=True)
+"""The answer is a list that has a further page. No function is asked about it, but some `after` it."""
 CHANGED: Final = Kind[Message]("changed", about_messages=True, found="never", remembered=True)
 """The notification says that a list has changed; comes after `TOLD`."""
 QUESTION: Final = Kind[Question]("question", about_messages=True)

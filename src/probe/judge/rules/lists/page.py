@@ -14,7 +14,7 @@ from ...clients.listings import PAGED, Lists
 from ...clients.moments import ClientEnd, ProcessChange
 from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
-from ...trace.opportunities import ANSWERED, END, PROCESS, REQUEST, SESSION
+from ...trace.opportunities import ANSWERED, END, FURTHER, PROCESS, REQUEST, SESSION
 from ...trace.rules import MISSING, member, rule
 from ...trace.trace import Trace
 from ...values import shown
@@ -38,7 +38,7 @@ def _is_last_page(request: Message, trace: Trace) -> bool:
     return page is not None and page.next_cursor is None and isinstance(request.params.get("cursor"), str)
 
 
-@rule("page.followed", each=REQUEST, methods=_USES)
+@rule("page.followed", each=REQUEST, methods=_USES, after=FURTHER)
 def goes_on(use: Message, trace: Trace) -> Finding | None:
     """A client may show one page and a button for more: it takes two lists, further work, and a minute."""
     firsts = _first_pages(use.at, trace)

@@ -94,8 +94,10 @@ def offers_tasks(session: Session, trace: Trace) -> bool:
 def runs_as_task(request: Message, trace: Trace) -> Finding | None:
     """Another form of task is left to `jsonrpc.wire-schema`."""
     session = request.in_session
-    tool = None if session is None else listed_in(session, request, trace)
-    if session is None or tool is None or tool.task_support != "required" or not offers_tasks(session, trace):
+    if session is None or not trace.seen.lists(session).need_tasks:
+        return None
+    tool = listed_in(session, request, trace)
+    if tool is None or tool.task_support != "required" or not offers_tasks(session, trace):
         return None
     if "task" not in request.params:
         return FAIL(f"ignores taskSupport: {tool.name} runs only as a task, and the call has no task")

@@ -100,12 +100,20 @@ _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@rule("meta.capability-objects", each=REQUEST)
+@rule("meta.capability-objects", each=REQUEST, methods={"initialize"})
 def capability_objects(request: Message, trace: Trace) -> Finding | None:
-    names = ("params", "capabilities") if request.method == "initialize" else ("params", "_meta", CLIENT_CAPABILITIES)
-    if request.method != "initialize" and request.era != "modern":
+    return _are_objects(request, request.params.get("capabilities"), "params", "capabilities")
+
+
+@rule("meta.capability-objects", each=REQUEST, with_meta=True)
+def modern_capability_objects(request: Message, trace: Trace) -> Finding | None:
+    if request.era != "modern":
         return None
-    values = members((request.params if request.method == "initialize" else request.meta).get(names[-1]))
+    return _are_objects(request, request.meta.get(CLIENT_CAPABILITIES), "params", "_meta", CLIENT_CAPABILITIES)
+
+
+def _are_objects(request: Message, declared: Any, *names: str) -> Finding | None:
+    values = members(declared)
     known = [name for name in _KNOWN.get(request.revision or "", ()) if name in values]
     for name in known:
         if not isinstance(values[name], dict) and not request.hides(pointer(*names, name)):

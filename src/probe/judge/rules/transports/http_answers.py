@@ -34,7 +34,7 @@ def form_of(request: Message) -> str | None:
         return None
     if answer.rpc != "response" or answer.delivered.context.exchange != exchange.number:
         return None
-    kind = str(getattr(exchange.response.fact, "content_type", "")).partition(";")[0]
+    kind = cast("events.HttpResponse", exchange.response.fact).content_type.partition(";")[0]
     return kind if kind in _FORMS else None
 
 
@@ -87,7 +87,9 @@ def goes_on(message: Message, trace: Trace) -> Finding | None:
 
 
 def _is_repetition(message: Message, request: Message) -> bool:
-    return message.method == request.method and {**message.params, "_meta": 0} == {**request.params, "_meta": 0}
+    if message.method != request.method:
+        return False
+    return message.params == request.params or {**message.params, "_meta": 0} == {**request.params, "_meta": 0}
 
 
 @rule("http.both-answer-forms", each=NOTIFICATION, methods={_CANCELLED})
