@@ -51,10 +51,10 @@ _Functions: TypeAlias = Sequence[tuple[RuleFunction, Rule]]
 
 
 class About(NamedTuple):
-    """What decides which functions are asked about an opportunity: its kind, its client's, and what that did before.
+    """The choice of functions for an opportunity depends on these.
 
-    Of a message or exchange also its method, where any function names it. Of a message its revision, kind (`rpc`) and
-    transport (None for one of the server), whether it has a `_meta` and is outside of legacy sessions.
+    `method` counts where any function names it. Of a message also its revision, kind (`rpc`) and transport (None for
+    one of the server) count, a `_meta`, and if it is outside of legacy sessions. `of_nobody`: no client is known.
     """
 
     kind: Kind[Any]
@@ -139,7 +139,6 @@ class Judge:
 
     @cached_property
     def _split_by_session(self) -> frozenset[Kind[Any]]:
-        """The kinds with functions that are asked outside of legacy sessions only."""
         kinds = {function.each for function, _ in self._rules if function.sessionless}
         return frozenset(kind for kind in each.OF_MESSAGES if kind in kinds or kind.within in kinds)
 
@@ -195,7 +194,6 @@ class Judge:
             self.settle()
 
     def _pass_on(self, item: Entry) -> None:
-        """Pass an entry to all that follow the log."""
         if self._clients.missing:
             self._clients.go_on(item.mono)
         fact: Any = item.fact
@@ -246,7 +244,7 @@ class Judge:
 
     @property
     def now(self) -> float:
-        """How far the log goes, by the monotonic clock of its entries."""
+        """The newest time of the log, by the monotonic clock of its entries."""
         return self._trace.now
 
     @property
@@ -264,11 +262,10 @@ class Judge:
 
     @property
     def forgotten(self) -> int:
-        """How many clients have made room for others."""
+        """The number of clients that made room for others."""
         return self._clients.forgotten
 
     def _jump(self, entry: Entry) -> None:
-        """An entry is the first of a log, or not the next one."""
         log = self._log
         if entry.seq > log.last + 1:
             self._miss(Gap(log.last + 1, entry.seq - 1))
@@ -305,7 +302,7 @@ class Judge:
         self._ask_again(everything=False)
 
     def _functions(self, opportunity: Opportunity) -> tuple[_Functions, _Functions]:
-        """The functions that are asked about an opportunity, the general ones apart."""
+        """The functions to ask, the general ones apart."""
         about = self._about(opportunity)
         asked = self._asked.get(about)
         if asked is None:
@@ -319,7 +316,6 @@ class Judge:
         return asked
 
     def _about(self, opportunity: Opportunity) -> Any:
-        """The members of an `About`, of which every opportunity has one."""
         subject, kind, view, _ = opportunity
         client, had = subject.kind, subject.had
         if kind.about_exchanges:
@@ -362,7 +358,6 @@ class Judge:
             subject.passes.add(tuple(passed), view.seq, getattr(view, "revision", None))
 
     def _ask_once_more(self, waiting: Waiting) -> None:
-        """Ask a rule again that waits."""
         function, rule, found = waiting.function, waiting.rule, waiting.found
         subject, _, view, _ = found
         if rule.id in subject.broken:
@@ -386,7 +381,6 @@ class Judge:
         self._add(waiting.found[0], waiting.function, waiting.found[2], UNCLEAR(GIVEN_UP))
 
     def _place(self, waiting: Waiting) -> None:
-        """Let the trace be about a rule that waits."""
         trace = self._trace
         trace.subject, _, trace.view, trace.asked = waiting.found
         trace.rule, trace.at = waiting.rule, trace.asked
@@ -397,7 +391,6 @@ class Judge:
             raise ForgottenError
 
     def _instead(self, why: Exception, subject: Subject, rule: Rule, view: Any) -> Finding | None:
-        """The finding of a rule that has no answer."""
         if isinstance(why, Hidden):
             return None
         if isinstance(why, CutShort):
@@ -478,7 +471,6 @@ def _was_there(finding: Finding, at: float, place: Seen) -> bool:
 
 
 def _is_for(function: RuleFunction, rule: Rule, about: About) -> bool:
-    """True if a function is asked about such opportunities."""
     if about.client == "nothing" and not _is_certain(function, rule):
         return False
     if function.after is not None and function.after not in about.had:

@@ -1,4 +1,4 @@
-"""One client, as rules know it: who it is, what it did in which order, and what was found so far."""
+"""One client, as rules know it: its names, its acts in their order, and the findings so far."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Doubt:
 
 @dataclass(slots=True)
 class Mark:
-    """What rules found about one message or exchange, and as of when it was found or in doubt."""
+    """The findings about one message or exchange, and as of when there was one or a doubt."""
 
     found: str | None = None
     found_at: float = ALWAYS
@@ -101,17 +101,16 @@ class Mark:
 
 @dataclass(slots=True, eq=False)
 class Subject:
-    """One client, over its sessions, connections and processes; `kind` says what makes it one (`views.values.Client`).
+    """One client, over its sessions, connections and processes; `kind` makes it one (`views.clients.Client`).
 
-    `several` says from when on more than one client may speak under its name. `gaps` are windows in which entries are
-    missing, `limits` those in which a limit of the server disturbed it, `draining` when the server began to end.
+    `several` is since when more than one client may have its name. `gaps` are windows in which entries are missing,
+    `limits` those in which a limit of the server disturbed it, `draining` is when the server began to end.
     `is_forgotten` is True once it has made room for others. `had` are the remembered kinds of opportunity that came.
-    `ends` are those of its processes, oldest first, and `is_killed` says that one was told to end; `end` is set where
-    nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams on
-    which it asked for more than `server/discover`.
-    `known` is what it was told in answers, `alike` what it asked again.
-    `marks` are what rules found about the views of entries; `kept`, `counts` and `newest` are what queries remember for
-    rules, `own` what some rules keep themselves.
+    `ends` are those of its processes, oldest first, and `is_killed` is True after a signal to end; `end` is set where
+    nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams with
+    requests beside `server/discover`. `known` are facts from answers, `alike` its equal requests. `marks` are the
+    findings about the views of entries; `kept`, `counts` and `newest` are kept by queries for rules, `own` by some
+    rules.
     """
 
     label: str
@@ -165,12 +164,11 @@ class Subject:
     # -- who it is
 
     def has_several(self, why: str, at: float) -> None:
-        """More than one client may speak under its name."""
         if self.several is None:
             self.several = Doubt(at, why)
 
     def named(self, name: str, version: str, capabilities: Mapping[str, Any], at: float) -> None:
-        """The server was told who the client is and what it can."""
+        """The client has a name, a version and capabilities."""
         _count_one(self.names, (name, version))
         if len(self.names) > 1:
             self.has_several(_two(*islice(self.names, 2)), at)
@@ -193,7 +191,6 @@ class Subject:
                 self.has_several(_two(self._said, said), message.at)
 
     def count_exchange(self, exchange: Exchange) -> None:
-        """One more HTTP request, which may say by which program it was made."""
         self.exchanges += 1
         self.transports.add("http")
         agent = exchange.header("user-agent")
@@ -201,7 +198,7 @@ class Subject:
             _count_one(self.agents, clip(agent, _LONGEST_NAME))
 
     def count_message(self, message: Message) -> bool:
-        """One more message of the client; True for the first request of its session beside initialize and pings."""
+        """One more message; True for the first request of its session beside initialize and pings."""
         if message.era is not None:
             self.eras.setdefault(message.era, message.at)
         if message.revision is not None:
@@ -217,7 +214,7 @@ class Subject:
         return False
 
     def says_line(self, line: Message | Unreadable, pipe: Connection, *, is_bad: bool) -> None:
-        """A line came on standard streams. A process that only asks what the server is may run beside another."""
+        """A line came on standard streams. A process with `server/discover` alone may run beside another."""
         if not (isinstance(line, Message) and line.method == "server/discover") and pipe not in self.busy:
             if self.busy:
                 self.has_several("two processes on standard streams at the same time have this name", line.at)
@@ -227,11 +224,10 @@ class Subject:
     # -- what disturbed it
 
     def miss(self, at: float) -> None:
-        """What one entry said is not known."""
+        """An entry could not be read whole."""
         _add_window(self.gaps, at)
 
     def limit(self, at: float) -> None:
-        """A limit of the server was reached."""
         _add_window(self.limits, at)
 
     # -- what it did
@@ -263,7 +259,6 @@ class Subject:
         return _NONE if known is None else known.of(kind, method)
 
     def act(self, at: float, seq: int, session: Session | None, pipe: Connection | None = None) -> None:
-        """The client did something, in a session and on a pipe where it has these."""
         self.acts(None).add(at, seq)
         if session is not None:
             self.acts(session).add(at, seq)
@@ -291,12 +286,10 @@ class Subject:
         return self._tallies
 
     def verdict_of(self, rule: str) -> Verdict:
-        """The verdict of a rule so far."""
         known = self.tallies.get(rule)
         return Verdict.NOT_OBSERVED if known is None else known.verdict
 
     def mark(self, seq: int) -> Mark:
-        """What was found about the view of an entry."""
         found = self.marks.get(seq)
         if found is None:
             found = Mark()

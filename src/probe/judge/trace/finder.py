@@ -1,8 +1,8 @@
 """From the entries of one log to the opportunities of each client.
 
-An entry belongs to a client by its label; else by its pipe, its session, or the exchange that it is part of. The first
-entries of an exchange can come before it is known whose it is: `initialize` has no session yet. They are held until an
-entry of the exchange says so; what its response leaves open belongs to nobody (`views.values.Client`).
+An entry belongs to a client by its label; else by its pipe, its session, or its exchange. The first entries of an
+exchange can come before its client is known: `initialize` has no session yet. They are held until an entry of the
+exchange shows it; otherwise they belong to no client (`views.clients.Client`).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _Taker: TypeAlias = Callable[[Subject, Entry, Any, Exchange | None], None]
 
 
 class Finder:
-    """Fed with every entry of one log. `views` are its views; `subject_of` gives the subject of a client.
+    """Takes every entry of one log. `views` are its views; `subject_of` gives the subject of a client.
 
-    `found` has the opportunities that nobody has taken yet, in the order of the log. A request counts as over `grace_s`
+    `found` has the opportunities that were not taken yet, in the order of the log. A request counts as over `grace_s`
     before the delivery of its answer.
     """
 
@@ -316,7 +316,6 @@ class Finder:
         return [sent for sent in found if sent is not None and sent.delivered is entry]
 
     def _answered(self, subject: Subject, request: Message, sent: Message) -> None:
-        """Note what an answer says that rules ask for long after it."""
         if sent.had is not None:
             try:
                 subject.known.answered(request, sent, sent.had, self._lists)
@@ -328,7 +327,7 @@ class Finder:
                 subject.miss(sent.had)
 
     def _note_all(self, subject: Subject, entry: Entry, found: Iterator[Question | Reply | Retry | Told]) -> None:
-        """Note what a dialogue gives. A message that made room for others is missing, as in a gap."""
+        """Note the views of a dialogue. A message that made room for others is missing, as in a gap."""
         try:
             for view in found:
                 self._note(subject, _OF_DIALOGUE[type(view)], view, entry, view.method)

@@ -1,7 +1,7 @@
-"""The kinds of opportunity that a rule can be asked about: `@rule("ping.answered", each=ASKED)`.
+"""The kinds of opportunity of a rule: `@rule("ping.answered", each=ASKED)`.
 
-Each names the entry that makes the opportunity, and the view that the rule gets. Of a kind that is `about_messages`
-only those are asked about that have the revision and the transport of the rule.
+Each names the entry that makes the opportunity, and the view that the rule gets. Functions about a kind that is
+`about_messages` are asked at the revisions and transports of their rule only.
 """
 
 from __future__ import annotations
