@@ -205,6 +205,20 @@ test("a column that fits its content grows with what comes; with Alt and an arro
   forget();
 });
 
+test("a column that fits its content is measured again when a font has come", async () => {
+  forget();
+  await render(<Words />);
+  await expect.poll(names).toHaveLength(3);
+  const before = widthOf("Name");
+  const wider = document.createElement("style");
+  wider.textContent = "[role=grid] { letter-spacing: 20px }";
+  document.head.append(wider);
+  document.fonts.dispatchEvent(new Event("loadingdone"));
+  await expect.poll(() => widthOf("Name")).toBeGreaterThan(before + 20);
+  wider.remove();
+  forget();
+});
+
 test("a column for which there is no room is not there, and what cannot be remembered is begun anew", async () => {
   localStorage.setItem("table words", "{no JSON");
   const { rerender } = await render(<Words width={600} />);

@@ -121,8 +121,13 @@ const compared = (a: string | number, b: string | number) => (typeof a === "numb
 /** The tracks of the grid. Columns that fit their content grow with what comes into view, and do not shrink again. */
 export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readonly Column<Row>[], sizes: Readonly<Record<string, number>>, seen: unknown): CSSProperties {
   const fits = useRef(new Map<string, number>());
-  const [drawn, setDrawn] = useState(document.fonts.status === "loaded");
-  useEffect(() => void document.fonts.ready.then(() => setDrawn(true)), []);
+  const [fonts, setFonts] = useState(0);
+  useEffect(() => {
+    // a font is asked for by the first text that is drawn with it: before, none is loading
+    const measure = () => setFonts((before) => before + 1);
+    document.fonts.addEventListener("loadingdone", measure);
+    return () => document.fonts.removeEventListener("loadingdone", measure);
+  }, []);
   const tracks = () => shown.map((column) => trackOf(column, sizes[column.key], fits.current.get(column.key))).join(" ");
   useLayoutEffect(() => {
     const element = box.current;
@@ -132,13 +137,14 @@ export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readon
       const key = cell.dataset["fit"] ?? "";
       // a cell that a person made wide is as wide as that, whatever its content
       if (sizes[key] !== undefined || cell.scrollWidth <= (fits.current.get(key) ?? 0)) continue;
-      fits.current.set(key, cell.scrollWidth);
+      // a width is told in whole pixels, and a part of one more cuts a letter
+      fits.current.set(key, cell.scrollWidth + 1);
       grown = true;
     }
     if (grown) element.style.setProperty("--columns", tracks());
     // with what is seen: other cells; with the font: other widths
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [box, shown, sizes, seen, drawn]);
+  }, [box, shown, sizes, seen, fonts]);
   return { "--columns": tracks(), "--count": shown.filter(({ paper = true }) => paper).length } as CSSProperties;
 }
 

@@ -159,7 +159,7 @@ const CALL_COLUMNS: readonly Column<Line>[] = [
   of({ key: "started", head: "Started", width: { fit: [4, 9] }, cell: (call) => <Time at={call.started_at} /> }, (call) => call.started_at),
   of({ key: "tool", head: "Tool", width: { fit: [5, 14] }, cell: (call) => <FilterBy word="tool" value={call.tool}>{call.tool}</FilterBy> }, (call) => call.tool),
   of({ key: "outcome", head: "Outcome", width: { fit: [5, 9] }, cell: (call) => <FilterBy word="outcome" value={stateOfCall(call)}><StatusBadge status={stateOfCall(call)} /></FilterBy> }, stateOfCall),
-  of({ key: "duration", head: "Took", width: { fit: [3.5, 7] }, align: "end", from: 26, cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />) }, (call) => call.duration_ms),
+  of({ key: "duration", head: "Took", width: { fit: [4.5, 7] }, align: "end", from: 26, cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />) }, (call) => call.duration_ms),
   of({ key: "client", head: "Client", width: { grow: 1, least: 7 }, from: 34, cell: (call) => <Client call={call} /> }, (call) => call.session),
   of(
     {
