@@ -41,7 +41,7 @@ test("entries stand newest first, with ids of their types, and each answer knows
   await expect.element(grid()).toBeVisible();
   await expect.poll(() => calls().length).toBe(3);
   expect(calls()).toEqual([
-    expect.stringMatching(/m1 +two.*→ in.*tools\/call request"1" ?progress .* token "0"no answer yet/),
+    expect.stringMatching(/m1 +two.*→ in.*tools\/call request"1" ?progress .* token "0"no answer due/),
     expect.stringMatching(/s1 +one.*← received.*tools\/call response1 ?done by s1\d+ ms after #4/),
     expect.stringMatching(/s1 +one.*→ in.*tools\/call request1 ?progress .* token 0#\d+ after \d+ ms/),
   ]);

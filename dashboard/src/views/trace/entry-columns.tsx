@@ -11,7 +11,7 @@ import { formatDuration } from "~/ui/time-format";
 import { ClientMark, DirectionBadge } from "~/widgets/badges";
 import { FilterBy } from "~/widgets/filter-line";
 import { EntryMarks } from "~/widgets/findings";
-import { kindOf, summaryOf } from "~/words/entries";
+import { kindOf, summaryOf, unanswered } from "~/words/entries";
 import type { Row } from "./rows";
 import styles from "./trace.module.css";
 
@@ -51,9 +51,11 @@ interface PairProps extends Omit<Kept, "key"> {
 function Pair({ run, entry, trace, onOpen }: PairProps) {
   // the other half may come when the row is there
   const seq = useFeed(() => (entry.view.method !== null && isMessage(entry) && entry.rpc === "request" ? trace.answerOf(run, entry) : trace.requestOf(run, entry))?.seq ?? 0);
+  const state = useFeed(() => trace.spanOf(run, entry.view.exchange)?.row.ending.state ?? "");
   if (!isMessage(entry)) return null;
   const other = trace.entryOf(run, seq);
   if (entry.rpc === "request") {
+    if (other === undefined && (state === "cancelled" || state === "disconnected")) return <span className={styles["quiet"]} title={unanswered(state)}>no answer due</span>;
     if (other === undefined) return <span className={styles["quiet"]}>no answer yet</span>;
     return <Jump text={`#${seq} after ${between(entry, other)}`} title="Show the answer" onClick={() => onOpen(run, seq)} />;
   }
