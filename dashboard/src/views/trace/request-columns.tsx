@@ -49,7 +49,7 @@ export function requestColumns({ open, onToggle }: Options): readonly Column<Row
     {
       key: "request",
       head: "Request",
-      width: { fit: [9, 20] },
+      width: { fit: [9, 24] },
       sortBy: bySpan((span) => `${titleOfSpan(span).name} ${span.row.target}`),
       cell: (row) => (
         <>
