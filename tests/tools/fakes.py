@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import trio
 
-from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.tool import Ask, ListKind, LogLevel, Tool, ToolResult
 from probe.wire.jsonrpc import Json
 
@@ -99,10 +98,10 @@ async def call(tool: Tool, arguments: Json | None = None, context: FakeContext |
     """Read the arguments as the engine does and run the tool; `context` gets the arguments and the record."""
     read = tool.read_arguments(arguments or {})
     if not tool.waits:
-        return cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)(read)
+        return tool.run_at_once(read)
     context = context or FakeContext()
     context.arguments = read
-    return await cast("Callable[[ToolContext], Awaitable[ToolResult]]", tool.run)(context)
+    return await tool.run_waiting(context)
 
 
 def texts(result: ToolResult) -> list[str]:

@@ -8,9 +8,9 @@ Headers).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, encode
@@ -213,19 +213,20 @@ Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float | None]
 """A number of seconds, or a function of a call's checked arguments; None for the server's default."""
 
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
+Run: TypeAlias = Callable[[Any], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
+"""The work of a tool: a coroutine function of its `ToolContext`, or a function of its arguments that never waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One tool, complete: schema, documentation and catalogue derive from this value.
 
-    `run` is a coroutine function of the context, or a plain function of the arguments for a tool that never waits, and
-    so cannot be cancelled. A call is refused without the client capabilities in `requires`. `since` and `until` are the
-    first and the last revision with the feature that it shows. `idle_s` and `ceiling_s` replace the server's dispatch
-    deadlines; `asks_client` makes both longer by the time-out of a request to the client. `check` checks arguments
-    together, or those of a tool with its own `input_schema`, and raises `ArgumentsError`. `inputs` are questions before
-    the work, and so before a task; they need multi-round-trip requests. `host` is the tool host with the work. `steps`
-    returns the number of steps for a call's checked arguments, None for an open number. Each of `icons` is an `Icon` of
+    A call is refused without the client capabilities in `requires`. `since` and `until` are the first and the last
+    revision with the feature that it shows. `idle_s` and `ceiling_s` replace the server's dispatch deadlines;
+    `asks_client` makes both longer by the time-out of a request to the client. `check` checks arguments together, or
+    those of a tool with its own `input_schema`, and raises `ArgumentsError`. `inputs` are questions before the work,
+    and so before a task; they need multi-round-trip requests. `host` is the tool host with the work. `steps` returns
+    the number of steps for a call's checked arguments, None for an open number. Each of `icons` is an `Icon` of
     2025-11-25. `announces` are the lists whose changes the tool announces. The description is for models. `exercises`
     (the tool's part of the protocol) and `shows` (the signs of a good client) are for people, in Markdown.
 
@@ -237,7 +238,7 @@ class Tool:
     name: str
     title: str
     description: str
-    run: Callable[[Any], Any]
+    run: Run
     params: tuple[Param, ...] = ()
     output_schema: Json | None = None
     annotations: Json | None = None
@@ -271,6 +272,14 @@ class Tool:
     def offered_since(self) -> str:
         """The first revision with calls of it: a tool that only runs as a task needs a revision with tasks."""
         return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
+
+    def run_waiting(self, context: Any) -> Awaitable[ToolResult]:
+        """Run a tool that `waits` with its `ToolContext`."""
+        return cast("Awaitable[ToolResult]", self.run(context))
+
+    def run_at_once(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run a tool that never waits, and so cannot be cancelled."""
+        return cast("ToolResult", self.run(arguments))
 
     def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         arguments = dict(sent) if self.input_schema is not None else read_arguments(self.params, sent)
