@@ -216,6 +216,7 @@ class RunningServer:
         self.engine.hurry()
 
     async def wait_idle(self) -> None:
+        """Wait until no response is being written, no connection of the protocol is open, and all rooms have ended."""
         await self.paths.wait_idle()
         if self.rooms is not None:
             await self.rooms.wait_ended()

@@ -44,11 +44,14 @@ class Drained(Protocol):
         """Refuse new work, let running work finish within the grace period, cancel the rest, and end every stream."""
 
     def hurry(self) -> None:
-        pass
+        """Make `drain` end without waiting for work."""
 
 
 def ending_signals() -> Sequence[signal.Signals]:
-    """SIGHUP, the end of the terminal or the SSH connection, is ignored under `nohup`."""
+    """The signals that end this server.
+
+    SIGHUP, the end of the terminal or the SSH connection, is ignored under `nohup`.
+    """
     always = (signal.SIGINT, signal.SIGTERM)
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)
 

@@ -244,7 +244,8 @@ class Stream:
             recorder = recorder.bind(connection=reads.connection, exchange=exchange, label=reads.label)
         recorder.append(MessagesDelivered(first, last, event_ids))
 
-    def acknowledge(self, position: int) -> None: ...
+    def acknowledge(self, position: int) -> None:
+        """Take the position up to which the client has everything, by its own account."""
 
     def _forget_evicted(self) -> None:
         kept = self.replay.first
