@@ -90,6 +90,18 @@ async def test_a_client_of_a_balancer_that_does_not_hash_gets_one_clear_answer(
         assert "another process has that room, too" in caplog.text
 
 
+@pytest.mark.parametrize(("method", "status"), [("tools/list", 200), ("tools/none", 404)])
+async def test_a_session_that_a_modern_request_names_by_mistake_is_no_matter_of_the_balancer(
+    method: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """2026-07-28 ignores it, so a 404 is about the method."""
+    async with house(**KEYS) as here:
+        client = (await here.open()).modern()
+        async with client.post(client.request(method), {"mcp-session-id": "of-another-server"}) as answer:
+            assert answer.status == status
+        assert "another process" not in caplog.text
+
+
 async def test_one_process_without_keys_has_no_other_one() -> None:
     async with house() as here:
         made = await here.make()

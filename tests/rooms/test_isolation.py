@@ -12,7 +12,7 @@ from ..support.hosts import connected, handshake, scope
 from ..support.legacy import Legacy
 from ..support.modern import Modern
 from ..support.pipes import STREAMS
-from .house import LOCAL, Hosted, House, Room, house, socket
+from .house import LOCAL, Hosted, House, Room, ask, house, socket
 
 NEVER = {
     "session": "id-9999-0123456789abcdef",
@@ -194,6 +194,19 @@ async def test_an_address_of_no_room_gets_one_answer(path: str) -> None:
         problem = json.loads(body)
         why = problem["error"]["message"] if path == "/mcp" else problem["detail"]
         assert (status, why) == (404, "There is no such room: it has ended, or it never was. GET /new makes one")
+
+
+@pytest.mark.parametrize(("path", "status"), [("/api/room", 200), ("/api/roo%6D", 200), ("/api/roo%256D", 404)])
+@pytest.mark.parametrize("has_raw", [True, False])
+async def test_a_path_is_decoded_once(path: str, status: int, has_raw: bool) -> None:
+    """ASGI servers may leave `raw_path` out."""
+    async with house() as here:
+        room = await here.open()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await here.app({key: scope[key] for key in scope if has_raw or key != "raw_path"}, receive, send)
+
+        assert (await ask(app, "GET", f"/r/{room.id}{path}")).status == status
 
 
 async def test_a_web_socket_for_no_room_is_refused_before_it_opens() -> None:

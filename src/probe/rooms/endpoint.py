@@ -14,15 +14,16 @@ Host or Origin that is not allowed. Only the rate of an address refuses a reques
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from ..core.budgets import SMALL_BYTES
 from ..core.clients import client_key
 from ..core.inbound import HttpHead
+from ..core.modern_inbound import era_of_head
 from ..engine.engine import Engine
 from ..log.events import LimitReached
 from ..server.endpoints.asgi import (
@@ -48,6 +49,7 @@ from ..wire.jsonrpc import MalformedError, RequestId, encode, id_length, is_id, 
 from . import pages
 from .addresses import addresses
 from .connections import Connections
+from .room import Room
 from .rooms import Found, Rooms
 from .showing import SESSION_FILE, Masked, may_show, searches, uncompressed
 
@@ -85,7 +87,7 @@ class _Asked(NamedTuple):
 
 def _asked(scope: Scope) -> _Asked:
     # The path as it was sent: balancers hash it, and browsers resolve relative addresses by it.
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     parts = raw.decode("latin-1").split("/", 4)
     mount, below = "/".join(parts[:4]), "".join(parts[4:])
     inner = {**scope, "path": f"/{unquote(below)}", "raw_path": raw[len(mount) :], PREFIX: mount}
@@ -284,9 +286,8 @@ class RoomsEndpoint:
         elif scope["path"] in ("/api/room", "/end") or (scope["path"] == "/" and found.is_owner):
             await self._answered(partial(self._about, found), scope, receive, send)
         elif found.is_owner:
-            for session in http_head({"method": "GET", **scope}).each("mcp-session-id"):
-                self._rooms.note_session(room, session)
-            is_served = await room.answer(self.sockets.carries(room, scope), receive, send)
+            noting = self._with_sessions_noted(room, scope, send)
+            is_served = await room.answer(self.sockets.carries(room, scope), receive, noting)
             await self._refuse_ended(scope, receive, send, is_served=is_served)
         elif searches(scope):
             await self._forbid(scope, receive, send, _NO_SEARCH)
@@ -296,6 +297,23 @@ class RoomsEndpoint:
             await self._refuse_ended(scope, receive, send, is_served=is_served)
         else:
             await self._forbid(scope, receive, send, _NO_FILE if scope["path"] == SESSION_FILE else _SHOWS)
+
+    def _with_sessions_noted(self, room: Room, scope: Scope, send: Send) -> Send:
+        """Note the sessions that the room refuses. 2026-07-28 ignores the header."""
+        if scope["type"] != "http" or scope["path"] != "/mcp" or not self._engine.settings.request_state_keys:
+            return send
+        head = http_head(scope)
+        sessions = head.each("mcp-session-id")
+        if not sessions or era_of_head(head) == "modern":
+            return send
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            if message.get("status") == _GONE.status:
+                for session in sessions:
+                    self._rooms.note_session(room, session)
+            await send(message)
+
+        return sending
 
     async def _forbid(self, scope: Scope, receive: Receive, send: Send, why: str) -> None:
         send = self._with_headers(scope, send)

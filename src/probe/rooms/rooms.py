@@ -211,8 +211,8 @@ class Rooms:
         return self._recorded(room, self._rates.take(room.id if found.is_owner else room.reading, self._now()))
 
     def note_session(self, room: Room, session: str) -> None:
-        """Warn in the log of the process if a room gets a session that it never began. The room refuses the request."""
-        if self._root.settings.request_state_keys and room.engine.sessions.label(session) is None:
+        """Warn in the log of the process if a room has refused a session that it never began."""
+        if room.engine.sessions.label(session) is None:
             self._warn(_TWICE)
 
     def _pace(self, id: str, scope: Scope, size: int) -> float:
