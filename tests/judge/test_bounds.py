@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
@@ -15,10 +16,12 @@ from probe.judge.retention import BOUNDS
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import Rule, catalogue
 from probe.judge.trace.rules import RuleFunction
+from probe.judge.verdicts import Verdict
 from probe.views.retention import Retention
 
+from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN
 from .dialogues import LegacyTask
-from .logs import HEADER, Log
+from .logs import HEADER, Log, judged
 
 Invents: TypeAlias = Callable[[Any, int], None]
 
@@ -138,3 +141,100 @@ def test_twice_as_much_in_one_session_takes_no_more_room(what: str) -> None:
 def test_twice_as_many_clients_of_one_name_take_no_more_room(what: str) -> None:
     small, large = _sizes(CLIENTS[what], lambda log: log)
     assert large < 1.1 * small, (small, large)
+
+
+FIRST, PATIENCE = "lifecycle.initialize-first", "lifecycle.progress-extends-patience"
+TOLD, COMMENTS = "progress.asked-for", "http.sse-comments"
+
+
+def _work(session: Any) -> None:
+    """More messages than a small retention keeps."""
+    for _ in range(3 * FEW):
+        session.answer(session.call("x"), {"content": []})
+
+
+def _begins(log: Log, way: str) -> None:
+    _work(getattr(log, way)().session())
+
+
+def _begins_and_forgets_its_session(log: Log) -> None:
+    client = log.http()
+    _work(client.session())
+    client.post({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
+
+
+def _begins_late(log: Log, way: str, *, modern: bool = False) -> None:
+    client = getattr(log, way)()
+    client.post({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
+    for _ in range(3 * FEW):
+        asked = client.modern("tools/list") if modern else client.post({"jsonrpc": "2.0", "id": 99, "method": "x"})
+        client.answer(asked, {"tools": []})
+
+
+def _given_up(log: Log, way: str, *, answered: bool = True) -> None:
+    """A silent call was given up long before one with progress."""
+    session = log.http().session()
+    asked = session.call("x")
+    log.after(10)
+    if way == "cancels":
+        session.notify("notifications/cancelled", {"requestId": asked.id})
+    else:
+        session.client.stream(asked).close("client")
+    _work(session)
+    asked = session.call("x", _meta={"progressToken": 1})
+    stream = session.client.stream(asked)
+    stream.tell("notifications/progress", {"progressToken": 1, "progress": 1})
+    log.after(20)
+    if answered:
+        stream.answer({"content": []})
+    else:
+        session.notify("notifications/cancelled", {"requestId": asked.id})
+
+
+def _asks_for_progress_late(log: Log) -> None:
+    session = log.http().session()
+    _work(session)
+    session.call("x")
+
+
+def _ends_at_comments(log: Log, way: str, times: int) -> None:
+    session = log.http().session()
+    for number in range(times):
+        asked = session.call("x")
+        stream = session.client.stream(asked)
+        log.after(1 + 0.7 * number)
+        stream.tell("notifications/message", {"level": "info", "data": "x"})
+        log.after(1)
+        stream.control("comment")
+        if way == "cancels":
+            session.notify("notifications/cancelled", {"requestId": asked.id})
+            stream.answer({"content": []})
+        else:
+            stream.close("client")
+        _work(session)
+
+
+# By what a rule has seen before newer messages made room for it, and the verdict with all of it.
+PASTS: list[tuple[str, Verdict, Callable[[Log], None]]] = [
+    *((FIRST, PASS, partial(_begins, way=way)) for way in ("http", "stdio", "websocket")),
+    *((FIRST, FAIL, partial(_begins_late, way=way)) for way in ("http", "stdio", "websocket")),
+    *((FIRST, SILENT, partial(_begins_late, way=way, modern=True)) for way in ("http", "stdio", "websocket")),
+    (FIRST, PASS, _begins_and_forgets_its_session),
+    *((PATIENCE, PASS, partial(_given_up, way=way)) for way in ("cancels", "leaves")),
+    (PATIENCE, PASS, partial(_given_up, way="cancels", answered=False)),
+    (TOLD, SILENT, _asks_for_progress_late),
+    *((COMMENTS, WARN, partial(_ends_at_comments, way=way, times=3)) for way in ("cancels", "leaves")),
+    *((COMMENTS, UNCLEAR, partial(_ends_at_comments, way=way, times=2)) for way in ("cancels", "leaves")),
+]
+
+
+@pytest.mark.parametrize(("rule", "verdict", "story"), PASTS)
+def test_what_made_room_accuses_nobody(rule: str, verdict: Verdict, story: Callable[[Log], None]) -> None:
+    log = Log()
+    story(log)
+    large, small = (judged(log, retention=each, settings={"keep_alive_s": 1.0})["acme"] for each in (None, LITTLE))
+    assert large[rule] is verdict, (large[rule], large.remarks[rule])
+    assert small[rule] in (verdict, UNCLEAR), (small[rule], small.remarks[rule])
+    # A client that did right is not in doubt.
+    assert small[rule] is verdict or verdict > UNCLEAR, small.remarks[rule]
+    assert small.measured[rule] == large.measured[rule]

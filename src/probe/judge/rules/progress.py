@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.series import NEVER
@@ -12,7 +14,6 @@ from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST, 
 from ..trace.rules import MISSING, form, member, rule
 from ..trace.trace import Trace
 from ..values import is_whole, number_or_type, shown
-from .transports.http import left_at
 
 # Two waits that differ by less are of one timer.
 _SAME_WAIT: Final = 0.1
@@ -74,58 +75,46 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
     return FAIL("the client or a gateway sent progress for a token that the server never gave")
 
 
+class _Patience(Struct):
+    """How long the client waited at most for a silent call before it gave that up."""
+
+    silent_s: float | None = None
+
+
 @rule("lifecycle.progress-extends-patience", each=NOTIFICATION, methods={_CANCELLED})
 def cancels_progressing(message: Message, trace: Trace) -> Finding | None:
     """Measured, as a client may do without."""
-    call = _cancelled(message, trace)
-    return None if call is None else _gave_up(call, message.at, trace)
+    id = message.params.get("requestId")
+    call = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    is_given_up = call is not None and call.method == "tools/call" and not call.was_answered(message.at)
+    return _gave_up(call, message.at, trace) if call is not None and is_given_up else None
 
 
 @rule("lifecycle.progress-extends-patience", each=LEFT)
 def leaves_progressing(exchange: Exchange, trace: Trace) -> Finding | None:
-    call = _left(exchange)
-    return None if call is None else _gave_up(call, trace.at, trace)
+    calls = (each for each in exchange.messages if each.rpc == "request" and each.method == "tools/call")
+    call = next((each for each in calls if not each.was_answered(trace.at)), None)
+    return _gave_up(call, trace.at, trace) if call is not None and exchange.ended_by == "client" else None
 
 
 @rule("lifecycle.progress-extends-patience", each=ANSWERED, methods={"tools/call"}, after=TOLD)
 def waits_for_progress(request: Message, trace: Trace) -> Finding | None:
     waited = trace.at - request.at
-    if not request.progressed_by(trace.at) or not _is_longer(waited, _patience(trace)):
+    if not _is_longer(waited, trace) or not request.progressed_by(trace.at):
         return None
     return PASS(measured={"waited with progress": round(waited, 1)})
 
 
 def _gave_up(call: Message, at: float, trace: Trace) -> Finding | None:
-    waited = at - call.at
+    patience, waited = trace.kept(_Patience), at - call.at
     if not call.progressed_by(at):
+        patience.silent_s = max(waited, patience.silent_s or 0.0)
         return MEASURED(gave_up_a_silent_call_after=round(waited, 1))
-    if not _is_longer(waited, _patience(trace)):
+    if not _is_longer(waited, trace):
         return MEASURED(gave_up_in_spite_of_progress_after=round(waited, 1))
     return PASS(at=call, measured={"waited with progress": round(waited, 1)})
 
 
-def _is_longer(waited: float, patience: float | None) -> bool:
+def _is_longer(waited: float, trace: Trace) -> bool:
+    patience = trace.kept(_Patience).silent_s
     return patience is not None and waited > patience * (1 + _SAME_WAIT)
-
-
-def _patience(trace: Trace) -> float | None:
-    """How long the client waited at most for a silent call before it gave that up."""
-    cancelled = ((_cancelled(each, trace), each.at) for each in trace.seen.newest(NOTIFICATION, _CANCELLED))
-    left = ((_left(each), left_at(each)) for each in trace.seen.newest(LEFT, "client"))
-    silent = [at - call.at for call, at in (*cancelled, *left) if call is not None and not call.progressed_by(at)]
-    return max(silent, default=None)
-
-
-def _cancelled(message: Message, trace: Trace) -> Message | None:
-    """The call that a cancellation gives up."""
-    id = message.params.get("requestId")
-    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
-    is_call = request is not None and request.method == "tools/call" and not request.was_answered(message.at)
-    return request if is_call else None
-
-
-def _left(exchange: Exchange) -> Message | None:
-    """The call that the client gives up as it hangs up."""
-    at = left_at(exchange)
-    calls = (each for each in exchange.messages if each.rpc == "request" and each.method == "tools/call")
-    return next((each for each in calls if not each.was_answered(at)), None) if exchange.ended_by == "client" else None

@@ -144,8 +144,7 @@ class Finder:
 
     def _left(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         if exchange is not None and exchange.head is not None:
-            # Few are left by the client, and those are looked for.
-            self._note(subject, each.LEFT, exchange, entry, "client" if fact.by == "client" else None)
+            self._note(subject, each.LEFT, exchange, entry)
 
     def _pipe_opened(
         self, subject: Subject, entry: Entry, fact: events.ConnectionOpened, exchange: Exchange | None

@@ -88,10 +88,12 @@ class SeenQueries:
         where: Callable[[View], bool],
         *,
         until: float = ALWAYS,
-        scope: Scope | None = None,
     ) -> View | None:
-        """The first opportunity of a kind for which a function of a module is true, where that is before a time."""
-        return self._trace.subject.series(kind, method, scope).first(where, until)
+        """The first opportunity of a kind for which a function of a module is true, where that is before a time.
+
+        Called once for each view, which by then may have made room: its facts that are gone must not decide.
+        """
+        return self._trace.subject.series(kind, method).first(where, until)
 
     def newest(
         self,

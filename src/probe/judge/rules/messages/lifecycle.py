@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
+from ....log.bounded import Newest
 from ....views.clients import Connection, Session
-from ....views.retention import members
+from ....views.retention import ForgottenError, members
 from ....views.values import Message
 from ....wire.errors import Code
 from ....wire.revisions import MODERN
 from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...clients.moments import ClientEnd, declared_in
-from ...clients.series import ALWAYS, NEVER
+from ...clients.series import NEVER
 from ...clients.subject import FREE
+from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import (
     ANSWERED,
@@ -25,7 +27,6 @@ from ...trace.opportunities import (
     FIRST,
     MESSAGE,
     NOTIFICATION,
-    PIPE,
     PIPE_END,
     REQUEST,
     SESSION,
@@ -41,67 +42,59 @@ _INITIALIZED: Final = "notifications/initialized"
 _SESSION_HEADER: Final = "mcp-session-id"
 
 
-@rule("lifecycle.initialize-first", each=MESSAGE, methods={"initialize", _INITIALIZED}, any_revision=True)
+class _First:
+    """The message that came first on each pipe, or over HTTP (None), perhaps too early; None once that is decided."""
+
+    def __init__(self) -> None:
+        self.held: Newest[Connection | None, Message | None] = Newest(BOUNDS.places)
+
+
+@rule("lifecycle.initialize-first", each=MESSAGE, methods={"initialize"}, any_revision=True)
 def begins(message: Message, trace: Trace) -> Finding | None:
+    held = trace.kept(_First).held
+    early = held.get(message.pipe)
+    held.store(message.pipe, None)
+    return PASS() if early is None else _too_early(early, trace, message)
+
+
+@rule("lifecycle.initialize-first", each=MESSAGE, any_revision=True, sessionless=True)
+def begins_otherwise(message: Message, trace: Trace) -> Finding | None:
     """A message without any word of its era may be of a modern client that forgot its `_meta`.
 
-    So what came first counts once the client shows its era; only `notifications/initialized` is certain by itself.
+    So what came first is held until the client shows its era; only `notifications/initialized` is certain by itself.
+    It is decided as it comes, as later the message may have made room.
     """
-    if message.method == "initialize":
-        early = _early(message.pipe, message.at, trace)
-        return PASS() if early is None else _too_early(early, trace, message)
-    return _too_early(message, trace) if _first(message.pipe, _BEGINS, ALWAYS, trace) is message else None
+    place, held = message.pipe, trace.kept(_First).held
+    early = held.get(place)
+    if message.method == "initialize" or (early is None and place in held):
+        return None
+    if message.era == "modern":
+        held.store(place, None)
+    elif early is None and message.method != "ping" and message.rpc != "invalid" and not _names_session(message):
+        is_sure = message.method == _INITIALIZED
+        held.store(place, None if is_sure else message)
+        return _too_early(message, trace) if is_sure else None
+    return None
 
 
 @rule("lifecycle.initialize-first", each=PIPE_END)
 def ends_without_initialize(pipe: Connection, trace: Trace) -> Finding | None:
     """A connection that ends without it is one of the legacy era."""
-    early = _early(pipe, trace.at, trace)
+    held = trace.kept(_First).held
+    early = held.pop(pipe, None)
     return None if early is None else _too_early(early, trace)
 
 
 @rule("lifecycle.initialize-first", each=END)
 def never_initializes(end: ClientEnd, trace: Trace) -> Finding | None:
     """A client over HTTP, or on a connection that is still open, never began."""
-    places = [None, *(pipe for pipe in trace.seen.newest(PIPE) if pipe.closed is None)]
-    found = (_early(place, ALWAYS, trace) for place in places)
-    return next((_too_early(early, trace) for early in found if early is not None), None)
-
-
-def _early(place: Connection | None, until: float, trace: Trace) -> Message | None:
-    """The message that came first on a pipe, or over HTTP for None, if nothing before a time shows its era."""
-    early = _first(place, _BEGINS, until, trace)
-    if early is None or early.method == _INITIALIZED or _first(place, _SHOWS_ERA, until, trace) is not None:
-        return None
-    return early
-
-
-def _shows_era(message: Message) -> bool:
-    return message.method == "initialize" or message.era == "modern"
-
-
-def _begins(message: Message) -> bool:
-    """True also for a message without an era, unless it is legal there, or belongs to a session of an earlier run."""
-    if _shows_era(message):
-        return True
-    is_free = message.method == "ping" or message.rpc == "invalid"
-    return not is_free and message.in_session is None and not _names_session(message)
-
-
-_Where: TypeAlias = Callable[[Message], bool]
-# On a pipe, and over HTTP.
-_SHOWS_ERA: Final[tuple[_Where, _Where]] = (_shows_era, lambda message: message.pipe is None and _shows_era(message))
-_BEGINS: Final[tuple[_Where, _Where]] = (_begins, lambda message: message.pipe is None and _begins(message))
-
-
-def _first(place: Connection | None, where: tuple[_Where, _Where], until: float, trace: Trace) -> Message | None:
-    on_pipe, over_http = where
-    if place is None:
-        return trace.seen.first(MESSAGE, None, over_http, until=until)
-    return trace.seen.first(MESSAGE, None, on_pipe, until=until, scope=place.scope)
+    held = trace.kept(_First).held.values()
+    return next((_too_early(early, trace) for early in held if early is not None), None)
 
 
 def _too_early(early: Message, trace: Trace, *shown_by: Message) -> Finding:
+    if early.place is None and early.exchange is None:
+        raise ForgottenError  # its response may have been that of a limit
     remark = f"{early.method or f'a {early.rpc}'} came before any initialize"
     doubt = None if early.pipe is not None else trace.several()
     if trace.gap_in(NEVER, trace.at):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Final, cast
 
 from ....log import events
+from ....log.bounded import Newest
 from ....views.clients import Session
 from ....views.values import Exchange, Message
 from ....wire.jsonrpc import is_id
@@ -18,7 +17,6 @@ from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace
-from .http import left_at
 
 _CANCELLED: Final = "notifications/cancelled"
 _EVENTS: Final = "text/event-stream"
@@ -202,41 +200,33 @@ def leaves_at_comment(exchange: Exchange, trace: Trace) -> Finding | None:
 
 @rule("http.sse-comments", each=NOTIFICATION, methods={_CANCELLED})
 def cancels_at_comment(message: Message, trace: Trace) -> Finding | None:
-    exchange = _cancelled(message, trace)
+    id = message.params.get("requestId")
+    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    exchange = None if request is None else request.exchange
     return None if exchange is None else _ended(exchange, message.at, trace)
 
 
+class _Ends:
+    """The newest streams that ended at their first comment, with the time from request to comment."""
+
+    def __init__(self) -> None:
+        self.after: Newest[Exchange, float] = Newest(_MANY_ENDS)
+
+
 def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
-    comment, place = _ends_at_comment(exchange, at, trace), _place(exchange)
-    if comment is None or place is None or trace.has_passed:
+    """Streams with an equal time from request to comment count once."""
+    comment, place, ends = _ends_at_comment(exchange, at, trace), _place(exchange), trace.kept(_Ends).after
+    if comment is None or place is None:
         return None
-    ends = _ends(trace)
+    after = comment - exchange.began.mono
+    if all(abs(after - each) > _NEAR_S for each in ends.values()):
+        ends.store(exchange, after)
+    if trace.has_passed:
+        return None
     if len(ends) < trace.allowances.survival_tries:
         return UNCLEAR(f"ended {(at - comment) * 1000:.0f} ms after the first comment", exchange, at=place)
     remark = f"ended {len(ends)} streams within {_AT_ONCE_S * 1000:.0f} ms of the first comment"
     return FAIL(remark, *ends, at=place)
-
-
-def _ends(trace: Trace) -> Sequence[Exchange]:
-    """The streams that ended at their first comment; those with an equal time from request to comment count once."""
-    left = [(each, left_at(each)) for each in trace.seen.newest(LEFT, "client")]
-    cancelled = [(_cancelled(each, trace), each.at) for each in trace.seen.newest(NOTIFICATION, _CANCELLED)]
-    found: dict[Exchange, float] = {}
-    for exchange, at in sorted((*left, *cancelled), key=itemgetter(1)):
-        comment = None if exchange is None or _place(exchange) is None else _ends_at_comment(exchange, at, trace)
-        if exchange is None or comment is None:
-            continue
-        after = comment - exchange.began.mono
-        if all(abs(after - each) > _NEAR_S for each in found.values()):
-            found[exchange] = after
-    return list(found)[-_MANY_ENDS:]
-
-
-def _cancelled(message: Message, trace: Trace) -> Exchange | None:
-    """The exchange of the request that a cancellation gives up."""
-    id = message.params.get("requestId")
-    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
-    return None if request is None else request.exchange
 
 
 def _place(exchange: Exchange) -> Message | Session | None:
