@@ -206,6 +206,21 @@ def test_a_call_is_resumed_and_not_made_twice(revision: str, acts: str, verdict:
     check(Story(revision, "client").acts("1 call"), AGAIN, SILENT, only={AGAIN})
 
 
+def test_an_equal_call_excuses_a_client_that_made_many_others_since() -> None:
+    log = Log()
+    session = log.http().session()
+    session.answer(session.call("test_reconnection"), {"content": []})
+    for number in range(150):
+        session.answer(session.call("other", {"number": number}), {"content": []})
+    stream = session.client.stream(session.call("test_reconnection"), event_ids=True)
+    stream.control("priming", "1-0", 500)
+    stream.close("hang-up")
+    log.after(1)
+    session.call("test_reconnection")
+    log.idle(60)
+    check(log, AGAIN, SILENT, only={AGAIN})
+
+
 def test_equal_calls_side_by_side() -> None:
     log = Log()
     session = log.http().session()

@@ -23,6 +23,9 @@ class Bounds(Struct, frozen=True, kw_only=True):
 
     `searched`: the newest views that a rule looks through, and pages of lists, which are the largest items.
 
+    `compared`: the newest views among which a rule looks for an equal one, as an excuse or for a pattern: calls,
+    returns to a stream, sessions, rounds without a retry.
+
     Of all clients together:
 
     `waiting`: rules that wait, and exchanges and pages whose client is not known yet.
@@ -32,6 +35,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     places: int = 1_000
     parts: int = 200
     searched: int = 64
+    compared: int = 200
     waiting: int = 20_000
 
 

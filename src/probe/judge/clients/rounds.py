@@ -93,7 +93,7 @@ class SubjectRounds:
     """
 
     forgot: float = ALWAYS
-    open: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.searched))
+    open: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.compared))
     _by_state: Newest[str, Round] = field(default_factory=lambda: Newest(BOUNDS.places))
     _by_sent: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.places))
     _by_request: Newest[Message, Round] = field(default_factory=lambda: Newest(BOUNDS.places))

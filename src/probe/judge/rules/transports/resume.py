@@ -187,7 +187,7 @@ def comes_in_vain(exchange: Exchange, trace: Trace) -> Finding | None:
     how, stream = needless(exchange, trace), _named_stream(exchange)
     if how is None or stream is None or stream.request is None:
         return None
-    for other, before in islice(trace.fates(EXCHANGE, needless, "GET", before=exchange), BOUNDS.searched):
+    for other, before in islice(trace.fates(EXCHANGE, needless, "GET", before=exchange), BOUNDS.compared):
         if how == before == "read":
             remark = f"came back with the event of the answer to {stream.id} as its last"
             return FAIL(remark, other, exchange, at=stream.request)
@@ -267,7 +267,7 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 def _has_twin(request: Message, trace: Trace) -> bool:
-    calls = trace.seen.newest(REQUEST, "tools/call")
+    calls = trace.seen.newest(REQUEST, "tools/call", BOUNDS.compared)
     return any(each is not request and is_equal(each, request) for each in calls)
 
 

@@ -197,7 +197,7 @@ _MANY: Final = 5
 def uses_sessions(session: Session, trace: Trace) -> Finding | None:
     """Health checks, and several users behind one address, have no label."""
     opened, until = trace.at, trace.at + trace.allowances.answer_s
-    newest = trace.seen.newest(SESSION)
+    newest = trace.seen.newest(SESSION, None, BOUNDS.compared)
     recent = [each for each in newest if each.fact.transport == "http" and each.opened.mono > opened - _WINDOW_S]
     if trace.subject.kind != "label" or session not in recent or len(recent) < _MANY:
         return None
