@@ -248,6 +248,19 @@ def visited_after_two_rounds() -> Log:
     return log
 
 
+def visited_often() -> Log:
+    """The first page is asked for again and again."""
+    log = Log()
+    session = open_session(log)
+    for number, times in enumerate((100, 1, 1)):
+        question, call = ask(session, ELICIT, {**PAGE, "url": f"http://127.0.0.1/interaction/p{number}"})
+        for _ in range(times):
+            visit(log, f"/interaction/p{number}", PROGRAM)
+        reply(session, question, {"jsonrpc": "2.0", "id": question.id, "result": {"action": "accept"}})
+        session.answer(call, {"content": []})
+    return log
+
+
 VISITS: list[tuple[Expected, Story]] = [
     ({FETCHED: FAIL}, partial(visits, *[PROGRAM] * 3)),
     ({FETCHED: FAIL}, partial(visits, *[PROGRAM] * 3, method="HEAD")),
@@ -261,6 +274,7 @@ VISITS: list[tuple[Expected, Story]] = [
     ({FETCHED: WARN}, partial(visits, *[BARE_BROWSER] * 3)),
     ({FETCHED: PASS}, partial(visits, *[BROWSER] * 3)),
     ({FETCHED: PASS}, visited_after_two_rounds),
+    ({FETCHED: FAIL}, visited_often),
 ]
 
 

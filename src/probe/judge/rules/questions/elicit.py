@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
 
+from ....log.bounded import Newest
 from ....views.retention import members
 from ...clients.questions import PageVisit, Question, Reply
 from ...clients.series import NEVER
@@ -257,11 +258,18 @@ def _required(reply: Reply) -> list[str]:
     return required if isinstance(required, list) else []
 
 
+class _Fetched:
+    """The first visit of each page, by its URL, that a program made at once."""
+
+    def __init__(self) -> None:
+        self.pages: Newest[str, PageVisit] = Newest(BOUNDS.places)
+
+
 @rule("elicit.url-not-prefetched", each=REPLY, methods=_ELICIT)
 def answers_first(reply: Reply, trace: Trace) -> Finding | None:
-    if not reply.question.is_url or reply.error is not None or _url(reply.question) in _fetched(reply.at, trace):
-        return None
-    return PASS(reply.question)
+    question = reply.question
+    is_answer = question.is_url and reply.error is None
+    return PASS(question) if is_answer and _url(question) not in trace.kept(_Fetched).pages else None
 
 
 @rule("elicit.url-not-prefetched", each=PAGE)
@@ -270,15 +278,16 @@ def fetches_page(visit: PageVisit, trace: Trace) -> Finding | None:
 
     FAIL takes three of three. Two rounds may ask for one page.
     """
-    question, exchange, before = visit.question, visit.exchange, _fetched(visit.at, trace)
-    if not _is_by_program(visit) or _url(question) in before:
+    question, exchange, pages = visit.question, visit.exchange, trace.kept(_Fetched).pages
+    if not _is_by_program(visit) or _url(question) in pages:
         return None
     after = visit.at - question.had
     if after > _AT_ONCE_S:
         remark = "the page was asked for before the answer, later than a program would"
         return UNCLEAR(remark, visit, at=question)
     remark = f"the page was asked for {after:.2f} s after the question, before any answer"
-    fetched = [*before.values(), visit]
+    pages.store(_url(question), visit)
+    fetched = list(pages.values())
     asked = {_url(each) for each in trace.seen.all(QUESTION, *_ELICIT, until=visit.at) if each.is_url}
     # Without TLS and on another machine, a browser sends no Sec-Fetch headers.
     may_browse = (exchange.header("user-agent") or "").startswith("Mozilla/")
@@ -299,15 +308,6 @@ def _is_by_program(visit: PageVisit) -> bool:
         return False
     browses = exchange.header("sec-fetch-mode") == "navigate" or exchange.header("sec-fetch-user") is not None
     return not browses and not visit.question.replied_by(visit.at)
-
-
-def _fetched(until: float, trace: Trace) -> Mapping[str, PageVisit]:
-    """The first visit of each page before a time that a program made at once."""
-    found: dict[str, PageVisit] = {}
-    for each in trace.seen.all(PAGE, until=until)[: BOUNDS.searched]:
-        if _is_by_program(each) and each.at - each.question.had <= _AT_ONCE_S:
-            found.setdefault(_url(each.question), each)
-    return found
 
 
 @rule("elicit.declared-served", each=REPLY, methods=_ELICIT)
