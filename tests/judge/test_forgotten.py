@@ -109,3 +109,11 @@ def test_a_message_is_read_again_and_not_kept_parsed() -> None:
     assert judge.subjects
     # The text belongs to the log; parsed it is 35 MB.
     assert kept < 10_000_000
+
+
+def test_a_session_that_made_room_before_its_request_was_judged() -> None:
+    log = Log()
+    client = log.http()
+    for _ in range(6):
+        client.session().call("echo")
+    assert judged(log, retention=Retention(sessions=4), batch_s=60)["acme"].faults == {}

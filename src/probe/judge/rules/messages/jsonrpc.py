@@ -179,7 +179,7 @@ def new_id(request: Message, trace: Trace) -> Finding | None:
     if request.in_session is None or request.id is None or scope is None:
         return None
     if first is None:
-        return PASS() if scope.forgot or next(iter(scope.requests)) < request.seq else None
+        return PASS() if scope.forgot or next(iter(scope.requests), request.seq) < request.seq else None
     if first.limited_by(request.at):
         return UNCLEAR("the first request with this id was refused for a limit", first)
     if first.raw == request.raw:
