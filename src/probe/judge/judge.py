@@ -54,7 +54,8 @@ class About(NamedTuple):
     """The choice of functions for an opportunity depends on these.
 
     `method` counts where any function names it. Of a message also its revision, kind (`rpc`) and transport (None for
-    one of the server) count, a `_meta`, and if it is outside of legacy sessions. `of_nobody`: no client is known.
+    one of the server) count, a `_meta`, and if it is outside of legacy sessions. `client` is the kind of the
+    client, `nothing` where none is known; `had` are the remembered kinds of opportunity that it had.
     """
 
     kind: Kind[Any]
