@@ -48,7 +48,7 @@ def answers_no_ping(pipe: Connection, trace: Trace) -> Finding | None:
     count = trace.nth()
     if count == 1:
         return UNCLEAR("cut off for its silence after a ping, once")
-    before = [each for each in trace.seen.newest(PIPE_END) if each.ended_by == _SILENT]
+    before = [each for each in trace.seen.newest(PIPE_END) if each.ended_by == _SILENT and each is not pipe]
     return FAIL(f"{count} connections were cut off for their silence after a ping", *before)
 
 
