@@ -169,6 +169,7 @@ async def test_no_client_can_add_a_label(autojump_clock: MockClock) -> None:
             with pytest.raises(RpcError):
                 await client.call(name)
         probe.engine.log.append(LimitReached("no such limit", 1))
+        probe.engine.log.append(LimitReached("all_rooms:address_share:max_sessions", 1))
         await trio.sleep(SOON_S)
         _, _, text = await page(probe)
         get = await samples(probe)
@@ -177,6 +178,7 @@ async def test_no_client_can_add_a_label(autojump_clock: MockClock) -> None:
     assert get("requests_total", era="legacy", method=UNKNOWN, outcome="protocol_error") == len(names)
     assert set(get.labels("calls_total")) == {UNKNOWN, "protocol_error"}
     assert get("limits_reached_total", limit=UNKNOWN) == 1
+    assert get("limits_reached_total", limit="all_rooms:address_share:max_sessions") == 1
     # 60 lines for a few hundred requests with a name of their own each.
     assert sum(1 for line in text.splitlines() if not line.startswith("#")) < 150
 

@@ -58,12 +58,20 @@ class AddressLimitError(LimitError):
 
 
 class AddressShares(Shares):
-    """The shares of one engine, by the names of their limits. `above` are the limits of all engines of a process."""
+    """The shares of one engine, by the names of their limits. `above` are the limits of all engines of a process.
 
-    def __init__(self, limits: Limits, above: Mapping[str, Limit] = MappingProxyType({})) -> None:
+    What is refused is recorded by the recorder of the request. If that is one of another engine, which counts here,
+    too, it is also recorded by `own`. Names in records and messages begin with `scope`.
+    """
+
+    def __init__(
+        self, limits: Limits, own: Recorder, above: Mapping[str, Limit] = MappingProxyType({}), scope: str = ""
+    ) -> None:
         super().__init__(limits.address_share)
         self._limits = limits
+        self._own = own
         self._above = above
+        self._scope = scope
         self._counted: list[Limit] = []
 
     def above(self, limit: Limit) -> Limit | None:
@@ -86,8 +94,18 @@ class AddressShares(Shares):
 
     def check(self, limit: str, holder: str | None, recorder: Recorder, amount: int = 1) -> None:
         if not self.has_room(limit, holder, self.total(limit), amount):
-            recorder.append(LimitReached(f"address_share:{limit}", self.share(limit)))
-            raise AddressLimitError(limit, self.share(limit))
+            self.note(recorder, f"address_share:{limit}", self.share(limit))
+            raise AddressLimitError(self.shown(limit), self.share(limit))
+
+    def shown(self, limit: str) -> str:
+        return self._scope + limit
+
+    def note(self, recorder: Recorder, limit: str, most: int) -> None:
+        """Record that a limit, or a share of one, was reached."""
+        fact = LimitReached(self.shown(limit), most)
+        recorder.append(fact)
+        if not recorder.has_log_of(self._own):
+            self._own.append(fact)
 
 
 class Limit:
@@ -95,7 +113,7 @@ class Limit:
 
     `why` is the message of a refusal, with `{name}` and `{most}` as placeholders. A holder is a client address; None
     has the whole limit as its share. What is held counts in the limit `above`, too: that of all engines of a process,
-    by its own amount and shares. Its refusals have the name `shown`.
+    by its own amount and shares.
     """
 
     def __init__(
@@ -106,19 +124,17 @@ class Limit:
         *,
         retry_s: int = _RETRY_S,
         above: Limit | None = None,
-        shown: str = "",
     ) -> None:
         self.name = name
         self.most = shares.total(name)
         self.held = 0
-        self._shown = shown or name
-        self._why = why.format(name=self._shown, most=self.most)
+        self._why = why.format(name=shares.shown(name), most=self.most)
         self._shares = shares
         self._retry_s = retry_s
         self._above = above or shares.above(self)
 
     def full(self, recorder: Recorder) -> LimitError:
-        recorder.append(LimitReached(self._shown, self.most))
+        self._shares.note(recorder, self.name, self.most)
         return LimitError(self._why, self._retry_s)
 
     def check(self, holder: str | None, recorder: Recorder) -> None:
@@ -360,7 +376,7 @@ class Services:
         self.new_id = new_id
         self.shared = shared
         self.exchanges = count(1)
-        self.shares = shares = AddressShares(settings.limits, shared.counts)
+        self.shares = shares = AddressShares(settings.limits, self.recorder, shared.counts)
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", shares)
         # The state with the id of a page may come back until then.
         self.interactions = Interactions(pages, settings.request_state_ttl_s, clock, new_id)

@@ -101,6 +101,9 @@ class Recorder:
         context = own if same else structs.replace(own, call=others.call, task=others.task)
         return Recorder(self._log, context, other.cause)
 
+    def has_log_of(self, other: Recorder) -> bool:
+        return self._log is other._log
+
     def having(self, fact: Fact) -> Recorder:
         """Record a fact. Returns a recorder with this fact as its cause."""
         return Recorder(self._log, self.context, self._log.append(fact, self.context, self.cause))

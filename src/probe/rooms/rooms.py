@@ -22,7 +22,7 @@ from ..log.events import LimitReached
 from ..server.endpoints.asgi import Scope
 from ..server.endpoints.rate_limit import RateLimiter, messages_of
 from ..server.listener.calls import Contained
-from ..settings import Limits, Settings
+from ..settings import Settings
 from ..web.paths import Paths, SharedPages
 from ..wire.errors import Refusal, Rejection, shutting_down, too_many
 from .ids import FRESH_S, RANDOM_BYTES, SKEW_S, RoomIds, secret_of
@@ -76,7 +76,7 @@ class Found(NamedTuple):
 class Rooms:
     """The rooms of one process. `serve` owns their tasks; `make_engine` makes the engine of one.
 
-    `root` is the engine of the process: its limits bound all rooms, and its log has the limits that were reached.
+    `root` is the engine of the process: its limits bound all rooms, and its log has each refusal by one of these.
     `pages` are those of the process. `wall` returns the seconds since 1970 by the clock of the machine, whose
     corrections the engine's own does not follow.
     """
@@ -100,7 +100,7 @@ class Rooms:
         self._settings = room_settings(settings)
         self._ids = RoomIds(keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)])
         self._pages = pages
-        self._shared = replace(root.shared_limits(), counts=_limits_of_all(limits))
+        self._shared = replace(root.shared_limits(), counts=_limits_of_all(root))
         self.rate_limiter = RateLimiter(root.services)
         self._rates = Rates(limits.requests_per_second, limits.request_burst, 2 * limits.max_rooms)
         self._places = Limit("max_rooms", "There are {most} rooms already ({name})", root.services.shares)
@@ -273,10 +273,11 @@ class Rooms:
         return [found.room for found in self._by_id.values() if found.is_owner]
 
 
-def _limits_of_all(limits: Limits) -> Mapping[str, Limit]:
+def _limits_of_all(root: Engine) -> Mapping[str, Limit]:
+    limits, why = root.settings.limits, "All rooms together have too many: the limit {name} is {most}"
     most = {name: max(getattr(limits, name), _OF_EACH_ROOM * limits.max_rooms) for name in COUNTED}
-    shares, why = AddressShares(replace(limits, **most)), "All rooms together have too many: the limit {name} is {most}"
-    return {name: Limit(name, why, shares, shown=f"all_rooms:{name}") for name in COUNTED}
+    shares = AddressShares(replace(limits, **most), root.services.recorder, scope="all_rooms:")
+    return {name: Limit(name, why, shares) for name in COUNTED}
 
 
 async def _serve(room: Room) -> None:

@@ -158,7 +158,8 @@ def read_gauges(engine: Engine) -> Iterator[Metric]:
 
 # Any other method or limit is counted as `unknown`.
 _METHODS: Final = Names(KNOWN_METHODS)
-_LIMITS: Final = Names({spec.name for spec in described(Limits)})
+_PARTS: Final = ("", "address_share:", "room_share:", "all_rooms:", "all_rooms:address_share:")
+_LIMITS: Final = Names({f"{of}{spec.name}" for of in _PARTS for spec in described(Limits)})
 _WHYS: Final = Names(("deleted", "idle", "shutdown", "client"), other="other")
 
 _HISTOGRAMS: Final[tuple[tuple[str, str, Labels, Sequence[float]], ...]] = (
