@@ -197,6 +197,32 @@ async def test_a_built_in_tool_gets_through_at_its_bounds(
     assert "isError" not in result
 
 
+async def test_a_person_may_take_almost_five_minutes(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with client.post(client.request("tools/call", {"name": "sampling_demo"}, "it")) as answer:
+        (_, question) = await answer.first(2)
+        await trio.sleep(299)
+        sampled = {"role": "assistant", "content": {"type": "text", "text": "leaves"}, "model": "m"}
+        await client.answer(question.message["id"], sampled)
+        *_, response = [event.message for event in await client.read(answer)]
+    assert client.result(response)["structuredContent"] == {"text": "leaves"}
+
+
+async def test_a_question_that_nobody_answers_is_named_by_its_own_limit(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
+    client = await probe.client()
+    took, result = await timed(client, "sampling_demo")
+    assert took == pytest.approx(300, abs=0.01)
+    assert result["isError"] is True
+    assert "did not answer sampling/createMessage within 300 s" in result["content"][0]["text"]
+    (question,) = [note for note in client.notes if "id" in note]
+    (withdrawn,) = client.noted("notifications/cancelled")
+    assert withdrawn["requestId"] == question["id"]
+    assert probe.record()["outcome"] == "tool_error"
+
+
 async def test_a_question_is_withdrawn_when_the_deadline_passes_first(autojump_clock: MockClock) -> None:
     async with running(toolsets=[CUSTOM]) as probe:
         client = await probe.client()

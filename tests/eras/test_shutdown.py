@@ -389,6 +389,21 @@ async def test_open_subscriptions_get_their_final_result(autojump_clock: MockClo
         assert (len(probe.engine.modern.listeners), engine_tasks()) == (0, SERVICES)
 
 
+async def test_a_subscription_gets_the_end_of_its_tasks_before_its_own(autojump_clock: MockClock) -> None:
+    async with running(grace_s=GRACE_S) as probe:
+        client = probe.modern()
+        task = await client.tool("cancellable_task")
+        listen = client.request("subscriptions/listen", {"notifications": {"taskIds": [task["taskId"]]}}, id="L")
+        async with client.post(listen) as answer:
+            await answer.first(2)
+            async with draining(probe) as over:
+                *notes, _result = await heard_on(client, answer, "L")
+                await over.wait()
+        told = [note["params"] for note in notes if note["method"] == "notifications/tasks"]
+        assert [params["status"] for params in told].count("cancelled") == 1
+        assert (told[-1]["status"], "shutting down" in told[-1]["statusMessage"]) == ("cancelled", True)
+
+
 async def test_a_call_hears_nothing_of_the_end_of_a_subscription(autojump_clock: MockClock) -> None:
     """2026-07-28 basic/patterns/cancellation: "Servers MUST NOT send `notifications/cancelled` for any other
     purpose." """

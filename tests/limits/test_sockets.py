@@ -169,6 +169,12 @@ async def test_a_head_that_comes_byte_by_byte_ends_with_its_time(start, dial) ->
     assert not app.calls
 
 
+async def test_nor_does_one_after_a_request(start, dial) -> None:  # noqa: F811
+    one = await dial.http1(await start(Recorder({}), idle_connection_s=1))
+    assert (await one.ask()).status == 200
+    await dribble(one.wire, b"GET / HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
+
+
 async def test_nor_does_an_http2_head_that_never_ends(start, dial) -> None:  # noqa: F811
     peer = await dial.http2(await start(Recorder({}), idle_connection_s=1))
     head = hyperframe.frame.HeadersFrame(1, data=b"\x82")
