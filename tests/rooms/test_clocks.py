@@ -94,11 +94,13 @@ async def test_a_client_of_a_balancer_that_does_not_hash_gets_one_clear_answer(
 async def test_a_session_that_a_modern_request_names_by_mistake_is_no_matter_of_the_balancer(
     method: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """2026-07-28 ignores it, so a 404 is about the method."""
+    """2026-07-28 ignores it, so a 404 is about the method, and the request may be the first for its room."""
     async with house(**KEYS) as here:
-        client = (await here.open()).modern()
-        async with client.post(client.request(method), {"mcp-session-id": "of-another-server"}) as answer:
-            assert answer.status == status
+        client = Modern(Below(here.app, (await here.make())["id"]), "/mcp")
+        for _ in range(2):
+            async with client.post(client.request(method), {"mcp-session-id": "of-another-server"}) as answer:
+                assert answer.status == status
+        assert len(here.rooms) == 1
         assert "another process" not in caplog.text
 
 
