@@ -309,7 +309,7 @@ async def test_messages_on_all_sockets_of_a_room_have_the_rate_of_one_address(au
 
 
 class Ticking:
-    """A clock by which each entry takes a millisecond."""
+    """A clock by which each entry takes a millisecond, and what else `takes` time takes that."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -318,19 +318,27 @@ class Ticking:
         self._now += 0.001
         return self._now
 
+    def takes(self, seconds: float) -> None:
+        self._now += seconds
+
 
 class Reader:
-    """In place of a judge: it counts the entries."""
+    """In place of a judge: it counts the entries. To ask the rules before it forgets takes `forgets_s`."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Ticking, forgets_s: float = 0) -> None:
         self.read = 0
+        self._clock = clock
+        self._forgets_s = forgets_s
 
     def take(self, _entry: object) -> None:
         self.read += 1
 
+    def forget_before(self, _first: int) -> None:
+        self._clock.takes(self._forgets_s)
+
 
 async def test_the_judges_of_all_rooms_take_the_time_of_one(autojump_clock: MockClock) -> None:
-    turns, readers = JudgeTurns(), [Reader() for _ in range(3)]
+    turns, readers = JudgeTurns(), [Reader(Ticking()) for _ in range(3)]
     async with trio.open_nursery() as nursery:
         for reader in readers:
             log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=MIB)
@@ -344,6 +352,22 @@ async def test_the_judges_of_all_rooms_take_the_time_of_one(autojump_clock: Mock
         assert (max(counts) - min(counts) <= 100, sum(counts) <= 600) == (True, True)
         await trio.sleep(30)
         assert [reader.read for reader in readers] == [500] * 3
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_time_in_which_a_judge_forgets_counts_too(autojump_clock: MockClock) -> None:
+    clock = Ticking()
+    reader: Any = Reader(clock, forgets_s=0.399)
+    log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=MIB, shared=SharedBytes(MIB))
+    for _ in range(500):
+        log.append(ServerState("ready"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(JudgeService(log, clock, reader).serve)
+        # Each piece takes 0.5 s, and then 9.5 s pass.
+        for pieces in range(1, 6):
+            await trio.sleep(9)
+            assert reader.read == 100 * pieces
+            await trio.sleep(0.5)
         nursery.cancel_scope.cancel()
 
 

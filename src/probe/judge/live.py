@@ -43,7 +43,7 @@ class JudgeTurns:
 def live_judge(engine: Engine, turns: JudgeTurns | None = None) -> JudgeService:
     """A judge with every rule that has begun the log of an engine; `serve` follows it."""
     rules, opened = catalogue(), engine.opened
-    judge = Judge(rules, FUNCTIONS, retention=engine.observer.retention if engine.log.is_shared else None)
+    judge = Judge(rules, FUNCTIONS)
     judge.begin(engine.header(str(rules.version)), living=opened is None)
     return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log, turns)
 
@@ -125,7 +125,9 @@ class JudgeService:
     def _forget(self) -> None:
         # The bound of several logs together bounds what their judges keep, too.
         if self._log.is_shared:
+            before = self._clock.now()
             self._judge.forget_before(self._log.first)
+            self._spent += self._clock.now() - before
 
     def _missed(self, first: int, last: int) -> None:
         self._judge.take(Gap(first, last))
