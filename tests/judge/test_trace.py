@@ -65,9 +65,10 @@ def test_what_is_found_of_each_beginning_stays(log: Log, change: Callable[[Items
     assert shown(judged_items(items, AT_ONCE)) == shown(judged_items(items, AT_END))
 
 
-def test_a_rule_that_raises_is_inconclusive_and_named():
+@pytest.mark.parametrize("defect", [KeyError, StopIteration])
+def test_a_rule_that_raises_is_inconclusive_and_named(defect: type[Exception]):
     def broken(request: Any, trace: Trace) -> Finding | None:
-        raise KeyError("x")
+        raise defect("x")
 
     log = Log()
     session = log.http().session()
@@ -75,8 +76,9 @@ def test_a_rule_that_raises_is_inconclusive_and_named():
     session.request("tools/list")
     judge = _judge(log, _of(RuleFunction("progress.asked-for", REQUEST, broken)))
     judge.end(End(log.seq), over=True)
-    assert _says(judge, "progress.asked-for") == (UNCLEAR, ["this rule has a defect: KeyError"])
-    assert [each.broken for each in judge.subjects if each.broken] == [{"progress.asked-for": "KeyError: 'x'"}]
+    assert _says(judge, "progress.asked-for") == (UNCLEAR, [f"this rule has a defect: {defect.__name__}"])
+    (broken_rules,) = (each.broken for each in judge.subjects if each.broken)
+    assert broken_rules == {"progress.asked-for": f"{defect.__name__}: {defect('x')}"}
 
 
 def _accuses_after(seconds: float) -> Ask:

@@ -93,12 +93,29 @@ def test_what_was_pushed_out_before_it_came_is_missed() -> None:
     assert (reader.gaps, len(reader.taken)) == ([(1, 150)], 150)
 
 
-def test_an_entry_that_cannot_be_taken_is_missed_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    reader = Reader(poison=3)
+@pytest.mark.parametrize("defect", [KeyError, StopIteration])
+def test_an_entry_that_cannot_be_taken_is_missed_and_logged(
+    defect: type[Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = Reader(poison=3, raises=defect)
     reader.fill(4)
     reader.follower.catch_up()
     assert (reader.taken, reader.gaps, reader.follower.missed_entries) == ([1, 2, 4], [(3, 3)], 1)
     assert "entry 3 of the event log" in caplog.text
+
+
+def test_a_defect_before_a_piece_is_logged_and_its_entries_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    reader, begun = Reader(), list[int]()
+
+    def begin() -> None:
+        begun.append(len(reader.taken))
+        raise StopIteration
+
+    follower = LogFollower(reader.log, reader.take, lambda first, last: None, begin=begin)
+    reader.fill(150)
+    follower.catch_up()
+    assert (begun, reader.taken, follower.missed_entries) == ([0, 100], list(range(1, 151)), 0)
+    assert "StopIteration" in caplog.text
 
 
 def test_no_entry_is_taken_twice_though_one_ends_the_follower() -> None:

@@ -29,7 +29,16 @@ _PIECE: Final = 100
 _PIECE_BYTES: Final = 1024 * 1024
 _MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage})
 # A defect in the code behind `take` raises one of these.
-_DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_DEFECTS: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 
 
 def _nothing() -> None:
@@ -41,8 +50,8 @@ class LogFollower:
 
     `missed` gets the range of entries evicted before they were read, both ends included, and an entry for which `take`
     raised one of `_DEFECTS`. That error is logged, since an observer must not end the server. `missed_entries` counts
-    both. `begin` is called before each piece of entries; `pause` is awaited behind it and must be a checkpoint. With
-    `kinds`, only facts of these classes are taken.
+    both. `begin` is called before each piece of entries; a defect in it is logged, too. `pause` is awaited behind the
+    piece and must be a checkpoint. With `kinds`, only facts of these classes are taken.
     """
 
     def __init__(
@@ -87,7 +96,10 @@ class LogFollower:
             self._take_piece()
 
     def _take_piece(self) -> None:
-        self._begin()
+        try:
+            self._begin()
+        except _DEFECTS:
+            logger.exception("the entries of the event log after %d cannot be prepared for", self._position)
         page = self._log.since(self._position, _PIECE)
         if page.gap is not None:
             self._miss(page.gap.first, page.gap.last)
