@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from probe.engine.observer import Observer
 from probe.log.context import Recorder
 from probe.log.event_log import Entry, EventLog
-from probe.log.events import CallProgressed, SessionOpened
+from probe.log.events import CallProgressed, ServerState, SessionClosed, SessionOpened
 from probe.settings import Limits
 from probe.views.work import Call
 
@@ -59,6 +59,24 @@ async def test_virtual_time_stands_still_for_it(autojump_clock: MockClock) -> No
         await trio.sleep(1)
         idle = trio.lowlevel.current_statistics().seconds_to_next_deadline
         assert idle > 1
+
+
+def test_in_a_room_an_open_session_outlives_more_sessions_than_may_be_open() -> None:
+    log = EventLog(lambda: (0.0, 0.0), max_events=100, max_bytes=10**9)
+    observer = Observer(log, "run", Limits(max_sessions=2), all_with_log=True)
+    opened = SessionOpened("id", "2025-11-25", "n", "v", b"{}")
+    for number in range(1, 301):
+        recorder = Recorder(log).bind(session=f"s{number}")
+        recorder.append(opened)
+        if number > 1:
+            recorder.append(SessionClosed("deleted"))
+        observer.catch_up()
+    for _ in range(200):
+        log.append(ServerState("ready"))
+        observer.catch_up()
+    views = observer.views
+    assert [*views.sessions] == ["s1", *(f"s{number}" for number in range(201, 301))]
+    assert len(views.clients) == 101
 
 
 class Followed:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from probe.judge.judge import Judge
+from probe.judge.rules.all import FUNCTIONS
+from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
+from probe.log.event_log import Entry
 
 from ..support.rows import each
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check, play
-from .logs import Http, HttpSession, Log, judged
+from .logs import HEADER, Http, HttpSession, Log, judged
 
 LEGACY: Final = ["2025-03-26", "2025-06-18", "2025-11-25"]
 REINITIALIZE, DEAD, AS_GIVEN = "session.reinitialize-without-id", "session.dead-id-abandoned", "session.id-as-given"
@@ -258,3 +262,32 @@ def test_health_checks_have_no_label_and_two_clients_are_none() -> None:
     log = Log()
     log.http(name="other").session()
     check(opens(log, log.http(), 10, used=False), CHURNED, UNCLEAR)
+
+
+def test_the_judge_of_a_room_knows_the_newest_ended_sessions_and_accuses_nobody_of_older_ones() -> None:
+    """It lets go of what its log has not any more, but for `Retention.ended_sessions`."""
+    log = Log()
+    client = log.http()
+    sessions = list[HttpSession]()
+    for _ in range(130):
+        sessions.append(client.session())
+        sessions[-1].answer(sessions[-1].request("tools/list"), {"tools": []})
+        sessions[-1].delete()
+        log.idle(60)
+    named: dict[str, list[int]] = {"old": [], "new": []}
+    for name, session in (("old", sessions[0]), ("new", sessions[-1])):
+        before = log.seq
+        refused(session)
+        named[name] = list(range(before + 1, log.seq + 1))
+    judge = Judge(catalogue(), FUNCTIONS)
+    judge.begin(HEADER)
+    for item in log.items:
+        judge.take(item)
+        if isinstance(item, Entry) and item.seq % 100 == 0:
+            judge.forget_before(item.seq - 50)
+    judge.settle(everything=True)
+    (subject,) = judge.subjects
+    (evidence,) = (each for each in subject.tallies[AFTER].evidence if each.verdict is WARN)
+    assert set(evidence.seqs) & set(named["new"])
+    assert not set(evidence.seqs) & set(named["old"])
+    assert {rule for rule, tally in subject.tallies.items() if tally.verdict > UNCLEAR} == {AFTER}

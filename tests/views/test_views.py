@@ -28,8 +28,8 @@ from ..support.logs import load
 class Log:
     """Entries of a log a second apart, which one `Views` has taken."""
 
-    def __init__(self, **retention: int) -> None:
-        self.views = Views("run", Retention(**retention))
+    def __init__(self, *, audited: bool = True, **retention: int) -> None:
+        self.views = Views("run", Retention(**retention), audited=audited)
         self.entries: list[Entry] = []
 
     def add(self, fact: Any, cause: int | None = None, **context: Any) -> int:
@@ -360,3 +360,73 @@ def test_a_connection_without_its_opening_goes_with_its_entries_and_holds_up_no_
         log.views.forget_before(len(log.entries) - 20)
     assert "tcp1" not in log.views.connections
     assert len(log.views.connections) < 30, "of 101"
+
+
+@pytest.mark.parametrize("audited", [True, False])
+def test_a_call_that_runs_does_not_hold_up_the_ended_ones_behind_it(audited: bool) -> None:
+    """Also in the judge, whose calls have no rows."""
+    log = Log(audited=audited)
+    log.initialize()
+    waits = log.request(2, 1)
+    log.add(started(1), waits, connection="tcp1", exchange=2, session="s1", call="c1")
+    for number in range(3, 203):
+        place: dict[str, Any] = {"connection": "tcp1", "exchange": number, "session": "s1"}
+        call = {**place, "call": f"c{number}"}
+        asked = log.request(number, number)
+        began = log.add(started(number), asked, **call)
+        answer = log.add(emitted({"id": number, "result": {}}), asked, **call)
+        log.add(settled(number), began, **call)
+        log.add(events.HttpResponse(200, "application/json", None), asked - 1, **place)
+        log.add(events.MessagesDelivered(1, 1), answer, **place)
+        log.views.forget_before(len(log.entries) - 20, all_over=True)
+    assert "c1" in log.views.calls.named
+    assert "c202" in log.views.calls.named
+    assert max(len(log.views.calls.named), len(log.views.calls)) < 50, "of 201"
+
+
+def sessions_come_and_go(log: Log, *, all_over: bool) -> None:
+    """Session `s1` stays open, and 300 others end; each is a client of its own, every second one on a pipe."""
+    log.initialize()
+    for number in range(2, 302):
+        is_pipe = number % 2 == 1
+        place: dict[str, Any] = {"connection": f"w{number}" if is_pipe else f"tcp{number}", "exchange": number}
+        opening = events.ConnectionOpened("websocket", "::1:5") if is_pipe else events.SocketOpened("127.0.0.1:9")
+        log.add(opening, **place)
+        head = log.add(requested(), **place)
+        asked = log.add(received({"id": 0, "method": "initialize"}), head, **place)
+        inside = {**place, "session": f"s{number}"}
+        log.add(events.SessionOpened("abc", "2025-11-25", "acme", "1", b"{}"), asked, **inside)
+        log.add(events.HttpResponse(200, "application/json", None), head, **place)
+        log.add(events.SessionClosed("deleted"), **inside)
+        log.add(events.ConnectionClosed(1000, "client", 1) if is_pipe else events.SocketClosed("client", 0), **place)
+        log.views.forget_before(len(log.entries) - 20, all_over=all_over)
+
+
+def test_an_open_session_outlives_all_that_end_and_they_go_with_their_clients_and_pipes() -> None:
+    log = Log(ended_sessions=10)
+    sessions_come_and_go(log, all_over=True)
+    views = log.views
+    assert {"s1", "s301"} <= set(views.sessions)
+    assert ("session", "s1") in views.clients
+    assert views.sessions["s1"].client is views.clients["session", "s1"]
+    assert max(map(len, (views.sessions, views.clients, views.connections))) < 30, "of 301"
+    log.request(400, 1, "ping")
+    assert views.exchanges[400].session is views.sessions["s1"]
+
+
+def test_tables_of_a_server_list_its_ended_sessions_however_short_its_log() -> None:
+    log = Log(ended_sessions=10)
+    sessions_come_and_go(log, all_over=False)
+    assert len(log.views.sessions) == 301
+
+
+def test_a_session_that_opens_again_is_not_over() -> None:
+    log = Log(ended_sessions=0)
+    opened = events.SessionOpened("abc", "2025-11-25", "acme", "1", b"{}")
+    for fact in (opened, events.SessionClosed("silent"), opened):
+        log.add(fact, session="s1")
+    log.views.forget_before(len(log.entries) + 1, all_over=True)
+    assert "s1" in log.views.sessions
+    log.add(events.SessionClosed("silent"), session="s1")
+    log.views.forget_before(len(log.entries) + 1, all_over=True)
+    assert "s1" not in log.views.sessions

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import trio
-from msgspec import structs
 
 from ..log.event_log import Entry, EventLog
 from ..log.follower import LogFollower
@@ -30,18 +29,13 @@ class EntryFollower(Protocol):
 class Observer:
     """The views and the tables of one engine's log: both first take all entries of the log.
 
-    With `all_with_log` the records of calls are not kept longer than their entries, either, and of sessions and clients
-    twice as many as may be open: 5 kB each, which a room's own log would not bound.
+    With `all_with_log` calls, sessions and clients that are over are not kept longer than their entries, either.
     """
 
     def __init__(self, log: EventLog, run: str, limits: Limits, *, all_with_log: bool = False) -> None:
         self._all_with_log = all_with_log
         self._followers: list[EntryFollower] = []
-        self.retention = Retention(calls=limits.call_records)
-        if all_with_log:
-            most = 2 * limits.max_sessions
-            self.retention = structs.replace(self.retention, sessions=most, clients=most)
-        self._views = Views(run, self.retention)
+        self._views = Views(run, Retention(calls=limits.call_records))
         self._tables = Tables(self._views, log)
         self._log = log
         self._log_follower = LogFollower(log, self._take, self._missed, begin=self._forget)
@@ -82,7 +76,7 @@ class Observer:
         self._followers.append(follower)
 
     def _forget(self) -> None:
-        self._views.forget_before(self._log.first, calls=self._all_with_log)
+        self._views.forget_before(self._log.first, all_over=self._all_with_log)
 
     def _take(self, entry: Entry) -> None:
         calls = self._views.take(entry)

@@ -3,7 +3,7 @@
 Time is that of the entries. A rule is asked about each of its opportunities, in batches: when a second of the log has
 passed, when many opportunities are waiting, and when somebody wants to know. One that is too early is asked again when
 its time or its view comes, and only then; what it says then is final. So a living log and a saved one give the same
-verdicts for the same entries, in batches of any size.
+verdicts for the same entries, in batches of any size, unless `forget_before` let go of what a rule still needs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,16 @@ from .trace.waits import ENDINGS, GIVEN_UP, Waiting, Waits
 from .verdicts import Verdict
 
 # The errors that a defect in the code of a rule raises.
-_DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_DEFECTS: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 # Seconds of the log, and opportunities, after which the rules are asked.
 _BATCH_S: Final = 1.0
 _MOST_FOUND: Final = 200
@@ -236,7 +245,7 @@ class Judge:
         if first > self._first:
             self._first = first
             self.settle()
-            self._views.forget_before(first + self._log.offset, calls=True)
+            self._views.forget_before(first + self._log.offset, all_over=True)
 
     def tick(self, now: float) -> None:
         """The time of the log is `now`, though it has no entry of it."""

@@ -42,12 +42,14 @@ class Scope(Struct, eq=False):
 class Client(Struct, eq=False):
     """One client: everything under one label; without a label a session, a pipe, or a modern client by its own label.
 
-    The kind `nothing` holds entries without a known client. Two processes may have one `label`.
+    The kind `nothing` holds entries without a known client. Two processes may have one `label`. `newest` is the newest
+    entry that named it; those of its sessions and pipes need not.
     """
 
     kind: Literal["label", "session", "pipe", "client", "nothing"]
     label: str
     began: Entry
+    newest: Entry
     sessions: OrderedDict[str, Session] = field(default_factory=OrderedDict)
     connections: OrderedDict[str, Connection] = field(default_factory=OrderedDict)
     processes: OrderedDict[int, Process] = field(default_factory=OrderedDict)
@@ -100,6 +102,11 @@ class Connection(Struct, eq=False):
 
     def closed_by(self, at: float) -> bool:
         return self.closed is not None and self.closed.mono < at
+
+    def is_over(self, seq: int) -> bool:
+        """True if it was seen to close before the entry `seq`, and no request of it is kept."""
+        was_closed = self.closed is not None and self.closed.seq < seq
+        return was_closed and (self.scope is None or not self.scope.requests)
 
     def is_open(self, seq: int) -> bool:
         """True if it was seen to open, and not seen to close before the entry `seq`."""
@@ -231,6 +238,8 @@ class Peers:
         self.connections: Newest[str, Connection] = Newest(retention.connections)
         self.sessions: Newest[str, Session] = Newest(retention.sessions)
         self.clients: Newest[tuple[str, str], Client] = Newest(retention.clients)
+        # The closed ones of `sessions`, in the order of their ends.
+        self._ended: OrderedDict[str, Session] = OrderedDict()
         self.unattributed: Acts | None = None
         self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], None]] = {
             events.SocketOpened: self._connected,
@@ -270,12 +279,13 @@ class Peers:
         """Made if new."""
         client = self.clients.get((kind, label))
         if client is None:
-            client = Client(kind, label, entry)
+            client = Client(kind, label, entry, entry)
             gone = self.clients.store((kind, label), client)
             if gone is not None:
                 gone.sessions.clear()
                 gone.connections.clear()
                 gone.scope.requests.clear()
+        client.newest = entry
         return client
 
     def place(self, entry: Entry) -> Connection | None:
@@ -290,15 +300,39 @@ class Peers:
             gone = self.connections.store(label, connection)
             if gone is not None:
                 _leave(gone)
+                gone.session = gone.upgraded = gone.first = None
         return connection
 
-    def forget_before(self, first: int) -> None:
-        """Let go of sockets closed before the entry `first`, and of those that a gap left without their opening."""
+    def forget_before(self, first: int, *, all_over: bool) -> None:
+        """Let go of sockets closed before the entry `first`, and of those that a gap left without their opening.
+
+        With `all_over` also of pipes, of sessions except the newest `ended_sessions`, and of clients that have nothing
+        any more.
+        """
         gone = self.connections.sweep(
-            lambda each: each.began < first, lambda each: each.scope is None and not each.is_open(first)
+            lambda each: each.began < first,
+            lambda each: not each.is_open(first) if each.scope is None else all_over and each.is_over(first),
         )
         for connection in gone:
             _leave(connection)
+        if not all_over:
+            return
+        while len(self._ended) > self._keep.ended_sessions:
+            session = next(iter(self._ended.values()))
+            if session.closed is None or session.closed.seq >= first:
+                break
+            del self.sessions[session.label]
+            self._forget(session)
+        self.clients.sweep(
+            lambda each: each.newest.seq < first,
+            lambda each: not each.sessions and not each.connections and not each.scope.requests and not each.processes,
+        )
+
+    def _forget(self, session: Session) -> None:
+        self._ended.pop(session.label, None)
+        if session.client is not None:
+            session.client.sessions.pop(session.label, None)
+        session.client = session.connection = None
 
     def _connected(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
         place = self.place(entry)
@@ -354,7 +388,7 @@ class Peers:
         if gone is not None:
             gone.streams.clear()
             gone.scope.requests.clear()
-            gone.client = gone.connection = None
+            self._forget(gone)
         if exchange is not None and exchange.session is None:
             exchange.session = session
         if client is not None:
@@ -374,6 +408,7 @@ class Peers:
             session.declared.append(entry)
         else:
             session.declared[-1] = entry
+        self._ended.pop(session.label, None)
         session.closed, session.acts.newest = None, entry.seq
         if session.is_legacy:
             session.acts.last_at = entry.at
@@ -381,7 +416,7 @@ class Peers:
     def _session_closed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
         session = self.session(entry.context)
         if session is not None:
-            session.closed = entry
+            session.closed, self._ended[session.label] = entry, session
             session.acts.newest, session.acts.last_at = entry.seq, entry.at
 
     def _misused(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
@@ -401,6 +436,8 @@ class Peers:
 
 
 def _leave(connection: Connection) -> None:
+    if connection.client is not None:
+        connection.client.connections.pop(connection.label, None)
     connection.reads.clear()
     connection.left.clear()
-    connection.client = connection.session = connection.upgraded = connection.first = None
+    connection.client = None

@@ -148,10 +148,11 @@ class Views:
         self.gaps += 1
         self._evidence.missed()
 
-    def forget_before(self, first: int, *, calls: bool = False) -> None:
+    def forget_before(self, first: int, *, all_over: bool = False) -> None:
         """The log keeps no entry before `first`: let go of views that are over and have no kept entry.
 
-        Of calls only with `calls`; their records outlive their entries otherwise.
+        Of calls, sessions, pipes and clients only with `all_over`; they outlive their entries otherwise, as tables have
+        rows of them.
         To be called about every 100 entries. Views still open stay, within the bounds of `retention`.
         """
         # A message is found by its exchange, so messages go first.
@@ -159,9 +160,9 @@ class Views:
         self._streams.forget_before(first)
         for exchange in self.exchanges.sweep(lambda each: each.began.seq < first, lambda each: _is_over(each, first)):
             self._leave_exchange(exchange)
-        self.peers.forget_before(first)
-        for call in self.calls.forget_before(first) if calls else ():
+        for call in self.calls.forget_before(first) if all_over else ():
             self._let_go(call)
+        self.peers.forget_before(first, all_over=all_over)
 
     def call(self, name: str) -> Call | None:
         """Listed or not."""

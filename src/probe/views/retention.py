@@ -27,6 +27,9 @@ class Retention(Struct, frozen=True, kw_only=True):
     and the last `ended_calls` of these, as their answers may yet be delivered. `other_calls`: waiting requests other
     than tool calls, such as `tasks/result`.
 
+    `ended_sessions`: sessions that were closed before the first entry of their log, where calls go with their entries,
+    too. A late request may name one, and is judged by its end.
+
     `exchanges`, `messages`, `streams`, `connections`, `sessions`, `tasks`, `clients`: the newest. Later entries refer
     to these only: more are never in flight. The content of messages goes first, beyond `content_bytes`; `parsed_bytes`
     of it are kept parsed: more than arrive before the answer to most requests.
@@ -61,6 +64,7 @@ class Retention(Struct, frozen=True, kw_only=True):
     streams: int = 20_000
     connections: int = 20_000
     sessions: int = 20_000
+    ended_sessions: int = 100
     tasks: int = 20_000
     clients: int = 20_000
     rows: int = 2_000

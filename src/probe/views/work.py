@@ -314,14 +314,23 @@ class Calls:
         return self._gone(self._over.store(call.name, call))
 
     def forget_before(self, first: int) -> list[Call]:
-        """Remove the oldest listed calls that have ended before the entry `first`; returns them."""
+        """Remove the calls that ended before the entry `first`; returns them.
+
+        One without a row stays while its request is kept, which may yet be asked about it.
+        """
         gone = list[Call]()
         for call in self.listed.values():
-            if call.ended is None or call.ended.seq >= first:
+            if call.began.seq >= first:
                 break
-            gone.append(call)
+            if call.ended is not None and call.ended.seq < first:
+                gone.append(call)
         for call in gone:
             del self.listed[call.name]
+        gone += self._others.sweep(
+            lambda each: each.began.seq < first,
+            lambda each: each.ended is not None and each.ended.seq < first and each.request is None,
+        )
+        for call in gone:
             self._gone(call)
         return gone
 
