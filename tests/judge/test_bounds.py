@@ -145,6 +145,7 @@ def test_twice_as_many_clients_of_one_name_take_no_more_room(what: str) -> None:
 
 FIRST, PATIENCE = "lifecycle.initialize-first", "lifecycle.progress-extends-patience"
 TOLD, COMMENTS = "progress.asked-for", "http.sse-comments"
+WAITS, FREE = "lifecycle.waits-for-initialize", "jsonrpc.id-not-in-flight"
 
 
 def _work(session: Any) -> None:
@@ -155,6 +156,12 @@ def _work(session: Any) -> None:
 
 def _begins(log: Log, way: str) -> None:
     _work(getattr(log, way)().session())
+
+
+def _counts_anew(log: Log, ids: int) -> None:
+    client = log.stdio()
+    for number in range(3 * FEW):
+        client.answer(client.modern("tools/list", id=1 + number % ids), {"resultType": "complete", "tools": []})
 
 
 def _begins_and_forgets_its_session(log: Log) -> None:
@@ -220,6 +227,8 @@ PASTS: list[tuple[str, Verdict, Callable[[Log], None]]] = [
     *((FIRST, FAIL, partial(_begins_late, way=way)) for way in ("http", "stdio", "websocket")),
     *((FIRST, SILENT, partial(_begins_late, way=way, modern=True)) for way in ("http", "stdio", "websocket")),
     (FIRST, PASS, _begins_and_forgets_its_session),
+    *((WAITS, PASS, partial(_begins, way=way)) for way in ("http", "stdio", "websocket")),
+    *((FREE, SILENT, partial(_counts_anew, ids=ids)) for ids in (FEW // 3, FEW // 2 - 2, FEW // 2, FEW)),
     *((PATIENCE, PASS, partial(_given_up, way=way)) for way in ("cancels", "leaves")),
     (PATIENCE, PASS, partial(_given_up, way="cancels", answered=False)),
     (TOLD, SILENT, _asks_for_progress_late),
@@ -238,3 +247,4 @@ def test_what_made_room_accuses_nobody(rule: str, verdict: Verdict, story: Calla
     # A client that did right is not in doubt.
     assert small[rule] is verdict or verdict > UNCLEAR, small.remarks[rule]
     assert small.measured[rule] == large.measured[rule]
+    assert small.faults.items() <= large.faults.items(), small.faults

@@ -357,6 +357,14 @@ def _end_of(gap: tuple[float, float]) -> float:
     return gap[1]
 
 
+def has_made_room(message: Message) -> bool:
+    """True if newer messages have taken its place: its answer, exchange and connection are not known any more.
+
+    So its absence of an answer shows nothing.
+    """
+    return message.place is None and message.exchange is None
+
+
 def scopes_of(message: Message) -> Iterator[Scope]:
     """The scopes of ids where a message counts: on a pipe with a legacy session, those of both eras."""
     scope, pipe = message.scope, message.pipe

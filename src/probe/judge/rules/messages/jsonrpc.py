@@ -14,7 +14,7 @@ from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWER, MESSAGE, NOTIFICATION, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import form, rule
-from ...trace.trace import Trace
+from ...trace.trace import Trace, has_made_room
 from ...values import is_whole, numeric, shown
 from . import schemas
 
@@ -216,6 +216,8 @@ def free_id(request: Message, trace: Trace) -> Finding | None:
 
 def _is_in_flight(request: Message, at: float, trace: Trace) -> bool:
     """True if the client has no answer, has not left, and none is on its way."""
+    if has_made_room(request):
+        return False
     exchange, answer = request.exchange, request.answer
     if exchange is not None and exchange.head is not None:
         refused = exchange.response is not None and exchange.response.mono < at and (exchange.status or 0) >= _REFUSED

@@ -33,7 +33,7 @@ from ...trace.opportunities import (
     UNREAD,
 )
 from ...trace.rules import form, rule
-from ...trace.trace import Trace
+from ...trace.trace import Trace, has_made_room
 from ...values import shown
 from ..transports.session import is_deleted
 from .meta import is_object, is_text
@@ -93,7 +93,7 @@ def never_initializes(end: ClientEnd, trace: Trace) -> Finding | None:
 
 
 def _too_early(early: Message, trace: Trace, *shown_by: Message) -> Finding:
-    if early.place is None and early.exchange is None:
+    if has_made_room(early):
         raise ForgottenError  # its response may have been that of a limit
     remark = f"{early.method or f'a {early.rpc}'} came before any initialize"
     doubt = None if early.pipe is not None else trace.several()
@@ -247,7 +247,7 @@ def waits(request: Message, trace: Trace) -> Finding | None:
         pending = trace.seen.last(REQUEST, "initialize", until=at, scope=request.scope)
     else:
         pending = session.initialize
-    if pending is None:
+    if pending is None or has_made_room(pending):
         return None
     if pending.answered_by(at):
         is_first = session is not None and trace.subject.firsts.get(session) is request
