@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from probe.judge.verdicts import Verdict
+from probe.views.retention import Retention
 
 from ..support.rows import each
 from .checks import PASS, SILENT, UNCLEAR, WARN, check, play
@@ -219,6 +220,7 @@ def test_an_equal_call_excuses_a_client_that_made_many_others_since() -> None:
     session.call("test_reconnection")
     log.idle(60)
     check(log, AGAIN, SILENT, only={AGAIN})
+    check(log, AGAIN, UNCLEAR, only={AGAIN}, retention=Retention(messages=100))
 
 
 def test_equal_calls_side_by_side() -> None:

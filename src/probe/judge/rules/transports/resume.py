@@ -17,7 +17,7 @@ from ...retention import BOUNDS
 from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, DENIED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import Trace, has_made_room
 from .http import LAST_EVENT, left_at
 
 # Ends of a response without a loss: the client left, or the stream was complete.
@@ -256,7 +256,8 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
             # Perhaps a call of its own, and a return for the first one may follow.
             trace.sure.had_time(left, retry_s(stream, left), exchange)
         remark = f"the same call again {again.at - left:.1f} s after its stream broke, in place of Last-Event-ID"
-        is_sure = again.at - left <= _AT_ONCE_S and not trace.gap_in(left, again.at)
+        knows_all = not trace.gap_in(left, again.at) and not any(map(has_made_room, _calls(trace)))
+        is_sure = again.at - left <= _AT_ONCE_S and knows_all
         return (FAIL if is_sure else UNCLEAR)(remark, exchange, at=again)
     if back is not None:
         return PASS(back)
@@ -267,8 +268,11 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 def _has_twin(request: Message, trace: Trace) -> bool:
-    calls = trace.seen.newest(REQUEST, "tools/call", BOUNDS.compared)
-    return any(each is not request and is_equal(each, request) for each in calls)
+    return any(each is not request and is_equal(each, request) for each in _calls(trace))
+
+
+def _calls(trace: Trace) -> Sequence[Message]:
+    return trace.seen.newest(REQUEST, "tools/call", BOUNDS.compared)
 
 
 def is_equal(one: Message, other: Message) -> bool:
