@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { page, userEvent } from "vitest/browser";
+import { cdp, page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { sessionRow } from "~/testing/rows";
 import { Story } from "~/testing/story";
@@ -127,6 +127,23 @@ test("the newest lines stay in view while they are followed, and a scroll away e
   await page.getByRole("button", { name: "↓ 1 new" }).click();
   await expect.poll(distance).toBeLessThan(2);
   await expect.element(page.getByRole("button", { name: "Follow" })).toHaveAttribute("aria-pressed", "true");
+});
+
+test("the newest lines stay in view, too, for people who want less motion", async () => {
+  await cdp().send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
+  try {
+    const story = new Story();
+    story.request("s1", 0, "ping");
+    const { play } = await openTrace("", story);
+    const grid = page.getByRole("treegrid").element();
+    for (let id = 1; id < 100; id += 1) story.request("s1", id, "ping");
+    play();
+    await expect.element(page.getByRole("treegrid")).toHaveAttribute("aria-rowcount", String(1 + 1 + 100));
+    await expect.poll(() => grid.scrollHeight - grid.clientHeight).toBeGreaterThan(1000);
+    expect(grid.scrollHeight - grid.clientHeight - grid.scrollTop).toBeLessThan(2);
+  } finally {
+    await cdp().send("Emulation.setEmulatedMedia", { features: [] });
+  }
 });
 
 test("a pause holds the picture and counts; resuming shows the newest", async () => {
