@@ -103,6 +103,21 @@ test("the ladder of a client has its handshake, follows the feed, and is that of
   await expect.element(row(/ping request/)).toBeVisible();
 });
 
+test("no message of another client is on a ladder while the log is read", async () => {
+  const story = new Story();
+  story.request("s1", 1, "ping");
+  const read = Promise.withResolvers<undefined>();
+  const answer = (path: string, query: URLSearchParams) => (path === "/api/search" ? read.promise.then(() => ofClient("s2")(path, query)) : undefined);
+  const { fake, show } = await openTrace("?view=ladder", story, answer);
+  show({ sessions: [sessionRow({ id: "s1", last_at: 1 }), sessionRow({ id: "s2", last_at: 2 })] });
+  await expect.element(page.getByRole("combobox", { name: "Client" })).toHaveValue("s2");
+  await expect.element(page.getByRole("status").filter({ hasText: "Reading the log: 0 entries so far" })).toBeVisible();
+  expect(row(/ping/).query()).toBeNull();
+  read.resolve(undefined);
+  await expect.poll(() => (fake.frame(), row(/tools\/call request/).query())).not.toBeNull();
+  expect(row(/ping/).query()).toBeNull();
+});
+
 test("a name that a client was given leads to its newest session, and an old address to the ladder of a client", async () => {
   const { fake, show } = await openTrace("?view=ladder&client=acme", new Story(), ofClient("s2"));
   show({ sessions: [sessionRow({ id: "s1", label: "acme", last_at: 1 }), sessionRow({ id: "s2", label: "acme", last_at: 2 }), sessionRow({ id: "s3", last_at: 3 })] });

@@ -78,24 +78,28 @@ export function ladderClient(line: string, rows: readonly SessionRow[]): string 
 
 interface ClientLadderProps {
   client: string | null;
+  /** The filter line, with this client in it. */
+  filter: string;
   traced: Traced;
   url: TraceUrl;
   onOpen: (run: string, seq: number) => void;
 }
 
 /** The messages of the requests that pass the filter, of one client of the present run. */
-export function ClientLadder({ client, traced, url, onOpen }: ClientLadderProps) {
+export function ClientLadder({ client, filter, traced, url, onOpen }: ClientLadderProps) {
   const { snapshot, run, spans, loading, loader } = traced;
   const { sessions } = snapshot.tables;
   const view = snapshot.trace.runs.at(-1);
-  const own = useMemo(() => spans.filter((span) => span.run === run), [spans, run]);
+  // until the search has begun to answer, what is here passes an earlier line, or none
+  const ready = snapshot.trace.passing.line === filter;
+  const own = useMemo(() => (ready ? spans.filter((span) => span.run === run) : []), [ready, spans, run]);
   const entries = useMemo(() => (view === undefined ? [] : entriesOfSpans(view, own)), [view, own]);
   const rows = useMemo(() => own.map(({ row }) => row), [own]);
   const picture = usePicture(entries, rows, clientName(client, sessions));
   const options = clientsOf(sessions)
     .toSorted((a, b) => number(b.id) - number(a.id))
     .map(({ id }) => ({ value: id, label: clientName(id, sessions) }));
-  const searching = loading.busy === "search" || (loading.found === null && loading.error === null);
+  const searching = !ready || loading.busy === "search" || (loading.found === null && loading.error === null);
   return (
     <LadderFrame
       key={client}

@@ -89,7 +89,7 @@ function LogView({ url }: { url: TraceUrl }) {
         {nobody ? (
           <Nobody />
         ) : ladder ? (
-          <ClientLadder client={client} traced={traced} url={url} onOpen={show} />
+          <ClientLadder client={client} filter={filter} traced={traced} url={url} onOpen={show} />
         ) : (
           <List rows={rows} traced={traced} url={url} open={open} onToggle={toggle} follow={follow && range === null} setFollow={setFollow} onOpen={show} />
         )}
