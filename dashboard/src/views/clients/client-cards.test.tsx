@@ -33,7 +33,7 @@ test("each client is a card with a sentence, figures that add up to it and what 
   come([sessionRow({ id: "s1", label: "acme", opened_at: 10, last_at: 20 }), sessionRow({ id: "s9", client_name: "editor", opened_at: 100, last_at: 110 })]);
   await expect.poll(() => cards().getByRole("heading").elements().map(({ textContent }) => textContent)).toEqual(["acme agent 1.2", "editor 1.2 s9"]);
   const [acme, editor] = [cards().getByRole("listitem").first(), cards().getByRole("listitem").filter({ hasText: "editor" })];
-  await expect.element(page.getByText("2 clients: those that break rules first, then the newest")).toBeVisible();
+  await expect.element(page.getByText("2 clients: the worst first, then the newest")).toBeVisible();
   await expect.element(editor).toMatchTextContent(/No fault seen; 25 of 96 rules exercisedinconclusive1passed24/);
   await expect.element(acme).toMatchTextContent(/Breaks 1 MUST rule of 2025-11-25; 1 warning; 22 of 30 rules exercisedbroken1warning1passed20/);
   await expect.element(acme.getByRole("link", { name: "acme" })).toHaveAttribute("href", "/dashboard/clients/acme");
@@ -46,6 +46,7 @@ test("earlier runs of a program stand on its card, each with its own verdict", a
   come([sessionRow({ id: "s9", client_name: "editor", opened_at: 10 }), sessionRow({ id: "s12", client_name: "editor", opened_at: 100, last_at: 2e9 })]);
   await expect.element(cards()).toMatchTextContent(/editor 1\.2 s12.*1 earlier session: s9 ✓/);
   await expect.element(cards().getByRole("link", { name: "s9 ✓" })).toHaveAttribute("href", "/dashboard/clients/s9");
+  await expect.element(page.getByText("2 clients: the worst first, then the newest")).toBeVisible();
 });
 
 test("the search leaves the clients that have its text", async () => {

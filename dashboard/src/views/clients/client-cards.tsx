@@ -30,10 +30,11 @@ export function ClientCards() {
   const clients = useMemo(() => clientsOf(rows, subjects).filter(hasDone), [rows, subjects]);
   const known = useMemo(() => clients.filter(({ name }) => name !== UNATTRIBUTED), [clients]);
   const cards = useMemo(() => cardsOf(clients.filter((client) => wordsOf(client).includes(text.toLowerCase()))), [clients, text]);
+  const count = useMemo(() => cardsOf(known).length, [known]);
   const first = useFirst(known, waiting);
   const tools = clients.length > 1 && (
     <>
-      <SearchField label="Search clients" value={text} onChange={setText} /> <span className={styles["quiet"]}>{counted(known.length, "client")}: those that break rules first, then the newest</span>
+      <SearchField label="Search clients" value={text} onChange={setText} /> <span className={styles["quiet"]}>{`${counted(count, "client")}${count > 1 ? ": the worst first, then the newest" : ""}`}</span>
     </>
   );
   return (

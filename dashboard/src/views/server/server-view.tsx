@@ -12,6 +12,7 @@ import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
 import { StatusBadge } from "~/widgets/badges";
+import { counted } from "~/words/text";
 import styles from "./server.module.css";
 
 /** The parts of the view of the server. */
@@ -55,7 +56,7 @@ function Overview({ server }: { server: Server }) {
       <Panel title="Observation">
         <KeyValues
           items={[
-            ["Event log", `${server.log.entries} entries, ${server.log.first} to ${server.log.last}`],
+            ["Event log", `${counted(server.log.entries, "entry", "entries")}, ${server.log.first} to ${server.log.last}`],
             ["Its size", `${server.log.bytes.toLocaleString("en")} bytes`],
             ["Audit", <Audit key="audit" audit={server.audit} />],
             ["Dashboards open", String(server.feed.length)],
