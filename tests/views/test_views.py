@@ -414,6 +414,19 @@ def test_an_open_session_outlives_all_that_end_and_they_go_with_their_clients_an
     assert views.exchanges[400].session is views.sessions["s1"]
 
 
+def test_of_modern_clients_the_one_that_was_silent_for_longest_goes() -> None:
+    log = Log(modern_clients=10)
+    for number in range(1, 101):
+        place: dict[str, Any] = {"connection": "tcp1", "exchange": number, "session": f"m{number}"}
+        log.add(requested(), connection="tcp1", exchange=number)
+        log.add(events.ClientSeen("::1", "2026-07-28", "acme", "1", b"{}"), **place)
+        log.add(received({"id": 1, "method": "ping"}), **place)
+        log.add(received({"id": number, "method": "ping"}), connection="tcp1", exchange=200, session="m1")
+        log.views.forget_before(len(log.entries) - 20, all_over=True)
+    log.views.forget_before(len(log.entries) + 1, all_over=True)
+    assert [*log.views.sessions] == ["m1", *(f"m{number}" for number in range(92, 101))]
+
+
 def test_tables_of_a_server_list_its_ended_sessions_however_short_its_log() -> None:
     log = Log(ended_sessions=10)
     sessions_come_and_go(log, all_over=False)

@@ -306,8 +306,8 @@ class Peers:
     def forget_before(self, first: int, *, all_over: bool) -> None:
         """Let go of sockets closed before the entry `first`, and of those that a gap left without their opening.
 
-        With `all_over` also of pipes, of sessions except the newest `ended_sessions`, and of clients that have nothing
-        any more.
+        With `all_over` also of pipes, of sessions except the newest `ended_sessions`, of modern clients silent since
+        then except `modern_clients`, and of clients that have nothing any more.
         """
         gone = self.connections.sweep(
             lambda each: each.began < first,
@@ -321,14 +321,23 @@ class Peers:
             session = next(iter(self._ended.values()))
             if session.closed is None or session.closed.seq >= first:
                 break
-            del self.sessions[session.label]
             self._forget(session)
+        if len(self.sessions) > self._keep.modern_clients:
+            self._forget_modern(first)
         self.clients.sweep(
             lambda each: each.newest.seq < first,
             lambda each: not each.sessions and not each.connections and not each.scope.requests and not each.processes,
         )
 
+    def _forget_modern(self, first: int) -> None:
+        modern = [session for session in self.sessions.values() if not session.is_legacy]
+        modern.sort(key=lambda session: session.acts.newest)
+        for session in modern[: max(0, len(modern) - self._keep.modern_clients)]:
+            if session.acts.newest < first:
+                self._forget(session)
+
     def _forget(self, session: Session) -> None:
+        self.sessions.pop(session.label, None)
         self._ended.pop(session.label, None)
         if session.client is not None:
             session.client.sessions.pop(session.label, None)

@@ -30,6 +30,9 @@ class Retention(Struct, frozen=True, kw_only=True):
     `ended_sessions`: sessions that were closed before the first entry of their log, where calls go with their entries,
     too. A late request may name one, and is judged by its end.
 
+    `modern_clients`: sessions of modern clients there, if the log has no entry of them any more: as many as the server
+    knows.
+
     `exchanges`, `messages`, `streams`, `connections`, `sessions`, `tasks`, `clients`: the newest. Later entries refer
     to these only: more are never in flight. The content of messages goes first, beyond `content_bytes`; `parsed_bytes`
     of it are kept parsed: more than arrive before the answer to most requests.
@@ -65,6 +68,7 @@ class Retention(Struct, frozen=True, kw_only=True):
     connections: int = 20_000
     sessions: int = 20_000
     ended_sessions: int = 100
+    modern_clients: int = 1_000
     tasks: int = 20_000
     clients: int = 20_000
     rows: int = 2_000
