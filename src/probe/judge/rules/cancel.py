@@ -113,7 +113,6 @@ def cancels_task(request: Message, trace: Trace) -> Finding | None:
 
 @rule("cancel.not-task", each=NOTIFICATION, methods={_CANCELLED})
 def not_task(message: Message, trace: Trace) -> Finding | None:
-    """Before the task's id was delivered the client cannot know it."""
     id = cancelled_id(message)
     request = None if id is None else trace.seen.request_with_id(message, id, message.at)
     return None if id is None else _is_task(message, id, request, trace)
@@ -122,9 +121,19 @@ def not_task(message: Message, trace: Trace) -> Finding | None:
 def _is_task(message: Message, id: RequestId, request: Message | None, trace: Trace) -> Finding | None:
     if request is None or _task_by(request, message.at) is None or request.answered is None:
         return None
-    if message.began - request.answered < trace.allowances.arrival_s:
+    remark = f"requestId {shown(id)} is that of a call that runs as a task"
+    return _knowing(message, request.answered, remark, trace, request)
+
+
+def _knowing(message: Message, had: float, remark: str, trace: Trace, *shown_by: Message) -> Finding | None:
+    """A client cannot know of a task before it has read the handle, which was delivered at `had`."""
+    passed = message.began - had
+    if passed < 0:
         return None
-    return FAIL(f"requestId {shown(id)} is that of a call that runs as a task", request)
+    if passed < trace.allowances.arrival_s:
+        unread = f"its CreateTaskResult was delivered {passed:.1f} s before, and may not have been read"
+        return UNCLEAR(f"{remark}; {unread}", *shown_by)
+    return FAIL(remark, *shown_by)
 
 
 @rule("cancel.not-task-ext", each=NOTIFICATION, methods={_CANCELLED})
@@ -134,8 +143,8 @@ def not_extension_task(message: Message, trace: Trace) -> Finding | None:
         return None
     task = trace.subject.dialogue.tasks.find(id)
     created = None if task is None else task.created
-    if created is not None and created < message.at and message.began - created >= trace.allowances.arrival_s:
-        return FAIL("requestId is the id of a task")
+    if created is not None and created < message.at:
+        return _knowing(message, created, "requestId is the id of a task", trace)
     if message.scope is None or (message.scope.kind == "client" and trace.several() is not None):
         return None
     return _is_task(message, id, trace.seen.request_with_id(message, id, message.at), trace)
