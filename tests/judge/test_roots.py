@@ -60,6 +60,18 @@ def _list(session: HttpSession | Pipe, result: Any, told: str = "", **options: A
     session.answer(call, {"content": []})
 
 
+def changed_back(waits: float) -> Log:
+    """Roots that change and change back, and one notification so many seconds after the last answer."""
+    log = Log()
+    session = open_session(log)
+    for result in (A, AB, A):
+        _list(session, result)
+    log.after(waits)
+    session.notify("notifications/roots/list_changed")
+    log.idle(10)
+    return log
+
+
 def changed(first: Any, second: Any, told: str = "", **options: Any) -> Log:
     """Two answers of a session; `told`: when the notification comes, or what else happens."""
     log = Log()
@@ -100,6 +112,8 @@ CHANGES: list[tuple[Expected, Story]] = [
     # The monotonic clock may count from the start of the machine.
     ({TOLD: FAIL}, partial(changed, A, AB, way="stdio", begins=0.0)),
     *(({TOLD: PASS}, partial(changed, A, AB, told)) for told in ("after", "just before", "early")),
+    # The specification sets no time for it, and one may be about several changes.
+    *(({TOLD: verdict}, partial(changed_back, waits)) for waits, verdict in ((3, PASS), (6, FAIL))),
     *(({TOLD: UNCLEAR}, partial(changed, A, AB, told)) for told in ("elsewhere", "limited", "closed")),
     *(({TOLD: SILENT}, partial(changed, A, AB, told)) for told in ("gap", "restart", "first hidden", "second hidden")),
     ({TOLD: SILENT}, partial(changed, A, AB, declared=False)),
