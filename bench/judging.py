@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import trio
 
+from probe.cli.starting import tune_garbage_collection
 from probe.judge.judge import Judge
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
@@ -142,8 +143,8 @@ def measure(judge: Callable[[], Judge], rounds: int = 3) -> float:
     """The least processor time of some rounds, in seconds."""
     times = []
     gc.collect()
-    # A saved log is judged as it is read, so the collector does not look at all of its entries then.
-    gc.freeze()
+    # As the program does it. A saved log is judged as it is read, so the collector does not look at its entries then.
+    tune_garbage_collection()
     for _ in range(rounds):
         gc.collect()
         began = process_time()
