@@ -249,7 +249,7 @@ _FLOODS: Mapping[str, str] = {
     "subscriptions that are never read": "`max_listen_queue`, half of `replay_bytes`, then `write_timeout_s`",
     "tasks with the longest ttl": "`max_tasks_per_session`, `max_tasks`; each counts until its ttl, `task_ttl_max_ms`",
     "questions to a client": "`max_in_flight`, as each is part of a call or task; `client_request_s`",
-    "pages of URL mode elicitation": "`max_interactions`, for `request_state_ttl_s` each",
+    "pages of URL mode elicitation": "`max_interactions`; each until its call is over, for `request_state_ttl_s`",
     "rounds of requests": "nothing is kept between them; what comes back is `max_request_state` at most",
     "streams that can be resumed": "`replay_messages` and `replay_bytes` each, `replay_bytes_per_session`, "
     "`replay_streams`, and over all sessions `max_replay_bytes`, of which whoever holds most gives first",

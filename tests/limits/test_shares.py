@@ -234,6 +234,26 @@ async def test_pages_of_url_elicitation(autojump_clock: MockClock) -> None:
         assert probe.engine.services.shares.held("max_interactions", ANN) == 1
 
 
+async def test_answered_pages_of_others_are_not_pushed_out() -> None:
+    async with running(max_interactions=8) as probe:
+
+        async def answered(address: str) -> dict[str, Any]:
+            client = modern(probe, address)
+            asked = await client.tool("elicit_url")
+            ((key, question),) = asked["inputRequests"].items()
+            assert probe.engine.services.interactions.confirm(question["params"]["url"].rpartition("/")[2])
+            retry = {"inputResponses": {key: {"action": "accept"}}, "requestState": asked["requestState"]}
+            assert (await client.tool("elicit_url", **retry))["structuredContent"]["confirmed"]
+            return retry
+
+        of_ben = await answered(BEN)
+        of_ann = [await answered(ANN) for _ in range(10)]
+        check_empty(probe.engine)
+        assert "isError" not in await modern(probe, BEN).tool("elicit_url", **of_ben)
+        found = [await modern(probe, ANN).tool("elicit_url", **retry) for retry in of_ann]
+        assert ["isError" in result for result in found] == [True] * 3 + [False] * 7
+
+
 @asynccontextmanager
 async def reading(probe: Probe, address: str) -> AsyncIterator[Answer]:
     async with exchange(seen_from(probe.app, address), "GET", "/dashboard/events", PAGE) as answer:

@@ -147,6 +147,91 @@ async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe:
     assert events[-1].message["result"]["structuredContent"] == {"action": "accept", "confirmed": True}
 
 
+async def check_unknown(probe: Probe, url: str) -> None:
+    """An ended page is answered as one that never was."""
+    for method in ("GET", "POST"):
+        assert await page(probe, method, url) == await page(probe, method, "/interaction/none")
+
+
+async def test_modern_answered_calls_give_their_places_back_and_can_be_repeated() -> None:
+    async with running(max_interactions=2) as probe:
+        client = probe.modern(capabilities=URL_CAPABLE)
+        accepted, retries = {"action": "accept", "confirmed": True}, []
+        for _ in range(3):
+            asked, retry = await first_round(client)
+            assert probe.engine.services.interactions.held == 1
+            await page(probe, "POST", asked["params"]["url"])
+            assert (await client.tool("elicit_url", **retry))["structuredContent"] == accepted
+            assert probe.engine.services.interactions.held == 0
+            await check_unknown(probe, asked["params"]["url"])
+            retries.append(retry)
+        for retry in retries[1:] * 2:
+            assert (await client.tool("elicit_url", **retry))["structuredContent"] == accepted
+        forgotten = await client.tool("elicit_url", **retries[0])
+        assert "not confirmed in time" in forgotten["content"][0]["text"], "two are remembered"
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_modern_a_declined_page_is_over_and_stays_declined(probe: Probe, action: str) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    asked, retry = await first_round(client)
+    retry["inputResponses"] = {key: {"action": action} for key in retry["inputResponses"]}
+    for _ in range(2):
+        result = await client.tool("elicit_url", **retry)
+        assert result["structuredContent"] == {"action": action, "confirmed": False}
+        assert probe.engine.services.interactions.held == 0
+    await check_unknown(probe, asked["params"]["url"])
+
+
+async def test_modern_a_page_waits_through_a_retry_with_a_malformed_answer(probe: Probe) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    asked, retry = await first_round(client)
+    malformed = {key: {"action": "perhaps"} for key in retry["inputResponses"]}
+    with pytest.raises(RpcError):
+        await client.tool("elicit_url", **{**retry, "inputResponses": malformed})
+    assert (await page(probe, "POST", asked["params"]["url"]))[0] == 200
+    assert (await client.tool("elicit_url", **retry))["structuredContent"]["confirmed"]
+
+
+async def test_modern_a_page_that_came_too_late_ends_for_all_retries_that_wait(autojump_clock: Any) -> None:
+    async with running(client_request_s=20) as probe:
+        client = probe.modern(capabilities=URL_CAPABLE)
+        asked, retry = await first_round(client)
+        ended = []
+
+        async def go_on() -> None:
+            result = await client.tool("elicit_url", **retry)
+            ended.append((result["isError"], trio.current_time() - began))
+
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(go_on)
+            await trio.sleep(5)
+            nursery.start_soon(go_on)
+        assert [(failed, round(after)) for failed, after in ended] == [(True, 20), (True, 20)]
+        assert not probe.engine.services.interactions.confirm(asked["params"]["url"].rpartition("/")[2])
+
+
+@pytest.mark.parametrize("how", ["cancelled", "deleted", "declined"])
+async def test_legacy_the_page_of_a_call_that_is_over_is_unknown(probe: Probe, how: str) -> None:
+    client = await probe.client(capabilities=URL_CAPABLE)
+    request = client.request("tools/call", {"name": "elicit_url", "arguments": {}})
+    async with client.post(request) as answer:
+        asked = next(event.message for event in await answer.first(2) if event.data)
+        url = asked["params"]["url"]
+        assert (await page(probe, "GET", url))[0] == 200
+        assert probe.engine.services.interactions.held == 1
+        if how == "cancelled":
+            await client.cancel(request["id"])
+        elif how == "deleted":
+            await client.delete()
+        else:
+            await client.answer(asked["id"], {"action": "decline"})
+        await trio.testing.wait_all_tasks_blocked()
+        assert probe.engine.services.interactions.held == 0
+        await check_unknown(probe, url)
+
+
 async def test_confirming_twice_or_with_a_body_that_nobody_asked_for_is_confirming(probe: Probe) -> None:
     client = probe.modern(capabilities=URL_CAPABLE)
     asked, retry = await first_round(client)

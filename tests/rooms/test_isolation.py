@@ -44,14 +44,13 @@ async def streams(room: Room, ids: dict[str, str]) -> None:
 
 
 async def questions(client: Legacy, ids: dict[str, str]) -> None:
-    """Have a page to confirm, and remember its id and that of its event, which is of a stream that others have not."""
+    """Remember the id of the event of a question, which is of a stream that others have not."""
     for _ in range(20):
         await client.tool("simple_tool")
     call = client.request("tools/call", {"name": "elicit_url", "arguments": {}})
     async with client.post(call) as answer:
         async for event in answer.events():
             if event.data and event.message.get("method") == "elicitation/create":
-                ids["page"] = event.message["params"]["url"].rpartition("/")[2]
                 ids["event"] = event.id or ""
                 assert f"/r/{client.app._prefix.removeprefix('/r/')}/interaction/" in event.message["params"]["url"]
                 return
@@ -71,6 +70,9 @@ async def used(room: Room) -> dict[str, str]:
     ids["modern_task"] = task["taskId"]
     waiting = await modern.call("tools/call", {"name": "elicit_form", "arguments": {}})
     ids["state"] = waiting["requestState"]
+    # No session ends it.
+    confirming = await modern.call("tools/call", {"name": "elicit_url", "arguments": {}})
+    ids["page"] = confirming["inputRequests"]["page"]["params"]["url"].rpartition("/")[2]
     ids["call"] = (await room.ask("GET", "/api/calls")).json["calls"][0]["id"]
     async with connected(Hosted(room, ids["secret"])) as host:
         await host.register()

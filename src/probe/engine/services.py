@@ -10,6 +10,7 @@ mean that the interaction is complete", so the server records which of its pages
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -294,22 +295,47 @@ class ConfirmationPage:
     named: Mapping[str, str]
 
 
-class _Made(NamedTuple):
+@dataclass(slots=True)
+class _Waiting:
+    """A page of a call that is not over. `over` is set when it is confirmed, and when its call ends."""
+
+    made: float
+    holder: str | None
+    confirmed: bool = False
+    over: trio.Event = field(default_factory=trio.Event)
+
+
+class _Answered(NamedTuple):
     at: float
     holder: str | None
 
 
 class Interactions:
-    """The pages of one engine. Each is forgotten `keep_s` seconds after its making."""
+    """The pages of one engine.
+
+        waiting      its call is not over, and nobody has confirmed it
+        confirmed    its call is not over: the answer of the client has not come
+        answered     its call has returned, confirmed; the client may repeat a request with the same state
+        unknown      its call ended in any other way, or `keep_s` seconds have passed
+
+    A page has a place of the limit while its call is not over. As many answered ones are remembered as there are
+    places; of all client addresses the one with the most gives up its oldest.
+    """
 
     def __init__(self, limit: Limit, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:
         self._limit = limit
         self._keep_s = keep_s
         self._clock = clock
         self._new_id = new_id
-        # In the order of their making, so the first is forgotten first.
-        self._made: dict[str, _Made] = {}
-        self._confirmed: dict[str, trio.Event] = {}
+        # Both in the order of their times, so the first is forgotten first.
+        self._waiting: dict[str, _Waiting] = {}
+        self._answered: dict[str, _Answered] = {}
+
+    @property
+    def held(self) -> int:
+        """The number of pages with a place."""
+        self._forget()
+        return len(self._waiting)
 
     def page(self, id: str, origin: str, **named: str) -> ConfirmationPage:
         """The page with an id, under the `origin` at which the client reached this server."""
@@ -318,7 +344,8 @@ class Interactions:
     def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
         """Make a page for the call of `recorder`; returns its id, which cannot be guessed.
 
-        Raises `ToolFailureError` without an origin, as no person could reach the page, and `LimitError`.
+        The caller ends it by `end` or `answer`. Raises `ToolFailureError` without an origin, as no person could reach
+        the page, and `LimitError`.
         """
         if not origin:
             why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
@@ -326,36 +353,57 @@ class Interactions:
         self._forget()
         self._limit.acquire(holder, recorder)
         id = self._new_id()
-        self._made[id], self._confirmed[id] = _Made(self._clock.now(), holder), trio.Event()
+        self._waiting[id] = _Waiting(self._clock.now(), holder)
         return id
+
+    def end(self, id: str) -> None:
+        """Forget a page, as its call is over. Harmless when repeated."""
+        page = self._waiting.pop(id, None)
+        if page is not None:
+            self._limit.release(page.holder)
+            page.over.set()
+
+    def answer(self, id: str) -> None:
+        """End a page whose call may be repeated with the same state, which then finds it confirmed again, or not."""
+        page = self._waiting.get(id)
+        self.end(id)
+        if page is None or not page.confirmed:
+            return
+        self._answered[id] = _Answered(self._clock.now(), page.holder)
+        if len(self._answered) > self._limit.most:
+            ((most, _),) = Counter(each.holder for each in self._answered.values()).most_common(1)
+            del self._answered[next(id for id, each in self._answered.items() if each.holder == most)]
 
     def is_open(self, id: str) -> bool:
         self._forget()
-        return id in self._confirmed and not self._confirmed[id].is_set()
+        return id in self._waiting and not self._waiting[id].confirmed
 
     def confirm(self, id: str) -> bool:
+        """Returns False if the call of the page is over. Harmless when repeated."""
         self._forget()
-        if id not in self._confirmed:
+        page = self._waiting.get(id)
+        if page is None:
             return False
-        self._confirmed[id].set()
+        page.confirmed = True
+        page.over.set()
         return True
 
     async def wait_confirmed(self, id: str, timeout_s: float) -> bool:
-        """Returns False if the confirmation did not come within `timeout_s`, or the page was dropped."""
+        """Returns False if the confirmation did not come within `timeout_s`, or the page is unknown."""
         self._forget()
-        confirmed = self._confirmed.get(id)
-        if confirmed is None:
-            return False
-        with trio.move_on_at(min(self._clock.now() + timeout_s, self._made[id].at + self._keep_s)):
-            await confirmed.wait()
-        return confirmed.is_set()
+        page = self._waiting.get(id)
+        if page is None:
+            return id in self._answered
+        with trio.move_on_at(min(self._clock.now() + timeout_s, page.made + self._keep_s)):
+            await page.over.wait()
+        return page.confirmed
 
     def _forget(self) -> None:
         oldest = self._clock.now() - self._keep_s
-        while self._made and (first := next(iter(self._made.items())))[1].at <= oldest:
-            id, made = first
-            del self._made[id], self._confirmed[id]
-            self._limit.release(made.holder)
+        while self._waiting and (first := next(iter(self._waiting.items())))[1].made <= oldest:
+            self.end(first[0])
+        while self._answered and (known := next(iter(self._answered.items())))[1].at <= oldest:
+            del self._answered[known[0]]
 
 
 class Services:

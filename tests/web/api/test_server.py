@@ -116,6 +116,12 @@ async def test_use_of_limits_is_shown(probe: Probe) -> None:
     assert len(during["feed"]) == 2
 
 
+async def test_pages_whose_calls_wait_are_counted(probe: Probe) -> None:
+    assert limit(await page(probe, "/api/server"), "max_interactions")["used"] == 0
+    await probe.modern().tool("elicit_url")
+    assert limit(await page(probe, "/api/server"), "max_interactions")["used"] == 1
+
+
 async def test_websockets_that_are_open_are_counted(probe: Probe) -> None:
     assert limit(await page(probe, "/api/server"), "max_websockets")["used"] == 0
     scope = {

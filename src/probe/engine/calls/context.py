@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import trio
@@ -46,8 +47,8 @@ class Channel(ABC):
         """
 
     @abstractmethod
-    def open_page(self, key: str) -> ConfirmationPage:
-        """A page of this server for the question `key`, the same in each run of a tool."""
+    def open_page(self, key: str) -> AbstractContextManager[ConfirmationPage]:
+        """A page of this server for the question `key`, the same in each run of a tool. It ends with the question."""
 
     @abstractmethod
     async def wait_confirmed(self, page: ConfirmationPage) -> bool: ...
@@ -205,11 +206,11 @@ class ToolContext:
         After `accept` it returns once the page is confirmed, or raises if that takes too long.
         """
         name = self._key(key)
-        page = self._channel.open_page(name)
-        params = {"mode": "url", "message": message, "url": page.url, **page.named}
-        answer = (await self.ask({name: Ask("elicitation/create", params)}))[name]
-        if answer.get("action") == "accept" and not await self._channel.wait_confirmed(page):
-            raise ClientRequestError(f"The page {page.url} was accepted, but not confirmed in time")
+        with self._channel.open_page(name) as page:
+            params = {"mode": "url", "message": message, "url": page.url, **page.named}
+            answer = (await self.ask({name: Ask("elicitation/create", params)}))[name]
+            if answer.get("action") == "accept" and not await self._channel.wait_confirmed(page):
+                raise ClientRequestError(f"The page {page.url} was accepted, but not confirmed in time")
         return answer
 
     async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:

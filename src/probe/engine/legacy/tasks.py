@@ -14,7 +14,8 @@ Connections: the server "MUST NOT broadcast the same message across multiple str
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -75,10 +76,14 @@ class _LegacyChannel(Channel):
         capable = row.capability is None or offers(machine.capabilities, machine.revision, row.capability)
         return capable and row.since <= machine.revision
 
-    def open_page(self, key: str) -> ConfirmationPage:
+    @contextmanager
+    def open_page(self, key: str) -> Iterator[ConfirmationPage]:
         session = self.session
         id = session.interactions.open(session.origin, session.holder, self.call.recorder)
-        return session.interactions.page(id, session.origin, elicitationId=id)
+        try:
+            yield session.interactions.page(id, session.origin, elicitationId=id)
+        finally:
+            session.interactions.end(id)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         """Wait, and then notify the client: "Servers MAY send a `notifications/elicitation/complete` notification"."""

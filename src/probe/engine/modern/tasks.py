@@ -14,7 +14,8 @@ guessed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,7 +33,7 @@ from ..calls.context import LEVELS, Channel, ToolContext
 from ..calls.outcome import Outcome
 from ..calls.scope import CallScope
 from ..calls.tool_runs import Start, ToolCallRequest, ToolPlan, ToolRuns
-from ..catalogue.tool import ArgumentsError, Ask, ListKind, LogLevel, Tool, ToolFailureError
+from ..catalogue.tool import ArgumentsError, Ask, ClientRequestError, ListKind, LogLevel, Tool, ToolFailureError
 from ..clock import iso
 from ..services import ConfirmationPage, Services
 from ..streams.stream import Stream
@@ -56,10 +57,18 @@ class _ModernChannel(Channel):
     def declares(self, method: str) -> bool:
         return offers(self.incoming.meta.capabilities, method)
 
-    def open_page(self, key: str) -> ConfirmationPage:
-        context = self.incoming.context
-        open_page = partial(self.services.interactions.open, context.origin, context.holder, self.call.recorder)
-        return self.services.interactions.page(self.rounds.keep(key, open_page), context.origin)
+    @contextmanager
+    def open_page(self, key: str) -> Iterator[ConfirmationPage]:
+        """A request that stops without an answer leaves the page: its state may come back in another one."""
+        context, interactions = self.incoming.context, self.services.interactions
+        make = partial(interactions.open, context.origin, context.holder, self.call.recorder)
+        id = self.rounds.keep(key, make)
+        try:
+            yield interactions.page(id, context.origin)
+        except ClientRequestError:
+            interactions.answer(id)
+            raise
+        interactions.answer(id)
 
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         return await self.services.interactions.wait_confirmed(page.id, self.services.settings.client_request_s)

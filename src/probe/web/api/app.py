@@ -139,14 +139,14 @@ def register_interactions(app: QuartTrio, engine: Engine) -> None:
     @app.get("/interaction/<id>")
     async def show(id: str) -> Response:
         if not engine.services.interactions.is_open(id):
-            return _page(404, "Nothing to confirm", "This page has been confirmed, or its call is long over.")
+            return _page(404, "Nothing to confirm", "This page has been confirmed, or its call is over.")
         text = "A tool of MCP Probe asked your client to open this page. The tool goes on when you confirm."
         return _page(200, "Confirm the interaction", text, _FORM)
 
     @app.post("/interaction/<id>")
     async def confirm(id: str) -> Response:
         if not engine.services.interactions.confirm(id):
-            return _page(404, "Nothing to confirm", "The call that asked for this is long over.")
+            return _page(404, "Nothing to confirm", "The call that asked for this is over.")
         return _page(200, "Confirmed", "The tool goes on. You can close this page and return to your client.")
 
 

@@ -119,6 +119,7 @@ def _used(engine: Engine) -> dict[str, float]:
         "max_tasks": sum(usage.tasks.values()),
         "max_calls": usage.modern_calls,
         "max_listens": usage.subscriptions,
+        "max_interactions": engine.services.interactions.held,
         "max_draft_streams": usage.draft_streams,
         "draft_stream_bytes": usage.draft_stream_bytes,
         "event_log_events": len(engine.log),
