@@ -16,7 +16,7 @@ from probe.server.listener.http1.protocol import (
     ResponseError,
     ResponseWriter,
 )
-from probe.server.listener.request_head import InvalidRequestError, KnownHeads, RequestHead
+from probe.server.listener.request_head import SERVED_METHODS, InvalidRequestError, KnownHeads, RequestHead
 
 MAX_HEAD = 4096
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -128,6 +128,7 @@ REFUSED = {
     "HTTP/3.1": (505, b"GET / HTTP/3.1\r\nHost: a\r\n\r\n"),
     "an unknown method": (501, b"BREW / HTTP/1.1\r\nHost: a\r\n\r\n"),
     "a method in small letters": (501, b"get / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    "a method of RTSP": (501, b"DESCRIBE / HTTP/1.1\r\nHost: a\r\n\r\n"),
     "CONNECT": (501, b"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"),
     # chunks
     "a bare LF behind a chunk size": (400, CHUNKED + b"5\nhello\r\n0\r\n\r\n"),
@@ -191,6 +192,11 @@ ACCEPTED = {
         [("POST", b"/", b"hi")],
     ),
 }
+
+
+@pytest.mark.parametrize("method", sorted(method.decode() for method in SERVED_METHODS))
+def test_each_served_method_is_parsed(method: str) -> None:
+    assert parsed(f"{method} /a HTTP/1.1\r\nHost: a\r\n\r\n".encode()) == [(method, b"/a", b"")]
 
 
 @pytest.mark.parametrize("piece", [10**9, 3, 1], ids=["whole", "three-bytes", "byte-by-byte"])

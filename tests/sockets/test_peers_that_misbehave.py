@@ -483,6 +483,19 @@ async def test_http2_connect_is_not_implemented(start, dial) -> None:
     assert (await peer.answer(await peer.request("/"))).body == b"ok"
 
 
+@pytest.mark.parametrize(("method", "status"), [("get", 501), ("Post", 501), ("BREW", 501), ("PROPFIND", 200)])
+async def test_http2_methods_are_those_of_http1(start, dial, method, status) -> None:
+    """RFC 9110 section 9.1: the method token is case-sensitive."""
+    app = Recorder({})
+    peer = await dial.http2(await start(app))
+    stream = peer.state.get_next_available_stream_id()
+    head = [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", "/")]
+    peer.state.send_headers(stream, head, end_stream=True)
+    await peer.flush()
+    assert (await peer.answer(stream)).status == status
+    assert len(app.calls) == (status == 200)
+
+
 @pytest.mark.parametrize("trailers", [False, True], ids=["head", "trailers"])
 async def test_http2_body_shorter_than_its_content_length_is_malformed(start, dial, trailers) -> None:
     """RFC 9113 section 8.1.1; h2 sees it where the request ends with DATA, which is a violation there."""

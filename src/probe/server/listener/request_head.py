@@ -10,6 +10,14 @@ from urllib.parse import unquote
 
 Headers = list[tuple[bytes, bytes]]
 
+# RFC 9110 section 9.1: "The method token is case-sensitive". llhttp parses these; CONNECT, which is for proxies, is
+# not served. A method outside is answered with 501; whether a path has it is up to the application.
+SERVED_METHODS: Final = frozenset(
+    b"GET HEAD POST PUT DELETE OPTIONS TRACE PATCH QUERY COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK BIND"
+    b" REBIND UNBIND ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PURGE MKCALENDAR LINK"
+    b" UNLINK SOURCE".split()
+)
+
 _URL = re.compile(rb"(?i:https?)://([^/?#]+)([^#]*)")
 
 # Each client has one head for each length of its messages.

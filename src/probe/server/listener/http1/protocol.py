@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 import httptools
 
-from ..request_head import Headers, InvalidRequestError, KnownHeads, RequestHead
+from ..request_head import SERVED_METHODS, Headers, InvalidRequestError, KnownHeads, RequestHead
 
 MAX_CHUNK_LINE = 4096
 """The most bytes of one chunk line or trailer line."""
@@ -23,7 +23,7 @@ MAX_CHUNK_EXCESS = 16 * 1024
 
 _PLAIN_CHUNK_LINE = 32
 
-_START_LINE = re.compile(rb"[^ \t\r\n]+ ([^ \t\r\n]+) HTTP/([0-9])\.([0-9])\r\n")
+_START_LINE = re.compile(rb"([^ \t\r\n]+) [^ \t\r\n]+ HTTP/([0-9])\.([0-9])\r\n")
 _EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 _UPGRADE_LINE = re.compile(rb"(?im)^upgrade:.*\n")
@@ -143,6 +143,8 @@ class RequestParser:
             raise InvalidRequestError(400, "a malformed request line")
         if found[2] != b"1":
             raise InvalidRequestError(505, "a version other than HTTP/1.x")
+        if found[1] not in SERVED_METHODS:
+            raise InvalidRequestError(501, "an unknown method, or CONNECT")
         if found[3] not in (b"0", b"1"):
             # RFC 9110 section 6.2: a higher minor version is served "as if it was in the highest minor version" known.
             return head[: found.start(3)] + b"1" + head[found.end(3) :]
@@ -154,16 +156,12 @@ class RequestParser:
             self._parser.feed_data(head)
         except httptools.HttpParserUpgrade:
             self._parse_upgrade(head)
-        except httptools.HttpParserInvalidMethodError:
-            raise InvalidRequestError(501, "an unknown method") from None
         except httptools.HttpParserError as error:
             raise InvalidRequestError(400, f"a malformed head: {error}") from None
         if len(self._head.headers) > self._max_headers:
             raise InvalidRequestError(431, f"more than {self._max_headers} fields (max_headers)")
 
     def _parse_upgrade(self, head: bytes) -> None:
-        if self._head.method == "CONNECT":
-            raise InvalidRequestError(501, "CONNECT is for proxies")
         lines = [value.lower() for name, value in self._head.headers if name == b"upgrade"]
         if self._head.method == "GET" and b"websocket" in [item.strip() for line in lines for item in line.split(b",")]:
             self._head.upgrades = True

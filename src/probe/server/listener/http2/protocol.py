@@ -30,7 +30,7 @@ from ....settings import Settings
 from ..calls import WRITE_TIMEOUT, Inbox, PeerGoneError
 from ..fair_queue import ConnectionTurns
 from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox
-from ..request_head import KnownHeads, RequestHead
+from ..request_head import SERVED_METHODS, KnownHeads, RequestHead
 from .streams import AppTasks, BoundedBuffer, FrameSizes, RequestStream, StreamStalledError, WaitingRequests
 
 HARD_HEADERS = 4
@@ -199,7 +199,7 @@ class ContainedH2(H2Protocol):
         if status:
             return status
         head = RequestHead(
-            method=pseudo[b":method"].decode("ascii").upper(),
+            method=pseudo[b":method"].decode("ascii"),
             target=pseudo[b":path"],
             http_version="2",
             headers=filter_pseudo_headers(event.headers),
@@ -454,6 +454,6 @@ def _content_length(head: RequestHead) -> int:
 def _refusal(pseudo: Mapping[bytes, bytes], too_large: bool) -> int:
     if too_large:
         return 431
-    if pseudo[b":method"] == b"CONNECT":
+    if pseudo[b":method"] not in SERVED_METHODS:
         return 501
-    return 0 if pseudo[b":method"].isascii() and pseudo[b":path"].isascii() else 400
+    return 0 if pseudo[b":path"].isascii() else 400
