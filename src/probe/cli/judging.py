@@ -32,6 +32,7 @@ from ..judge.outcome import (
     compare,
     compare_values,
     load,
+    no_message,
     outcome,
     outcome_of_comparison,
 )
@@ -267,6 +268,9 @@ def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
         elif ended.signal is not None and not (ended.timed_out or ended.told) and status == CLEAN:
             status, reasons = NOTHING_SAID, ["a client that a signal has ended may have had more to do"]
         reasons.insert(0, how)
+    if status == CLEAN and not any(subject.requests or subject.worst for subject in judged.report.subjects):
+        # Also with `--require none`, which waives lists and calls.
+        status, reasons = NOTHING_SAID, [*reasons, no_message(judged.report)]
     if _failed_to_start(judged):
         # The first line is enough. Hints such as a missing URL would mislead.
         return status

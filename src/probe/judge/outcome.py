@@ -307,9 +307,7 @@ def _not_observed(report: Judgement, demands: Demands) -> Iterator[str]:
         "call": any(subject.uses for subject in report.subjects),
     }
     if demands.require and not seen["message"]:
-        exchanges = sum(subject.exchanges for subject in report.subjects)
-        none = f"none of {exchanges} HTTP requests had a request of the protocol that the server could read"
-        yield none if exchanges else _MISSING["message"]
+        yield no_message(report)
         return
     for wanted in demands.require:
         if wanted in seen:
@@ -317,6 +315,13 @@ def _not_observed(report: Judgement, demands: Demands) -> Iterator[str]:
                 yield _MISSING[wanted]
         elif not any(_is_meant(wanted, rule) for rule in observed):
             yield f"{wanted} was not observed"
+
+
+def no_message(report: Judgement) -> str:
+    """The reason why a report without a request of the protocol has no verdict."""
+    exchanges = sum(subject.exchanges for subject in report.subjects)
+    none = f"none of {exchanges} HTTP requests had a request of the protocol that the server could read"
+    return none if exchanges else NO_REQUEST
 
 
 NO_REQUEST: Final = "no request of a client came"

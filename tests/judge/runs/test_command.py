@@ -148,6 +148,15 @@ def test_of_a_client_that_never_began_its_own_error_is_said_first(capfd: pytest.
     assert judged(capfd, "--require", "none", "--client-must-exit-0", *client)[0] == 1
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_without_a_request_there_is_no_verdict_even_if_nothing_is_required(
+    code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = [sys.executable, "-c", f"import sys; sys.exit({code})"]
+    status, out, _ = judged(capfd, "--require", "none", "--", *client)
+    assert (status, out) == (2, "No client was seen.\n")
+
+
 def test_requests_that_were_all_refused_came(capfd: pytest.CaptureFixture[str]) -> None:
     post = (
         "import sys, urllib.request as r\nfor _ in range(3):\n"
