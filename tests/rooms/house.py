@@ -12,9 +12,10 @@ from typing import Any
 
 import trio
 
+from probe.cli.parts import live_judge
 from probe.engine.engine import Engine, Randomness
 from probe.engine.services import ALONE, SharedLimits
-from probe.judge.live import JudgeTurns, live_judge
+from probe.judge.live import JudgeTurns
 from probe.rooms.endpoint import RoomsEndpoint
 from probe.rooms.rooms import Rooms
 from probe.settings import Settings, build

@@ -11,9 +11,9 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.cli.parts import live_judge
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.engine import Engine, Randomness
-from probe.judge.live import live_judge
 from probe.log.ndjson import OpenedFile
 from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS

@@ -23,7 +23,7 @@ from ..web.paths import Paths, SharedPages
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from ..judge.live import JudgeTurns
+    from ..judge.live import JudgeService, JudgeTurns
     from ..rooms.endpoint import RoomsEndpoint
     from ..rooms.rooms import Rooms
 
@@ -55,11 +55,22 @@ def _unchecked(
 ) -> Engine:
     made = partial(Engine, settings, TOOLSETS, epoch=time.time(), randomness=Randomness(new_id, secrets.token_bytes))
     if settings.judge:
-        # Imports of a tenth of a second, unused without a judge.
-        from ..judge.live import live_judge
-
         made = partial(made, new_judge=partial(live_judge, turns=turns))
     return made(opened=opened, shared=shared)
+
+
+def live_judge(engine: Engine, turns: JudgeTurns | None = None) -> JudgeService:
+    """A judge with every rule that has begun the log of an engine; `serve` follows it."""
+    # Imports of a tenth of a second, unused without a judge.
+    from ..judge.judge import Judge
+    from ..judge.live import JudgeService
+    from ..judge.rules.all import FUNCTIONS
+    from ..judge.rules.catalogue import catalogue
+
+    rules, opened = catalogue(), engine.opened
+    judge = Judge(rules, FUNCTIONS)
+    judge.begin(engine.header(str(rules.version)), living=opened is None)
+    return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log, turns)
 
 
 def file_pages(opened: OpenedFile) -> FilePages:

@@ -13,15 +13,12 @@ from typing import Final
 import trio
 
 from ..engine.clock import Clock
-from ..engine.engine import Engine
 from ..log.event_log import Entry, EventLog, Gap
 from ..log.follower import LogFollower
 from ..log.ndjson import SavedLog
 from .clients.subject import Subject
 from .judge import Judge
 from .report import Judgement, SubjectReport, report_with, subject_report
-from .rules.all import FUNCTIONS
-from .rules.catalogue import catalogue
 from .verdicts import Verdict
 
 # How much of the time that passes may be spent on judging.
@@ -38,14 +35,6 @@ class JudgeTurns:
     def __init__(self) -> None:
         # A trio lock passes to its waiters in order, so each judge has its turn.
         self.spare, self.awaited = trio.Lock(), trio.Lock()
-
-
-def live_judge(engine: Engine, turns: JudgeTurns | None = None) -> JudgeService:
-    """A judge with every rule that has begun the log of an engine; `serve` follows it."""
-    rules, opened = catalogue(), engine.opened
-    judge = Judge(rules, FUNCTIONS)
-    judge.begin(engine.header(str(rules.version)), living=opened is None)
-    return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log, turns)
 
 
 class JudgeService:
