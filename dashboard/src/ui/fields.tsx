@@ -4,20 +4,24 @@ import styles from "./fields.module.css";
 const RESTED_MS = 150;
 
 /**
- * What is typed into a field, and how to change it. A `value` that comes from outside (the URL, a reset) replaces it.
+ * What is typed into a field, how to change it, and how to change it to a text that is passed on at once. A `value` that comes
+ * from outside (the URL, a reset) replaces it; one that this field passed on does not, as more may have been typed since.
  *
  * `onRest` is called when typing has rested for 150 ms, unless the text is the value already.
  */
-export function useDraft(value: string, onRest?: (text: string) => void): [text: string, set: (text: string) => void] {
-  const [typed, setTyped] = useState({ text: value, from: value });
-  if (typed.from !== value) setTyped({ text: value, from: value });
-  const rested = useEffectEvent(() => onRest?.(typed.text));
+export function useDraft(value: string, onRest?: (text: string) => void): [text: string, set: (text: string) => void, pass: (text: string) => void] {
+  const [typed, setTyped] = useState({ text: value, from: value, passed: value });
+  if (typed.from !== value) setTyped(value === typed.passed ? { ...typed, from: value } : { text: value, from: value, passed: value });
+  const rested = useEffectEvent(() => {
+    setTyped({ ...typed, passed: typed.text });
+    onRest?.(typed.text);
+  });
   useEffect(() => {
     if (typed.text === value) return undefined;
     const timer = setTimeout(rested, RESTED_MS);
     return () => clearTimeout(timer);
   }, [typed.text, value]);
-  return [typed.text, (text) => setTyped({ text, from: value })];
+  return [typed.text, (text) => setTyped({ ...typed, text }), (text) => setTyped({ ...typed, text, passed: text })];
 }
 
 interface TextFieldProps {

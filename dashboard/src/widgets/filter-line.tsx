@@ -53,7 +53,7 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
     const { error } = line === "" ? { error: null } : await queries.fetchQuery(reading(line, line.length));
     if (error === null) onChange(line);
   };
-  const [text, set] = useDraft(value, (rested) => void understood(rested));
+  const [text, set, pass] = useDraft(value, (rested) => void understood(rested));
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const { data, isFetching } = useQuery({ ...reading(text, caret), enabled: open, placeholderData: keepPreviousData });
@@ -62,7 +62,7 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
   const options = open ? (data?.completions ?? []) : [];
   const at = Math.min(chosen, options.length - 1);
   const now = (line: string) => {
-    set(line);
+    pass(line);
     void understood(line);
   };
   const take = ({ start, end, insert }: Completion) => {
@@ -116,7 +116,7 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
         data-search
         value={text}
         onChange={(event) => {
-          set(event.target.value);
+          (event.target.value === "" ? pass : set)(event.target.value);
           setCaret(event.target.selectionStart ?? event.target.value.length);
           setOpen(true);
           setChosen(-1);

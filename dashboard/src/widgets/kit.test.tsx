@@ -139,3 +139,19 @@ test("a search says what was typed once typing rests, and Escape clears at once"
   await userEvent.keyboard("{Escape}");
   await expect.poll(() => said.at(-1)).toBe("");
 });
+
+test("what is typed before the value of a search has changed stays, and a value from outside replaces it", async () => {
+  const said: string[] = [];
+  const search = (value: string) => <SearchField label="Search" value={value} onChange={(text) => said.push(text)} />;
+  const shown = await render(search(""));
+  const field = page.getByRole("searchbox");
+  await field.click();
+  await userEvent.keyboard("abc");
+  await expect.poll(() => said.at(-1)).toBe("abc");
+  await userEvent.keyboard("d");
+  await shown.rerender(search("abc"));
+  await expect.element(field).toHaveValue("abcd");
+  await expect.poll(() => said.at(-1)).toBe("abcd");
+  await shown.rerender(search("other"));
+  await expect.element(field).toHaveValue("other");
+});
