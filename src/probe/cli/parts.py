@@ -114,7 +114,7 @@ def with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:
 def listen(
     endpoint: Paths | RoomsEndpoint, settings: Settings, sockets: Sequence[socket.socket]
 ) -> Callable[..., Awaitable[NoReturn]]:
-    """What serves the application on the sockets, for a nursery's `start`; it starts with the URLs."""
+    """Returns a service for a nursery's `start`: it serves the application on the sockets, and starts with the URLs."""
     serving = partial(listener.serve, endpoint, settings, sockets)
     return partial(serving, reserve=endpoint.beyond, hooks=listener.Hooks(endpoint.sockets, goes_on))
 

@@ -18,6 +18,7 @@ from msgspec import structs
 
 from ..log import events
 from ..log.event_log import Entry, Gap
+from ..log.follower import DEFECTS
 from ..log.ndjson import End, Header
 from ..views.fold import Views
 from ..views.retention import ForgottenError, Retention
@@ -38,17 +39,6 @@ from .trace.trace import DISTURBED, Trace
 from .trace.waits import ENDINGS, GIVEN_UP, Waiting, Waits
 from .verdicts import Verdict
 
-# The errors that a defect in the code of a rule raises.
-_DEFECTS: Final = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    StopIteration,
-    TypeError,
-    ValueError,
-)
 # Seconds of the log, and opportunities, after which the rules are asked.
 _BATCH_S: Final = 1.0
 _MOST_FOUND: Final = 200
@@ -358,7 +348,7 @@ class Judge:
             except TooEarly as early:
                 self._waits.add(function, rule, opportunity, early, None)
                 continue
-            except (NotYet, ForgottenError, *_DEFECTS) as why:
+            except (NotYet, ForgottenError, *DEFECTS) as why:
                 finding = self._instead(why, subject, rule, view)
             if finding is PASSED:
                 passed.append(rule.id)
@@ -379,7 +369,7 @@ class Judge:
         except TooEarly as early:
             self._waits.add(function, rule, found, early, waiting)
             return
-        except (NotYet, ForgottenError, *_DEFECTS) as why:
+        except (NotYet, ForgottenError, *DEFECTS) as why:
             finding = self._instead(why, subject, rule, view)
         self._waits.stop(waiting)
         if finding is not None:

@@ -28,8 +28,7 @@ _FILE_INTERVAL_S: Final = 0.01
 _PIECE: Final = 100
 _PIECE_BYTES: Final = 1024 * 1024
 _MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage})
-# A defect in the code behind `take` raises one of these.
-_DEFECTS: Final = (
+DEFECTS: Final = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -39,6 +38,7 @@ _DEFECTS: Final = (
     TypeError,
     ValueError,
 )
+"""The errors that a defect in the code of a reader of the log raises. It must not end the server, which logs it."""
 
 
 def _nothing() -> None:
@@ -49,7 +49,7 @@ class LogFollower:
     """Passes each entry after the number `after` to `take` once, in order.
 
     `missed` gets the range of entries evicted before they were read, both ends included, and an entry for which `take`
-    raised one of `_DEFECTS`. That error is logged, since an observer must not end the server. `missed_entries` counts
+    raised one of `DEFECTS`. That error is logged, since an observer must not end the server. `missed_entries` counts
     both. `begin` is called before each piece of entries; a defect in it is logged, too. `pause` is awaited behind the
     piece and must be a checkpoint. With `kinds`, only facts of these classes are taken.
     """
@@ -98,7 +98,7 @@ class LogFollower:
     def _take_piece(self) -> None:
         try:
             self._begin()
-        except _DEFECTS:
+        except DEFECTS:
             logger.exception("the entries of the event log after %d cannot be prepared for", self._position)
         page = self._log.since(self._position, _PIECE)
         if page.gap is not None:
@@ -111,7 +111,7 @@ class LogFollower:
             self._position = entry.seq
             try:
                 self._take(entry)
-            except _DEFECTS:
+            except DEFECTS:
                 logger.exception("entry %d of the event log cannot be taken", entry.seq)
                 self._miss(entry.seq, entry.seq)
             fact: Any = entry.fact
