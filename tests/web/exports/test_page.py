@@ -99,8 +99,8 @@ async def test_what_a_client_sends_is_text_on_the_page(probe: Probe) -> None:
 
 
 async def test_a_large_log_makes_a_page_of_bounded_size(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds = page_module._AT_MOST._replace(exchanges=5, entries_of_exchange=3)
-    monkeypatch.setattr(page_module, "_AT_MOST", bounds)
+    monkeypatch.setattr(page_module, "_EXCHANGES", 5)
+    monkeypatch.setattr(page_module, "_ENTRIES_OF_EXCHANGE", 3)
     client = await probe.client()
     for _ in range(6):
         await client.tool("simple_tool")
@@ -110,7 +110,7 @@ async def test_a_large_log_makes_a_page_of_bounded_size(probe: Probe, monkeypatc
     left_out = int(re.findall(r"(\d+) further exchanges have no room", text)[0])
     assert left_out >= 3
     assert "further entries have no room" in text
-    monkeypatch.setattr(page_module, "_AT_MOST", bounds._replace(characters=1))
+    monkeypatch.setattr(page_module, "_CHARACTERS", 1)
     assert (await shown(probe)).count("<details>") == 1
 
 

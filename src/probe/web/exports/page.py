@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from jinja2 import Template
 
@@ -27,15 +27,10 @@ from .extract import Extract, Overview
 _NAME: Final = "session.html"
 
 
-class _Bounds(NamedTuple):
-    """The most that a page shows: a browser would open more too slowly. The session file has all of it."""
-
-    exchanges: int = 2000
-    entries_of_exchange: int = 100
-    characters: int = 8 * 1024 * 1024
-
-
-_AT_MOST: Final = _Bounds()
+# A browser would open a larger page too slowly. The session file has everything.
+_EXCHANGES: Final = 2000
+_ENTRIES_OF_EXCHANGE: Final = 100
+_CHARACTERS: Final = 8 * 1024 * 1024
 # Characters of an entry beside its message.
 _OVERHEAD: Final = 200
 # Left out: their neighbours on the wire show the same.
@@ -74,7 +69,7 @@ class WireLog:
         self._exchanges: dict[int, _Places] = {}
         self._lines = Exchanges(views)
         self._left_out: set[int] = set()
-        self._room = _AT_MOST.characters
+        self._room = _CHARACTERS
 
     def take(self, entry: Entry) -> None:
         number = entry.context.exchange
@@ -86,21 +81,21 @@ class WireLog:
                 return
         known = self._exchanges.get(number)
         if known is None:
-            if len(self._exchanges) == _AT_MOST.exchanges:
+            if len(self._exchanges) == _EXCHANGES:
                 self._left_out.add(number)
                 return
             known = self._exchanges[number] = _Places()
         known.lines += lines
         if isinstance(entry.fact, _UNTOLD):
             return
-        if len(known.places) == _AT_MOST.entries_of_exchange:
+        if len(known.places) == _ENTRIES_OF_EXCHANGE:
             known.more += 1
         else:
             known.places.append(entry.seq)
 
     def shown(self, lookup: Lookup) -> Iterator[ShownExchange]:
         """The exchanges with their entries, if still in the log, up to the page's limit."""
-        self._room = _AT_MOST.characters
+        self._room = _CHARACTERS
         for number, known in self._exchanges.items():
             found = [entry for entry in map(lookup, known.places) if entry is not None]
             if not found:
