@@ -1,5 +1,9 @@
 """One call: a nursery for its work, a cancel scope around it, and a machine that decides how it ends.
 
+Its handler, the client, a deadline and the end of the server all want to end a call. If two of them could, a client got
+an answer after its cancellation, or none at all. So each of them asks the machine (`core/call.py`), and no `await`
+stands between its decision and the mark: exactly one wins, and the others find a call that is over.
+
     cancel ──► RUNNING to CANCELLING (shutdown: EXPIRING) ──► scope.cancel ──► the work raises `trio.Cancelled`
     deadline ─► trio cancels the scope ──► `expire`: RUNNING to EXPIRING, at the time of the deadline
     the work returns ──► `expire` ──► settle: the result (ANSWERED), the deadline's error (ANSWERED), or no answer
@@ -12,6 +16,14 @@ the scope gets the ceiling, and an alarm compares the idle deadline with the clo
 
 A call that is still in cleanup when the server stops is given up: `give_up` settles it, with an answer unless the
 client cancelled it.
+
+For example, a call with an idle deadline of 2 s whose work cleans up under a shield for half a second:
+
+    0.0   started: deadline 2.0
+    1.5   a report: idle deadline 3.5, the scope keeps the ceiling
+    3.5   the alarm finds that 3.5 has passed and gives it to the scope, which trio cancels: the clean-up begins
+    3.7   `notifications/cancelled`: `cancel` calls `expire`, the call is EXPIRING since 3.5, so this has no effect
+    4.0   the work returns: `settle` gives the error of the deadline, and the client gets this one answer
 """
 
 from __future__ import annotations
