@@ -119,14 +119,6 @@ def test_a_log_that_was_read_back_is_read_by_cursors(data: st.DataObject, writte
     assert exact(found) == exact([entry for entry in saved.entries if entry.seq > start])
 
 
-def test_one_entry_of_a_saved_log() -> None:
-    saved = read(ndjson.line(message(b"1", 4)), ndjson.line(Gap(5, 6)), ndjson.line(message(b"2", 7)))
-    log = ReadLog(saved)
-    assert [log.entry(seq) for seq in (3, 4, 5, 7, 8)] == [None, message(b"1", 4), None, message(b"2", 7), None]
-    assert log.last == 7
-    assert (saved.entries, saved.gaps) == ([message(b"1", 4), message(b"2", 7)], [Gap(5, 6)])
-
-
 def test_an_empty_log() -> None:
     log = read()
     assert (log.header.run, log.items, log.entries, log.gaps, log.end) == ("r1", (), [], [], None)

@@ -117,6 +117,7 @@ REFUSED = {
     "a control character in the target": (400, b"GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n"),
     "a fragment in the target": (400, b"GET /#a HTTP/1.1\r\nHost: a\r\n\r\n"),
     "a target without a slash": (400, b"GET abc HTTP/1.1\r\nHost: a\r\n\r\n"),
+    "a URL of another scheme": (400, b"GET ftp://a/x HTTP/1.1\r\nHost: a\r\n\r\n"),
     "an asterisk, but not OPTIONS": (400, b"GET * HTTP/1.1\r\nHost: a\r\n\r\n"),
     "HTTP/0.9 without a version": (400, b"GET /\r\n\r\n"),
     "a version in small letters": (400, b"GET / http/1.1\r\nHost: a\r\n\r\n"),
@@ -241,6 +242,23 @@ def head_of(data: bytes) -> RequestHead:
 def test_fields() -> None:
     head = head_of(b"GET / HTTP/1.1\r\nHOST: a\r\nX-One:  1 \t\r\nx-one:2\r\nEmpty:\r\nLatin: \xe4\r\n\r\n")
     assert head.headers == [(b"host", b"a"), (b"x-one", b"1"), (b"x-one", b"2"), (b"empty", b""), (b"latin", b"\xe4")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "target", "host"),
+    [
+        (b"/x?a=1", b"/x?a=1", b"named"),
+        (b"http://there:81/x?a=1", b"/x?a=1", b"there:81"),
+        (b"HTTPS://there/x", b"/x", b"there"),
+        (b"http://there", b"/", b"there"),
+        (b"http://there?a=1", b"/?a=1", b"there"),
+        (b"/http://there/", b"/http://there/", b"named"),
+    ],
+)
+def test_a_target_that_is_a_url_names_the_host(sent: bytes, target: bytes, host: bytes) -> None:
+    """RFC 9112 section 3.2.2: it MUST be accepted, and the Host header be ignored."""
+    head = head_of(b"GET %b HTTP/1.1\r\nHost: named\r\n\r\n" % sent)
+    assert (head.target, head.headers) == (target, [(b"host", host)])
 
 
 def test_http_1_0_needs_no_host() -> None:

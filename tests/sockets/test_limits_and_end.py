@@ -19,7 +19,7 @@ from probe.server.listener import sockets as sockets_of_listener
 from probe.server.listener.http1 import connection as http1
 from probe.settings import build
 
-from .apps import Recorder, echo, part, respond, silent, stream_forever, until_disconnect
+from .apps import Recorder, echo, part, silent, stream_forever, until_disconnect
 from .apps import start as begin
 from .peers import PATIENCE_S, soon
 from .servers import contained
@@ -72,21 +72,6 @@ async def test_http2_headers_too_large(start, dial) -> None:
     assert (await peer.answer(await peer.request())).status == 200
     await peer.request(headers=[("x-huge", "x" * 9000)])
     assert (await peer.until(h2.events.ConnectionTerminated)).error_code != 0
-
-
-@pytest.mark.parametrize("piece", [10_000, 1000, 1], ids=["whole", "in pieces", "byte by byte"])
-@pytest.mark.parametrize("before", [0, 1], ids=["first", "pipelined"])
-@pytest.mark.parametrize(("size", "status"), [(2048, 200), (2049, 431)])
-async def test_http1_the_limit_of_a_head_is_exact_however_it_is_cut(start, dial, piece, before, size, status) -> None:
-    wire = await dial.wire(await start(Recorder({}), max_header_bytes=2048))
-    one = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    head = one[:-2] + b"connection: close\r\nx-large: \r\n\r\n"
-    sent = one * before + head.replace(b"x-large: ", b"x-large: ".ljust(9 + size - len(head), b"x"))
-    for at in range(0, len(sent), piece):
-        await wire.send(sent[at : at + piece])
-        await wait_all_tasks_blocked()
-    received = await wire.read_to_end()
-    assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200"] * before + [b"%d" % status]
 
 
 SLOW_STARTS = {
@@ -445,35 +430,3 @@ async def test_a_bad_certificate_closes_the_sockets() -> None:
     with pytest.raises(listener.ListenError):
         await listener.serve(Recorder({}), settings, sockets)
     assert sockets[0].fileno() == -1
-
-
-@pytest.mark.parametrize(
-    ("target", "path", "query", "host"),
-    [
-        ("/x?a=1", "/x", b"a=1", b"named"),
-        ("http://there:81/x?a=1", "/x", b"a=1", b"there:81"),
-        ("HTTPS://there/x", "/x", b"", b"there"),
-        ("http://there", "/", b"", b"there"),
-        ("http://there?a=1", "/", b"a=1", b"there"),
-        ("/http://there/", "/http://there/", b"", b"named"),
-    ],
-)
-async def test_a_target_that_is_a_url_names_the_host(start, dial, target, path, query, host) -> None:
-    """RFC 9112 section 3.2.2: it MUST be accepted, and the Host header be ignored."""
-    seen = []
-
-    async def noted(scope, receive, send) -> None:
-        hosts = [value for name, value in scope["headers"] if name == b"host"]
-        seen.append((scope["path"], scope["query_string"], hosts))
-        await respond(send)
-
-    wire = await dial.wire(await start(noted))
-    await wire.send(f"GET {target} HTTP/1.1\r\nhost: named\r\n\r\n".encode())
-    await wire.read_until(b"ok")
-    assert seen == [(path, query, [host])]
-
-
-async def test_a_target_that_is_another_kind_of_url_is_refused(start, dial) -> None:
-    wire = await dial.wire(await start(Recorder({})))
-    await wire.send(b"GET ftp://there/x HTTP/1.1\r\nhost: named\r\n\r\n")
-    assert (await wire.read_to_end()).lower().startswith(b"http/1.1 400")

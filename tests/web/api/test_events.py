@@ -339,13 +339,6 @@ async def test_a_client_that_goes_ends_its_lines() -> None:
         assert trio.lowlevel.current_statistics().tasks_living == before
 
 
-async def test_asking_for_the_head_alone_makes_no_lines(probe: Probe) -> None:
-    fill(probe, 5000)
-    async with exchange(probe.app, "HEAD", "/api/events.ndjson", LOCAL) as answer:
-        assert (answer.status, await answer.body()) == (200, b"")
-        assert answer.headers["content-type"] == "application/x-ndjson"
-
-
 async def test_a_text_of_two_alphabets_is_found_in_either_case(probe: Probe) -> None:
     probe.engine.log.append(received({"method": "x", "params": {"word": "Grüße"}}))
     assert len((await page(probe, "/api/events?text=GR%C3%9C%C3%9FE"))["events"]) == 1
