@@ -202,7 +202,8 @@ class ByteLimit(Limit):
         self.check_bytes(holder, recorder, size, held, declared)
         self.take(holder, size)
 
-    def check_bytes(self, holder: str | None, recorder: Recorder, size: int, held: int, declared: int) -> None:
+    def check_bytes(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
+        """Check as `reserve` does, and take nothing: for a body that came in one piece."""
         if not has_bytes(self.most, self.held, size, held, declared):
             only = "" if self.held + size > self.most else ", and the last eighth of it is for small ones"
             raise busy(f"{self.full(recorder).message}{only}", _RETRY_S)
@@ -213,10 +214,6 @@ class ByteLimit(Limit):
                 raise full.rejection() from None
         if self._above is not None:
             self._above.check_bytes(holder, recorder, size, held, declared)
-
-    def check_whole(self, holder: str | None, recorder: Recorder, size: int) -> None:
-        """Check that there was room for a body of this size, which came in one piece."""
-        self.check_bytes(holder, recorder, size, 0, 0)
 
     @contextmanager
     def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:
@@ -296,7 +293,7 @@ class ConfirmationPage:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _OpenPage:
     """A page of a call that is not over. `over` is set when it is confirmed, and when its call ends."""
 
     made: float
@@ -328,7 +325,7 @@ class Interactions:
         self._clock = clock
         self._new_id = new_id
         # Both in the order of their times, so the first is forgotten first.
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _OpenPage] = {}
         self._answered: dict[str, _Answered] = {}
 
     @property
@@ -353,7 +350,7 @@ class Interactions:
         self._forget()
         self._limit.acquire(holder, recorder)
         id = self._new_id()
-        self._waiting[id] = _Waiting(self._clock.now(), holder)
+        self._waiting[id] = _OpenPage(self._clock.now(), holder)
         return id
 
     def end(self, id: str) -> None:

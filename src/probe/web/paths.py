@@ -245,7 +245,7 @@ class Paths:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if _is_observer(path):
+        if path == "/" or f"{path}/".startswith(_OBSERVERS):
             await self._respond(scope, receive, send)
             return
         self.sockets.carries(scope.get("extensions", {}).get(CONNECTION, _NO_CONNECTION)["number"])
@@ -346,7 +346,3 @@ async def _served_elsewhere(where: str, scope: Scope, receive: Receive, send: Se
 async def _refuse_websocket(receive: Receive, send: Send, refused: RefusedError) -> None:
     await receive()
     await refuse(before_upgrade(send), HttpHead("GET", []), refused)
-
-
-def _is_observer(path: str) -> bool:
-    return path not in _PROTOCOL and (path == "/" or f"{path}/".startswith(_OBSERVERS))

@@ -70,6 +70,9 @@ class ToolStream(Stream):
     for shares. `call` is None once it is over. `answer_taken` is set once the client has the answer.
     """
 
+    # A client without a count of its own does not get a message twice.
+    one_by_one = True
+
     def __init__(
         self,
         number: int,
@@ -101,7 +104,8 @@ class ToolStream(Stream):
         self.answer_taken = False
         self.weight = 0
         self._home = session
-        self._retry_ms = ceil(settings.stream_min_s * 1000)
+        # resumeInterval.min of the draft: a client that obeys the event stream's `retry` obeys the draft, too.
+        self.retry_ms = ceil(settings.stream_min_s * 1000)
         self.questions = ClientRequests(f"q{number}-")
         self._answer_at: int | None = None
         self._clock = clock
@@ -109,16 +113,6 @@ class ToolStream(Stream):
 
     def sends_answer(self) -> None:
         self._answer_at = self.replay.last + 1
-
-    @property
-    def retry_ms(self) -> int:
-        """resumeInterval.min of the draft: a client that obeys the event stream's `retry` obeys the draft too."""
-        return self._retry_ms
-
-    @property
-    def one_by_one(self) -> bool:
-        """True: a client without a count of its own does not get a message twice."""
-        return True
 
     @property
     def finished(self) -> bool:

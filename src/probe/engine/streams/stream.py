@@ -98,6 +98,11 @@ class Stream:
     The recorder of each message is kept as long as the message: its delivery has the same call and emission.
     """
 
+    retry_ms = 0
+    """The `retry` field of its event streams, at least."""
+    one_by_one = False
+    """True if each message is sent alone: after a break of the connection, it is known which messages were sent."""
+
     def __init__(
         self,
         id: str,
@@ -148,15 +153,6 @@ class Stream:
         self._recorders[position] = recorder
         if len(self._recorders) > 2 * len(self.replay) + 1:
             self._forget_evicted()
-
-    @property
-    def retry_ms(self) -> int:
-        return 0
-
-    @property
-    def one_by_one(self) -> bool:
-        """True if each message is sent alone: after a break of the connection, it is known which messages were sent."""
-        return False
 
     def marked(self, value: Json) -> Json:
         return value

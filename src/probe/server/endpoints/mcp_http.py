@@ -53,7 +53,10 @@ class McpHttp:
         self._open += 1
         by = "the server gave it up"
         try:
-            rest = await self._begin(exchange)
+            try:
+                rest = await self._serve(exchange)
+            except Rejection as rejection:
+                rest = partial(exchange.reject, rejection)
             if rest is not None:
                 await rest()
             # The era returned without a response because the client has gone.
@@ -69,13 +72,6 @@ class McpHttp:
             self._open -= 1
             if self._closed:
                 self._closed.unpark_all()
-
-    async def _begin(self, exchange: HttpExchange) -> Rest | None:
-        try:
-            return await self._serve(exchange)
-        except Rejection as rejection:
-            await exchange.reject(rejection)
-        return None
 
     async def wait_idle(self) -> None:
         while self._open:
@@ -124,7 +120,7 @@ class McpHttp:
         most, declared = self._settings.limits.max_body_bytes, exchange.read.length
         if exchange.has_body and declared is not None and declared <= most:
             whole: bytes = (await exchange.receive())["body"]
-            self._arriving.check_whole(exchange.holder, exchange.recorder, len(whole))
+            self._arriving.check_bytes(exchange.holder, exchange.recorder, len(whole))
             return whole
         # A body that is only a little too large is read before the refusal, so that its sender reads the answer.
         if declared is not None and declared > 2 * most:
@@ -137,7 +133,7 @@ class McpHttp:
         """Read a body that is incomplete, has no declared length, or is a little too large."""
         try:
             if exchange.has_body:
-                look = partial(self._arriving.check_whole, exchange.holder, exchange.recorder)
+                look = partial(self._arriving.check_bytes, exchange.holder, exchange.recorder)
                 return await body.read(exchange.receive, timeout_s=None, count=look)
             with self._arriving.counting(exchange.holder, exchange.recorder, declared or 0) as count:
                 return await body.read(exchange.receive, timeout_s=self._settings.idle_connection_s, count=count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import trio
 from trio.lowlevel import ParkingLot
@@ -34,7 +34,7 @@ class Contained:
     """A context manager that logs any `Exception` of the block and ends it there. Cancellation and interrupts pass.
 
     The defects of hypercorn raise errors of any kind (`KeyError`, `LocalProtocolError`, ...), so a list of expected
-    ones would have gaps. A class, not a generator, because each open stream holds two of them.
+    ones would have gaps. It has no state, so calls at the same time share one.
     """
 
     __slots__ = ("_what",)
@@ -65,6 +65,9 @@ class Contained:
         finally:
             # The traceback of `passing` refers to this frame; without the `del` they would be a cycle.
             del error, group, gone, others, failures, passing
+
+
+CONTAINED_CALL: Final = Contained("the application")
 
 
 class Inbox:

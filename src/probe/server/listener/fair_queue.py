@@ -116,9 +116,6 @@ class ConnectionTurns:
         """
         return await self.queue.wait_turn(self.client(headers), message=message)
 
-    def worked(self, turn: int) -> None:
-        self.queue.worked(turn)
-
     async def wait_read(self) -> None:
         """Wait for a turn of this connection between two pieces of its input.
 

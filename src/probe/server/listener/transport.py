@@ -162,18 +162,16 @@ class Transport:
     number: int = 0
     plain: bool = field(init=False, repr=False, compare=False)
     """True if the system can read and write the stream by its descriptor."""
+    secure: bool = field(init=False, repr=False, compare=False)
+    """True for TLS; then the server cannot send after the end of the peer's direction."""
 
     def __post_init__(self) -> None:
         plain = isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
         object.__setattr__(self, "plain", plain)
+        object.__setattr__(self, "secure", isinstance(self.stream, trio.SSLStream))
 
     def extensions(self, stream_id: int | None = None) -> dict[str, Any]:
         return {"probe.connection": {"number": self.number, "stream_id": stream_id}}
-
-    @property
-    def secure(self) -> bool:
-        """True for TLS; then the server cannot send after the end of the peer's direction."""
-        return isinstance(self.stream, trio.SSLStream)
 
     async def read(self, most: int) -> bytes:
         """Receive the next bytes of the peer; empty at the end of its direction.

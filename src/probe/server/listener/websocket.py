@@ -18,7 +18,7 @@ from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, Tex
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
-from .calls import UNAVAILABLE, WRITE_TIMEOUT, Contained, Inbox, Message, PeerGoneError
+from .calls import CONTAINED_CALL, UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, PeerGoneError
 from .fair_queue import ConnectionTurns
 from .http1.protocol import ResponseError, ResponseWriter
 from .outbox import CALLS_END_S, CHECK_S, CONTROL_ROOM, Outbox, Writer
@@ -125,7 +125,7 @@ class WebSocket:
         self._inbox.put({"type": "websocket.connect"})
         ended = False
         try:
-            with Contained("the application"):
+            with CONTAINED_CALL:
                 await self._app(self._scope(), self._inbox.receive, self.send)
             ended = True
         finally:

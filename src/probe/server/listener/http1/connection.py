@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from ..calls import UNAVAILABLE, WRITE_TIMEOUT, Contained, Message, PeerGoneError
+from ..calls import CONTAINED_CALL, UNAVAILABLE, WRITE_TIMEOUT, Message, PeerGoneError
 from ..outbox import CHECK_S, FLUSH_S, LINGER_S
 from ..request_head import InvalidRequestError, RequestHead, asgi_scope
 from ..transport import READ_PIECE, Service, Transport, connection_turns
@@ -130,7 +130,8 @@ class HttpCall:
         Raises `PeerGoneError`, and `ResponseError` for an invalid response. If cancelled, no more can be sent.
         """
         if message["type"] == "http.response.start":
-            self._connection.note_worked()
+            # When the response begins, most of the work is done.
+            self._connection.service.fair_queue.worked(self._connection.turn)
             await self._send_head(message)
         elif message["type"] == "http.response.body":
             await self._send_part(message.get("body", b""), more=message.get("more_body", False))
@@ -184,7 +185,7 @@ class Http1Connection:
         self._stream = transport.stream
         self._turns = connection_turns(service, transport)
         self._busy = False
-        self._turn = 0
+        self.turn = 0
         self._idle_since = trio.current_time()
         self._sending_since = inf
         self._torn = False
@@ -257,7 +258,7 @@ class Http1Connection:
         goes_on = self.service.hooks.goes_on
         message = goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
         try:
-            self._turn = await self._turns.wait_request(head.headers, message=message)
+            self.turn = await self._turns.wait_request(head.headers, message=message)
         except trio.Cancelled:
             await self._send_unavailable()
             raise
@@ -284,7 +285,7 @@ class Http1Connection:
         call = HttpCall(self, head)
         ended = False
         try:
-            with Contained("the application"):
+            with CONTAINED_CALL:
                 await self.service.app(call.scope(), call.receive, call.send)
             ended = True
         finally:
@@ -340,10 +341,6 @@ class Http1Connection:
             while await self.read():
                 pass
 
-    def note_worked(self) -> None:
-        """Charge the turn: when the response begins, most of the work is done."""
-        self._turns.worked(self._turn)
-
     async def read(self, *, ahead: bool = False) -> bytes:
         """The next bytes of the peer, with `ahead` kept for the parser; empty at the end of its direction."""
         try:
@@ -362,15 +359,13 @@ class Http1Connection:
         """Take a body that has come in the segment behind its head. Raises `InvalidRequestError`."""
         if self.parser.complete or head.expects_continue or self.broken:
             return
-        if data := self._read_now():
-            self.parser.receive_data(data)
-
-    def _read_now(self) -> bytes | None:
         try:
-            return self.transport.read_now(READ_PIECE)
+            data = self.transport.read_now(READ_PIECE)
         except (trio.ClosedResourceError, OSError):
             self.broken = True
-            return None
+            return
+        if data:
+            self.parser.receive_data(data)
 
     def read_ahead(self) -> Awaitable[object]:
         """Keep bytes behind a request; if none can come, wait, then check for the peer's end."""

@@ -316,12 +316,12 @@ class ResponseWriter:
             fields.append((b"date", date))
         if self.closes and b"connection" not in names:
             fields.append((b"connection", b"close"))
-        return _status_line(status) + _field_lines(fields) + b"\r\n"
+        return _head_bytes(status, fields)
 
     @staticmethod
     def upgrade(headers: Iterable[tuple[bytes, bytes]], date: bytes) -> bytes:
         """The response before a switch to another protocol (RFC 9110, section 15.2.2)."""
-        return _status_line(101) + _field_lines([*headers, (b"date", date)]) + b"\r\n"
+        return _head_bytes(101, [*headers, (b"date", date)])
 
     def _read_fields(self, fields: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
         names = set()
@@ -356,12 +356,9 @@ class ResponseWriter:
         return before, body, behind if more else behind + b"0\r\n\r\n"
 
 
-def _status_line(status: int) -> bytes:
-    return _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
-
-
-def _field_lines(fields: Headers) -> bytes:
-    return b"".join([_field_line(name, value) for name, value in fields])
+def _head_bytes(status: int, fields: Headers) -> bytes:
+    status_line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
+    return b"".join([status_line, *(_field_line(name, value) for name, value in fields), b"\r\n"])
 
 
 # Most fields of most responses are the same.

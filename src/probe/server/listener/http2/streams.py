@@ -18,7 +18,7 @@ from hypercorn.typing import AppWrapper, ASGISendEvent
 from hypercorn.typing import Scope as HypercornScope
 from trio.lowlevel import ParkingLot
 
-from ..calls import UNAVAILABLE, Contained, Inbox, Message, PeerGoneError
+from ..calls import CONTAINED_CALL, UNAVAILABLE, Inbox, Message, PeerGoneError
 from ..fair_queue import ConnectionTurns
 from ..outbox import HIGH_WATER, Outbox
 
@@ -267,7 +267,7 @@ class AppTasks(TaskGroup):
         over = False
         try:
             try:
-                with Contained("the application"):
+                with CONTAINED_CALL:
                     await app(scope, inbox.receive, response.send)
                 over = True
             finally:
