@@ -152,7 +152,7 @@ def test_of_many_calls_a_report_has_the_latest_of_both_ways_and_when_each_was_at
             | {"call": f"c{number // 4}", "tool": "progress", "arguments": {"mark": 1000}, "method": None}
             for number, kind in enumerate(["call.started", "message.emitted", "dispatch.sent", "call.settled"] * 100)
         ]
-        made = tuple(ClientExchange(f"call {name}", "HTTP/1.1", "POST", 1, 0.0) for name in names)
+        made = tuple(ClientExchange(f"call {name}", "HTTP/1.1", "POST", 0.0) for name in names)
         return Trial("load", way, 1, 1000, made, behind=Behind(tuple(rows)))
 
     trials = (called("direct", [*range(100)]), called("through", [*reversed(range(100))]))

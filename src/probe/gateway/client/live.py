@@ -150,8 +150,8 @@ class Sending:
 class Live:
     """A running exchange, made by `exchanging`."""
 
-    def __init__(self, sending: Sending, size: int) -> None:
-        self._draft = ClientExchange(sending.name, "HTTP/1.1", sending.method, size, time.time())
+    def __init__(self, sending: Sending) -> None:
+        self._draft = ClientExchange(sending.name, "HTTP/1.1", sending.method, time.time())
         self._body = bytearray()
         self._events: EventReader | None = None
         self._changed = trio.lowlevel.ParkingLot()
@@ -338,7 +338,7 @@ def _is(message: Json | None, method: str) -> TypeGuard[Json]:
 @asynccontextmanager
 async def exchanging(to: Target, sending: Sending) -> AsyncIterator[Live]:
     """Run one exchange during the block. Errors on the wire raise no exception: the record has them."""
-    live = Live(sending, len(sending.body))
+    live = Live(sending)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(live.run, to, sending)
         yield live

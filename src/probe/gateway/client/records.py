@@ -39,7 +39,6 @@ class ClientExchange:
     name: str
     protocol: str
     method: str
-    sent_bytes: int
     began: float
     status: int | None = None
     head_at: float | None = None

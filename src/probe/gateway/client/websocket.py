@@ -24,7 +24,7 @@ async def converse(to: Target, name: str, messages: Sequence[Any], answers: int)
 
     The record has each failure: the status of a refused handshake, else the reason.
     """
-    draft, text = ClientExchange(name, "WebSocket", "GET", 0, time.time()), bytearray()
+    draft, text = ClientExchange(name, "WebSocket", "GET", time.time()), bytearray()
     try:
         stream, _ = await connect(to)
     except OSError as error:
