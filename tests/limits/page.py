@@ -155,8 +155,8 @@ A client is its address, and of an IPv6 address its /64. This machine has no lim
 - Where all rooms together keep too much, the room with the most loses a stream. Its log names
   `all_rooms:max_replay_bytes` or `all_rooms:draft_stream_bytes`, with the bound of all. Of what is counted, such as
   sessions, all rooms together have four for each place of `max_rooms` (`all_rooms:max_sessions`), or `max_sessions`
-  if that is more; one address has its share of these (`all_rooms:address_share:max_sessions`). The log of the process
-  has both, too.
+  if that is more; one address has its share of these (`all_rooms:address_share:max_sessions`). Refusals by counts
+  are in the log of the process, too.
 - Of `max_incoming_bytes` and `max_unsent_bytes` the last eighth is for bodies, messages and answers of up to 64 KiB
   (by `Content-Length`, where there is one): who fills them with large ones under many addresses does not keep out
   those who send and read little. Unread messages on a WebSocket may use all of it, and a WebSocket with little unread

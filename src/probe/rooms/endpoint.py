@@ -46,7 +46,6 @@ from ..server.endpoints.rate_limit import refuse_unread
 from ..web.paths import Paths
 from ..wire.errors import Refusal, Rejection, busy, too_many
 from ..wire.jsonrpc import MalformedError, RequestId, encode, id_length, is_id, parse
-from ..wire.revisions import MODERN
 from . import pages
 from .addresses import addresses
 from .connections import Connections
@@ -66,7 +65,6 @@ _NO_WEBSOCKET: Final = "There is no WebSocket here; each room has MCP at its /ws
 _SHOWS: Final = "This address only shows a room: GET of its dashboard and of /api"
 _NO_FILE: Final = "A session file is for the owner of the room only: in a ZIP file its id would stay"
 _NO_SEARCH: Final = "A read-only address does not search"
-_WITHOUT_SESSIONS: Final = frozenset(version.encode() for version in MODERN)
 # The client has to begin again, as without its session.
 _GONE: Final = Refusal.UNKNOWN_SESSION
 _RETRY_S: Final = 5
@@ -388,11 +386,11 @@ def _ends(found: Found, scope: Scope) -> bool:
 
 def _goes_on(scope: Scope) -> bool:
     """True if a request has a session, or is of a page that its room has served."""
-    given = {name.lower(): value for name, value in scope["headers"]}
-    is_fetched = given.get(b"sec-fetch-site") == b"same-origin" and given.get(b"sec-fetch-mode") != b"navigate"
+    head = http_head({"method": "GET", **scope})
+    is_fetched = head.all("sec-fetch-site") == "same-origin" and head.all("sec-fetch-mode") != "navigate"
     is_of_page = is_fetched and scope["path"].startswith("/dashboard/")
-    has_session = b"mcp-session-id" in given and given.get(b"mcp-protocol-version") not in _WITHOUT_SESSIONS
-    return has_session or b"last-event-id" in given or is_of_page
+    has_session = "mcp-session-id" in head.values and era_of_head(head) != "modern"
+    return has_session or "last-event-id" in head.values or is_of_page
 
 
 def _is_preflight(head: HttpHead) -> bool:

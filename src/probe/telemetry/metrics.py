@@ -158,7 +158,7 @@ def read_gauges(engine: Engine) -> Iterator[Metric]:
 
 # Any other method or limit is counted as `unknown`.
 _METHODS: Final = Names(KNOWN_METHODS)
-_PARTS: Final = ("", "address_share:", "room_share:", "all_rooms:", "all_rooms:address_share:")
+_PARTS: Final = ("", "address_share:", "all_rooms:", "all_rooms:address_share:")
 _LIMITS: Final = Names({f"{of}{spec.name}" for of in _PARTS for spec in described(Limits)})
 _WHYS: Final = Names(("deleted", "idle", "shutdown", "client"), other="other")
 
