@@ -427,6 +427,16 @@ def test_of_modern_clients_the_one_that_was_silent_for_longest_goes() -> None:
     assert [*log.views.sessions] == ["m1", *(f"m{number}" for number in range(92, 101))]
 
 
+def test_a_session_that_closes_twice_goes_by_its_second_end() -> None:
+    log = Log(ended_sessions=1)
+    opened = events.SessionOpened("abc", "2025-11-25", "acme", "1", b"{}")
+    for label in ("s1", "s2"):
+        log.add(opened, session=label)
+        log.add(events.SessionClosed("silent"), session=label)
+    log.views.forget_before(log.add(events.SessionClosed("shutdown"), session="s1"), all_over=True)
+    assert [*log.views.sessions] == ["s1"]
+
+
 def test_tables_of_a_server_list_its_ended_sessions_however_short_its_log() -> None:
     log = Log(ended_sessions=10)
     sessions_come_and_go(log, all_over=False)

@@ -238,8 +238,10 @@ class Peers:
         self.connections: Newest[str, Connection] = Newest(retention.connections)
         self.sessions: Newest[str, Session] = Newest(retention.sessions)
         self.clients: Newest[tuple[str, str], Client] = Newest(retention.clients)
-        # The closed ones of `sessions`, in the order of their ends.
-        self._ended: OrderedDict[str, Session] = OrderedDict()
+        # Of `sessions` the closed ones, in the order of their ends, each with the number of its newest end; and the
+        # modern clients, in the order of their newest entries.
+        self._ended: OrderedDict[str, int] = OrderedDict()
+        self._modern: OrderedDict[str, Session] = OrderedDict()
         self.unattributed: Acts | None = None
         self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], None]] = {
             events.SocketOpened: self._connected,
@@ -318,27 +320,29 @@ class Peers:
         if not all_over:
             return
         while len(self._ended) > self._keep.ended_sessions:
-            session = next(iter(self._ended.values()))
-            if session.closed is None or session.closed.seq >= first:
+            label, end = next(iter(self._ended.items()))
+            if end >= first:
+                break
+            self._forget(self.sessions[label])
+        while len(self._modern) > self._keep.modern_clients:
+            session = next(iter(self._modern.values()))
+            if session.acts.newest >= first:
                 break
             self._forget(session)
-        if len(self.sessions) > self._keep.modern_clients:
-            self._forget_modern(first)
         self.clients.sweep(
             lambda each: each.newest.seq < first,
             lambda each: not each.sessions and not each.connections and not each.scope.requests and not each.processes,
         )
 
-    def _forget_modern(self, first: int) -> None:
-        modern = [session for session in self.sessions.values() if not session.is_legacy]
-        modern.sort(key=lambda session: session.acts.newest)
-        for session in modern[: max(0, len(modern) - self._keep.modern_clients)]:
-            if session.acts.newest < first:
-                self._forget(session)
+    def used(self, session: Session) -> None:
+        """Called after each change of `acts.newest`."""
+        if not session.is_legacy:
+            self._modern.move_to_end(session.label)
 
     def _forget(self, session: Session) -> None:
         self.sessions.pop(session.label, None)
         self._ended.pop(session.label, None)
+        self._modern.pop(session.label, None)
         if session.client is not None:
             session.client.sessions.pop(session.label, None)
         session.client = session.connection = None
@@ -410,6 +414,8 @@ class Peers:
             if place is not None:
                 place.session = session
             self._opened(session, entry.cause)
+        else:
+            self._modern[label] = session
 
     def _opened_again(self, entry: Entry, session: Session) -> None:
         """A modern client declares itself anew, or a forwarding process connects again."""
@@ -419,14 +425,17 @@ class Peers:
             session.declared[-1] = entry
         self._ended.pop(session.label, None)
         session.closed, session.acts.newest = None, entry.seq
+        self.used(session)
         if session.is_legacy:
             session.acts.last_at = entry.at
 
     def _session_closed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
         session = self.session(entry.context)
         if session is not None:
-            session.closed, self._ended[session.label] = entry, session
+            session.closed, self._ended[session.label] = entry, entry.seq
+            self._ended.move_to_end(session.label)
             session.acts.newest, session.acts.last_at = entry.seq, entry.at
+            self.used(session)
 
     def _misused(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
         if exchange is not None and exchange.misuse is None:
@@ -438,6 +447,7 @@ class Peers:
         session = None if label is None else self.sessions.get(label)
         if session is not None:
             acts = session.acts
+            self.used(session)
         else:
             acts = self.unattributed = self.unattributed or Acts(seq, at, at, seq, self._keep.names)
         acts.newest, acts.last_at = seq, at

@@ -286,6 +286,7 @@ class Views:
         session = None if fact.tool is None else self.peers.session(entry.context)
         if session is not None and fact.tool is not None:
             session.acts.called(entry, fact.tool)
+            self.peers.used(session)
         if call.row is not None:
             call.task = self._task(entry)
             if call.task is not None:

@@ -157,6 +157,7 @@ class Messages:
             place.first = message
         if session is not None:
             session.acts.received(entry, fact)
+            self._peers.used(session)
         if fact.rpc == "request":
             self.enter(message)
         elif fact.method == _CANCELLED:
