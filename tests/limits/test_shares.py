@@ -230,6 +230,7 @@ async def test_pages_of_url_elicitation(autojump_clock: MockClock) -> None:
             await client.tool("elicit_url")
         assert (await ben.tool("elicit_url"))["resultType"] == "input_required"
         await trio.sleep(101)
+        assert not probe.engine.services.shares.held("max_interactions", ANN), "nothing was asked since"
         assert (await ann.tool("elicit_url"))["resultType"] == "input_required"
         assert probe.engine.services.shares.held("max_interactions", ANN) == 1
 

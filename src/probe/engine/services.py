@@ -28,7 +28,7 @@ from ..settings import Limits, Settings
 from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId
 from .catalogue.tool import ToolFailureError
-from .clock import Clock
+from .clock import Alarm, Clock
 
 _RETRY_S = 5
 
@@ -294,16 +294,20 @@ class ConfirmationPage:
 
 @dataclass(slots=True)
 class _OpenPage:
-    """A page of a call that is not over. `over` is set when it is confirmed, and when its call ends."""
+    """A page of a call that is not over. `over` is set when it is confirmed, and when its call ends.
 
-    made: float
+    It ends at `until`, by an alarm of the engine's timer.
+    """
+
+    until: float
     holder: str | None
+    alarm: Alarm | None
     confirmed: bool = False
     over: trio.Event = field(default_factory=trio.Event)
 
 
 class _Answered(NamedTuple):
-    at: float
+    until: float
     holder: str | None
 
 
@@ -315,8 +319,8 @@ class Interactions:
         answered     its call has returned, confirmed; the client may repeat a request with the same state
         unknown      its call ended in any other way, or `keep_s` seconds have passed
 
-    A page has a place of the limit while its call is not over. As many answered ones are remembered as there are
-    places; of all client addresses the one with the most gives up its oldest.
+    A page has a place of the limit while its call is not over; the engine's timer ends it after `keep_s`. As many
+    answered ones are remembered as there are places; of all client addresses the one with the most gives up its oldest.
     """
 
     def __init__(self, limit: Limit, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:
@@ -331,8 +335,7 @@ class Interactions:
     @property
     def held(self) -> int:
         """The number of pages with a place."""
-        self._forget()
-        return len(self._waiting)
+        return self._limit.held
 
     def page(self, id: str, origin: str, **named: str) -> ConfirmationPage:
         """The page with an id, under the `origin` at which the client reached this server."""
@@ -349,14 +352,16 @@ class Interactions:
             raise ToolFailureError(why)
         self._forget()
         self._limit.acquire(holder, recorder)
-        id = self._new_id()
-        self._waiting[id] = _OpenPage(self._clock.now(), holder)
+        id, until = self._new_id(), self._clock.now() + self._keep_s
+        self._waiting[id] = _OpenPage(until, holder, self._clock.timer.at(until, self._forget))
         return id
 
     def end(self, id: str) -> None:
         """Forget a page, as its call is over. Harmless when repeated."""
         page = self._waiting.pop(id, None)
         if page is not None:
+            if page.alarm is not None:
+                page.alarm.cancel()
             self._limit.release(page.holder)
             page.over.set()
 
@@ -366,7 +371,7 @@ class Interactions:
         self.end(id)
         if page is None or not page.confirmed:
             return
-        self._answered[id] = _Answered(self._clock.now(), page.holder)
+        self._answered[id] = _Answered(self._clock.now() + self._keep_s, page.holder)
         if len(self._answered) > self._limit.most:
             ((most, _),) = Counter(each.holder for each in self._answered.values()).most_common(1)
             del self._answered[next(id for id, each in self._answered.items() if each.holder == most)]
@@ -391,15 +396,15 @@ class Interactions:
         page = self._waiting.get(id)
         if page is None:
             return id in self._answered
-        with trio.move_on_at(min(self._clock.now() + timeout_s, page.made + self._keep_s)):
+        with trio.move_on_at(min(self._clock.now() + timeout_s, page.until)):
             await page.over.wait()
         return page.confirmed
 
     def _forget(self) -> None:
-        oldest = self._clock.now() - self._keep_s
-        while self._waiting and (first := next(iter(self._waiting.items())))[1].made <= oldest:
+        now = self._clock.now()
+        while self._waiting and (first := next(iter(self._waiting.items())))[1].until <= now:
             self.end(first[0])
-        while self._answered and (known := next(iter(self._answered.items())))[1].at <= oldest:
+        while self._answered and (known := next(iter(self._answered.items())))[1].until <= now:
             del self._answered[known[0]]
 
 
