@@ -2,7 +2,7 @@ import { get } from "~/protocol/client";
 import type { EventPage, SearchPage } from "~/protocol/schema";
 import type { Gap } from "./entry";
 import type { Feed } from "./feed";
-import { MOST, type Part, type Trace } from "./trace";
+import { type By, MOST, type Part, type Trace } from "./trace";
 
 // what one press of a button asks for
 const PAGE = 500;
@@ -15,29 +15,30 @@ const FOR_REPEATS = 3;
 
 export interface Search {
   line: string;
-  by: "exchange" | "entry";
+  by: By;
   /** Whether everything is to be found, to count what repeats. */
   whole: boolean;
 }
 
 export interface Loading {
+  /** What is searched for. */
+  query: Search;
   /** What is on its way: `older`, `search`, or the key of a gap. */
   busy: string | null;
   error: string | null;
   /** Why there is nothing older to load, as far as that is known. */
   end: "beginning" | "evicted" | "enough" | null;
-  /** What the search for the present line counted, in the log up to `last`; `next` leads to older ones. */
-  found: { line: string; by: Search["by"]; matched: number; total: number; last: number; next: number | null } | null;
+  /** What the search counted, in the log up to `last`; `next` leads to older ones. */
+  found: { matched: number; total: number; last: number; next: number | null } | null;
 }
 
-const IDLE: Loading = { busy: null, error: null, end: null, found: null };
+const IDLE: Loading = { query: { line: "", by: "exchange", whole: false }, busy: null, error: null, end: null, found: null };
 
 /** Brings what the feed does not: older entries, those that it skipped, and what passes a filter line anywhere in the log. */
 export class Loader {
   readonly #feed: Feed;
   readonly #listeners = new Set<() => void>();
   #state = IDLE;
-  #query: Search = { line: "", by: "exchange", whole: false };
   #gone = new AbortController();
 
   constructor(feed: Feed) {
@@ -68,32 +69,31 @@ export class Loader {
   readonly find = (run: string, query: Search): void => {
     this.#gone.abort();
     this.#gone = new AbortController();
-    this.#query = query;
-    if (query.line === "") {
-      this.#feed.filter("");
-      this.#say(IDLE);
-      return;
-    }
-    void this.#load("search", async (signal) => {
+    this.#say({ ...IDLE, query });
+    if (query.line === "") return this.#feed.filter("");
+    return void this.#load("search", async (signal) => {
       for (let pages = 0; pages < (query.whole ? FOR_REPEATS : BY_ITSELF) && (pages === 0 || this.#state.found?.next != null); pages += 1) {
         await this.#search(run, pages === 0 ? null : (this.#state.found?.next ?? null), signal);
       }
     });
   };
 
+  /** Searches again, where that failed. */
+  readonly again = (run: string): void => this.find(run, this.#state.query);
+
   /** Looks further back. */
   readonly more = (run: string): void => void this.#load("search", (signal) => this.#search(run, this.#state.found?.next ?? null, signal));
 
   async #search(run: string, before: number | null, signal: AbortSignal): Promise<void> {
-    const { line, by, whole } = this.#query;
+    const { line, by, whole } = this.#state.query;
     const page = await get<Omit<SearchPage, keyof Part> & Part>("/search", { filter: line, by, before, limit: whole ? FOUND : null, view: 1 }, signal);
     if (page.run !== run) throw new Error("the server has restarted");
     // what was added to the log since then comes again, with marks
     this.#feed.filter(line, page.last);
     this.#feed.trace.add(run, page);
-    this.#feed.trace.found(run, by === "exchange" ? { spans: page.events.map(({ view }) => view.exchange) } : { entries: page.events.map(({ seq }) => seq) });
+    this.#feed.trace.found(run, by, page.events.map(({ seq, view }) => (by === "exchange" ? view.exchange : seq)));
     const { matched, total, last, next } = page;
-    this.#say({ error: null, found: { line, by, matched, total, last, next: next === before ? null : next } });
+    this.#say({ error: null, found: { matched, total, last, next: next === before ? null : next } });
   }
 
   /** The entries before the oldest from which on all are here. */

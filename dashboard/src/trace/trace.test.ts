@@ -81,7 +81,8 @@ test("a filter line shows what the server marks and what a search found, and for
   trace.filter("tool:x");
   expect(shown(trace)).toEqual([]);
   trace.add("a", { events: older, exchanges: rowsOf(older, { 77: { ended: { seq: -5, at: 0, mono: 0 } } }) });
-  trace.found("a", { spans: [77, 2], entries: [4] });
+  trace.found("a", "exchange", [77, 2]);
+  trace.found("a", "entry", [4]);
   expect([shown(trace), entriesOf(trace.view(), null).map(({ key }) => key)]).toEqual([[77, 2], ["a-4"]]);
   const row = rowsOf(withViews(twoCalls().entries)).find(({ exchange }) => exchange === 2);
   if (row !== undefined) trace.rows([{ ...row, passes: false }]);

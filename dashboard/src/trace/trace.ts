@@ -86,6 +86,9 @@ interface Client {
   era: "legacy" | "modern";
 }
 
+/** What a filter line is searched for by: a line for each exchange, or for each entry. */
+export type By = "exchange" | "entry";
+
 /** What passes the filter line, as the server says. It is another object when anything of it changes. */
 interface Passing {
   line: string;
@@ -93,6 +96,8 @@ interface Passing {
   spans: ReadonlySet<string>;
   /** `RUN-SEQ`. */
   entries: ReadonlySet<string>;
+  /** What was searched for: without that, only what came since is known to pass. */
+  searched: ReadonlySet<By>;
 }
 
 /** All that the page knows of the log. It changes by being replaced. */
@@ -188,10 +193,12 @@ export class Trace {
     this.#view = null;
   }
 
-  /** What a search for the present line found: spans by their exchanges, entries by their numbers. */
-  found(run: string, { spans = [], entries = [] }: { spans?: Iterable<number>; entries?: Iterable<number> }): void {
-    for (const exchange of spans) this.#passing.spans.add(spanKey(run, exchange));
-    for (const seq of entries) this.#passing.entries.add(entryKey(run, seq));
+  /** What a search for the present line found: spans by their exchanges, or entries by their numbers. */
+  found(run: string, by: By, numbers: Iterable<number>): void {
+    const [marks, keyOf] = by === "exchange" ? [this.#passing.spans, spanKey] : [this.#passing.entries, entryKey];
+    for (const number of numbers) marks.add(keyOf(run, number));
+    // another set: a view that is paused keeps the one that it has
+    this.#passing.searched = new Set([...this.#passing.searched, by]);
     this.#shown = { ...this.#passing };
     this.#view = null;
   }
@@ -229,7 +236,7 @@ export class Trace {
   }
 }
 
-const nothing = (line: string) => ({ line, spans: new Set<string>(), entries: new Set<string>() });
+const nothing = (line: string) => ({ line, spans: new Set<string>(), entries: new Set<string>(), searched: new Set<By>() as ReadonlySet<By> });
 
 class Run {
   readonly run: string;

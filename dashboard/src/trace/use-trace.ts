@@ -4,8 +4,8 @@ import { get, type Query, useRefresh } from "~/protocol/client";
 import type { CallDetail, EventPage, ExchangeRow } from "~/protocol/schema";
 import type { Gap, Kept, Span, Viewed } from "./entry";
 import { type Snapshot, useTheFeed } from "./feed";
-import { Loader, type Loading, type Search } from "./loader";
-import { reaches, type RunView, type TraceView } from "./trace";
+import { Loader, type Loading } from "./loader";
+import { type By, reaches, type RunView, type TraceView } from "./trace";
 
 /** A part of the time, in seconds since the epoch. */
 export interface Range {
@@ -15,7 +15,7 @@ export interface Range {
 
 interface Options {
   filter: string;
-  by: Search["by"];
+  by: By;
   /** Whether everything that passes is to be found, to count what repeats. */
   whole?: boolean;
   /** Only what lies in it, or reaches into it; null for all. */
@@ -30,8 +30,12 @@ export interface Traced {
   run: string;
   /** The oldest entry of it from which on all are here. */
   first: number | null;
-  /** The spans or the entries (`by`) that pass, oldest first, and the gaps between them. */
+  /** While `searching`, what is here may pass an earlier line; where the search has `failed`, nothing is. */
+  state: "searching" | "failed" | "ready";
+  /** The spans that pass, oldest first: of all of the time, and those of the range. */
+  all: readonly Span[];
   spans: readonly Span[];
+  /** The entries that pass, where they are asked for (`by`), oldest first. */
   entries: readonly Kept[];
   gaps: readonly Gap[];
   loading: Loading;
@@ -50,6 +54,9 @@ export function useTrace({ filter, by, whole = false, range }: Options): Traced 
   const loading = useSyncExternalStore(loader.subscribe, loader.state);
   const [held, setHeld] = useState<Snapshot | null>(null);
   const setPaused = useCallback((paused: boolean) => setHeld(paused ? feed.snapshot() : null), [feed]);
+  const answered = ({ trace: { passing } }: Snapshot) => passing.line === filter && (filter === "" || passing.searched.has(by));
+  // what another filter finds is not in the snapshot of the pause: that of the end of its search is held then
+  if (held !== null && !answered(held) && answered(live) && loading.busy !== "search") setHeld(live);
   const snapshot = held ?? live;
   const run = snapshot.hello?.run ?? "";
   useEffect(() => {
@@ -63,11 +70,14 @@ export function useTrace({ filter, by, whole = false, range }: Options): Traced 
     [loader, feed],
   );
   const { trace } = snapshot;
-  const spans = useMemo(() => (by === "exchange" ? spansOf(trace, range) : []), [trace, by, range]);
-  const entries = useMemo(() => (by === "entry" ? entriesOf(trace, range) : []), [trace, by, range]);
+  const { query, error } = loading;
+  const state = answered(snapshot) ? "ready" : error !== null && query.line === filter && query.by === by ? "failed" : "searching";
+  const all = useMemo(() => (state === "failed" ? [] : spansOf(trace, null)), [state, trace]);
+  const spans = useMemo(() => (range === null ? all : all.filter((span) => inRange(span, range))), [all, range]);
+  const entries = useMemo(() => (state === "failed" || by !== "entry" ? [] : entriesOf(trace, range)), [state, trace, by, range]);
   const gaps = useMemo(() => trace.runs.flatMap((each) => each.gaps), [trace.runs]);
   const first = trace.runs.at(-1)?.first ?? null;
-  return { snapshot, run, first, spans, entries, gaps, loading, loader, paused: held !== null, setPaused, behind: live.trace.total - trace.total };
+  return { snapshot, run, first, state, all, spans, entries, gaps, loading, loader, paused: held !== null, setPaused, behind: live.trace.total - trace.total };
 }
 
 const inRange = ({ from, until }: { from: number; until: number | null }, range: Range) => from <= range.until && (until === null || until >= range.from);

@@ -257,9 +257,42 @@ test("nothing that passes in the whole log is said, with the way back", async ()
   await expect.poll(() => (fake.frame(), grid().query())).not.toBeNull();
 });
 
-test("a log that cannot be searched is said", async () => {
-  await opened("?text=nowhere", twoClients());
-  await expect.element(page.getByText(/The log could not be searched: there is no such thing/)).toBeVisible();
+const LISTS = ["requests", "all"];
+
+test.each(LISTS)("a log that cannot be searched is said, no row of an earlier filter stands there, and one button tries again: %s", async (view) => {
+  const story = twoClients();
+  let refused = true;
+  const { fake } = await openTrace(`?view=${view}`, story, (path) => (path !== "/api/search" || refused ? undefined : found(story.entries.filter(({ exchange }) => exchange === 2))));
+  await expect.poll(() => rows().some((text) => text?.includes("s1"))).toBe(true);
+  await userEvent.fill(line(), "client:m1");
+  await expect.element(page.getByRole("heading", { name: "The log could not be searched" })).toBeVisible();
+  await expect.element(page.getByRole("alert").filter({ hasText: "there is no such thing" })).toBeVisible();
+  expect(rows()).toEqual([]);
+  refused = false;
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect.poll(() => (fake.frame(), rows().some((text) => text?.includes("m1")))).toBe(true);
+  expect(rows().some((text) => text?.includes("s1"))).toBe(false);
+});
+
+test.each(LISTS)("a list that is paused shows what another filter finds, and stands still again: %s", async (view) => {
+  const story = twoClients();
+  const list = { exchange: 0 };
+  const { fake, play } = await openTrace(`?view=${view}`, story, (path) => (path === "/api/search" ? found(story.entries.filter(({ exchange }) => exchange === list.exchange), { last: story.entries.length }) : undefined));
+  const listed = () => rows().filter((text) => text?.includes("tools/list")).length;
+  await page.getByRole("button", { name: "Pause" }).click();
+  list.exchange = story.request("s1", 50, "tools/list").exchange;
+  play();
+  await expect.element(page.getByRole("button", { name: "Resume (2 new)" })).toBeVisible();
+  expect(listed()).toBe(0);
+  await userEvent.fill(line(), "method:tools/list");
+  await expect.poll(() => (fake.frame(), listed())).toBe(1);
+  expect(rows().some((text) => text?.includes("tools/call"))).toBe(false);
+  await expect.element(page.getByRole("button", { name: "Resume (0 new)" })).toBeVisible();
+  fake.source.hello("a", { resumed: true });
+  story.request("s1", 51, "tools/list");
+  play();
+  await expect.element(page.getByRole("button", { name: "Resume (2 new)" })).toBeVisible();
+  expect(listed()).toBe(1);
 });
 
 test("problems that repeat are one line, which unfolds", async () => {

@@ -118,6 +118,38 @@ test("no message of another client is on a ladder while the log is read", async 
   expect(row(/ping/).query()).toBeNull();
 });
 
+test("a paused ladder shows another client once it is chosen, and stands still again", async () => {
+  const pings = withViews([entryOf(30, 0, "message.received", { exchange: 2, rpc: "request", method: "ping", id: 8, message: {} })]);
+  const ofOne = { run: "a", matched: 1, total: 9, last: 100, next: null, left_out: 0, events: pings, exchanges: exchangesOf(pings) };
+  const { fake, show } = await openTrace("?view=ladder", new Story(), (path, query) => (query.get("filter") === "client:s1" ? ofOne : ofClient("s2")(path, query)));
+  show({ sessions: [sessionRow({ id: "s1", last_at: 1 }), sessionRow({ id: "s2", last_at: 2 })] });
+  await expect.poll(() => (fake.frame(), row(/initialize request/).query())).not.toBeNull();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await userEvent.selectOptions(page.getByRole("combobox", { name: "Client" }), "s1");
+  await expect.poll(() => (fake.frame(), row(/ping request/).query())).not.toBeNull();
+  expect([row(/initialize request/).query(), page.getByText(/Reading the log/).query()]).toEqual([null, null]);
+  fake.source.hello("a", { resumed: true });
+  fake.source.entry("a", 120, entryOf(120, 90, "message.received", { exchange: 2, rpc: "request", method: "tools/list", id: 9, message: {} }));
+  fake.frame();
+  await expect.element(page.getByRole("button", { name: "Resume (1 new)" })).toBeVisible();
+  expect(row(/tools\/list/).query()).toBeNull();
+  await page.getByRole("button", { name: /^Resume/ }).click();
+  await expect.element(row(/tools\/list/)).toBeVisible();
+});
+
+test("a ladder of a log that cannot be searched says so, and one button tries again", async () => {
+  let refused = true;
+  const { fake, show } = await openTrace("?view=ladder", new Story(), (path, query) => (refused ? undefined : ofClient("s2")(path, query)));
+  show({ sessions: [sessionRow({ id: "s2" })] });
+  await expect.element(page.getByRole("heading", { name: "The log could not be read" })).toBeVisible();
+  await expect.element(page.getByRole("alert").filter({ hasText: "there is no such thing" })).toBeVisible();
+  expect(page.getByText(/Reading the log/).query()).toBeNull();
+  refused = false;
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect.poll(() => (fake.frame(), row(/initialize request/).query())).not.toBeNull();
+  await expect.element(page.getByRole("heading", { name: "The log could not be read" })).not.toBeInTheDocument();
+});
+
 test("a name that a client was given leads to its newest session, and an old address to the ladder of a client", async () => {
   const { fake, show } = await openTrace("?view=ladder&client=acme", new Story(), ofClient("s2"));
   show({ sessions: [sessionRow({ id: "s1", label: "acme", last_at: 1 }), sessionRow({ id: "s2", label: "acme", last_at: 2 }), sessionRow({ id: "s3", last_at: 3 })] });

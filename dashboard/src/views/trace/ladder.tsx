@@ -78,28 +78,24 @@ export function ladderClient(line: string, rows: readonly SessionRow[]): string 
 
 interface ClientLadderProps {
   client: string | null;
-  /** The filter line, with this client in it. */
-  filter: string;
   traced: Traced;
   url: TraceUrl;
   onOpen: (run: string, seq: number) => void;
 }
 
 /** The messages of the requests that pass the filter, of one client of the present run. */
-export function ClientLadder({ client, filter, traced, url, onOpen }: ClientLadderProps) {
-  const { snapshot, run, spans, loading, loader } = traced;
+export function ClientLadder({ client, traced, url, onOpen }: ClientLadderProps) {
+  const { snapshot, run, state, spans, loading, loader } = traced;
   const { sessions } = snapshot.tables;
   const view = snapshot.trace.runs.at(-1);
-  // until the search has begun to answer, what is here passes an earlier line, or none
-  const ready = snapshot.trace.passing.line === filter;
-  const own = useMemo(() => (ready ? spans.filter((span) => span.run === run) : []), [ready, spans, run]);
+  const own = useMemo(() => (state === "ready" && client !== null ? spans.filter((span) => span.run === run) : []), [state, client, spans, run]);
   const entries = useMemo(() => (view === undefined ? [] : entriesOfSpans(view, own)), [view, own]);
   const rows = useMemo(() => own.map(({ row }) => row), [own]);
   const picture = usePicture(entries, rows, clientName(client, sessions));
   const options = clientsOf(sessions)
     .toSorted((a, b) => number(b.id) - number(a.id))
     .map(({ id }) => ({ value: id, label: clientName(id, sessions) }));
-  const searching = !ready || loading.busy === "search" || (loading.found === null && loading.error === null);
+  const searching = state === "searching" || loading.busy === "search";
   return (
     <LadderFrame
       key={client}
@@ -122,10 +118,15 @@ export function ClientLadder({ client, filter, traced, url, onOpen }: ClientLadd
           </>
         )
       }
-      note={searching ? `Reading the log: ${entries.length} entries so far` : loading.found?.next != null ? `The newest ${own.length} of ${loading.found.matched} requests` : null}
+      note={searching ? `Reading the log: ${entries.length} entries so far` : state === "ready" && loading.error !== null ? `Not all of the log was read: ${loading.error}` : loading.found?.next != null ? `The newest ${own.length} of ${loading.found.matched} requests` : null}
       empty={
-        <EmptyState title={loading.error !== null ? "The log could not be read" : searching ? "Reading the log" : url.range === null ? "No message of this client is in the log" : "No message in this time"}>
-          {loading.error !== null && <p role="alert">{loading.error}</p>}
+        <EmptyState title={state === "failed" ? "The log could not be read" : searching ? "Reading the log" : url.range === null ? "No message of this client is in the log" : "No message in this time"}>
+          {state === "failed" && (
+            <>
+              <p role="alert">{loading.error}</p>
+              <Button onClick={() => loader.again(run)}>Try again</Button>{" "}
+            </>
+          )}
           {url.range !== null && <Button onClick={() => url.setRange(null)}>Show all of the time</Button>}
         </EmptyState>
       }

@@ -195,9 +195,18 @@ export function useOpenRows(): [ReadonlySet<string>, (row: Row) => void] {
 
 function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
   const { line, view, range, filter, change, setRange } = url;
-  const { loading } = traced;
+  const { loading, loader, run, state } = traced;
   const what = view === "all" ? "entries" : "requests";
   const clear = <Button onClick={() => filter("")}>Clear the filter</Button>;
+  if (state === "failed") {
+    return (
+      <EmptyState title="The log could not be searched">
+        <p role="alert">{loading.error}</p>
+        <Button onClick={() => loader.again(run)}>Try again</Button> {line !== "" && clear}
+      </EmptyState>
+    );
+  }
+  if (state === "searching" || loading.busy === "search") return <EmptyState title="Searching the log">Nothing that this page has passes the filter.</EmptyState>;
   if (range !== null) {
     return (
       <EmptyState title={`No ${what} in this time`}>
@@ -213,17 +222,8 @@ function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
       </EmptyState>
     );
   }
-  if (loading.error !== null) {
-    return (
-      <EmptyState title="The log could not be searched">
-        <p>{loading.error}</p>
-        {clear}
-      </EmptyState>
-    );
-  }
-  if (loading.found === null || loading.busy === "search") return <EmptyState title="Searching the log">Nothing that this page has passes the filter.</EmptyState>;
   return (
-    <EmptyState title={`None of the ${loading.found.total.toLocaleString("en")} ${what} in the log passes the filter`}>
+    <EmptyState title={loading.found === null ? `No ${what} in the log passes the filter` : `None of the ${loading.found.total.toLocaleString("en")} ${what} in the log passes the filter`}>
       <p>New ones appear here when they pass it.</p>
       {clear} {view === "requests" && <Button onClick={() => change({ view: "all" })}>Look at all entries</Button>}
     </EmptyState>

@@ -1,11 +1,11 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { get, useMcpAddress, useRefresh } from "~/protocol/client";
 import { has, only, quoted, toggled, withOnly } from "~/protocol/filter";
 import type { CountsRow, SearchPage } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
-import { spansOf, type Traced, useTrace } from "~/trace/use-trace";
+import { type Traced, useTrace } from "~/trace/use-trace";
 import { Button } from "~/ui/buttons";
 import { Segmented } from "~/ui/fields";
 import { Page } from "~/ui/page";
@@ -37,7 +37,7 @@ function LogView({ url }: { url: TraceUrl }) {
   const whole = view === "requests" && PROBLEMS.some((value) => has(line, "problem", value));
   const by = view === "all" ? "entry" : "exchange";
   const traced = useTrace({ filter, by, whole: whole || ladder, range });
-  const { snapshot, run, spans, entries, gaps, loader, paused, setPaused, behind } = traced;
+  const { snapshot, run, all, spans, entries, gaps, loader, paused, setPaused, behind } = traced;
   const [cleared, setCleared] = useState<Cleared | null>(null);
   const [open, toggle] = useOpenRows();
   const lines = view === "all" ? entries : spans;
@@ -62,7 +62,6 @@ function LogView({ url }: { url: TraceUrl }) {
     setPaused(!paused);
     if (paused) setFollow(true);
   };
-  const all = useMemo(() => (range === null && by === "exchange" ? spans : spansOf(snapshot.trace, null)), [range, by, spans, snapshot.trace]);
   const toolbar = (
     <Toolbar url={url} traced={traced} counts={counts} listed={lines.length - hidden} client={client} cleared={cleared === null ? null : { at: cleared.at, hidden, show: () => setCleared(null) }}>
       {!ladder && (
@@ -89,7 +88,7 @@ function LogView({ url }: { url: TraceUrl }) {
         {nobody ? (
           <Nobody />
         ) : ladder ? (
-          <ClientLadder client={client} filter={filter} traced={traced} url={url} onOpen={show} />
+          <ClientLadder client={client} traced={traced} url={url} onOpen={show} />
         ) : (
           <List rows={rows} traced={traced} url={url} open={open} onToggle={toggle} follow={follow && range === null} setFollow={setFollow} onOpen={show} />
         )}
@@ -103,17 +102,16 @@ const PROBLEMS = ["mistake", "asked", "lost", "limit", "other", "any"];
 const PACE = 4_000;
 
 /** How much passes in the whole log: the search has counted it, and is asked again only of a log that has grown since. */
-function useCounts({ snapshot, run, loading: { found } }: Traced, line: string, by: string): { matched: number; total: number } | null {
+function useCounts({ snapshot, run, state, loading: { found } }: Traced, line: string, by: string): { matched: number; total: number } | null {
   const end = snapshot.tables.counts[0]?.last ?? 0;
   useRefresh(["counted"], end, PACE);
-  const first = found?.line === line && found.by === by ? found : null;
+  const first = state === "ready" ? found : null;
   const grown = useQuery({
     queryKey: ["counted", run, by, line],
     queryFn: ({ signal }) => get<SearchPage>("/search", { filter: line, by, limit: 0 }, signal),
     enabled: first !== null && first.last < end,
-    placeholderData: keepPreviousData,
   });
-  return grown.isPlaceholderData ? (first ?? grown.data ?? null) : (grown.data ?? first);
+  return grown.data ?? first;
 }
 
 function LegendButton() {
@@ -198,7 +196,7 @@ function listedText({ url, traced, listed, counts, kept }: Pick<ToolbarProps, "u
   const shown = `${counted(listed, one, many)} shown`;
   if (loading.error !== null) return `${shown}. The log could not be searched: ${loading.error}`;
   if (url.line === "") return kept === undefined ? shown : `${shown}; the log has ${counted(kept.entries, "entry", "entries")}`;
-  if (counts === null) return `${shown}; searching the log`;
+  if (counts === null || traced.state !== "ready") return `${shown}; searching the log`;
   return `${shown}. ${counts.matched.toLocaleString("en")} of the ${counts.total.toLocaleString("en")} ${many} in the log match${loading.busy === "search" ? "; loading…" : ""}`;
 }
 
