@@ -3,17 +3,26 @@ import styles from "./fields.module.css";
 
 const RESTED_MS = 150;
 
+interface Draft {
+  /** What stands in the field. */
+  text: string;
+  set: (text: string) => void;
+  /** The text at which typing rested, or that `pass` set. */
+  passed: string;
+  pass: (text: string) => void;
+}
+
 /**
- * What is typed into a field, how to change it, and how to change it to a text that is passed on at once. A `value` that comes
- * from outside (the URL, a reset) replaces it; one that this field passed on does not, as more may have been typed since.
+ * What is typed into a field. A `value` that comes from outside (the URL, a reset) replaces it; one that this field passed on does not,
+ * as more may have been typed since.
  *
  * `onRest` is called when typing has rested for 150 ms, unless the text is the value already.
  */
-export function useDraft(value: string, onRest?: (text: string) => void): [text: string, set: (text: string) => void, pass: (text: string) => void] {
+export function useDraft(value: string, onRest?: (text: string) => void): Draft {
   const [typed, setTyped] = useState({ text: value, from: value, passed: value });
   if (typed.from !== value) setTyped(value === typed.passed ? { ...typed, from: value } : { text: value, from: value, passed: value });
   const rested = useEffectEvent(() => {
-    setTyped({ ...typed, passed: typed.text });
+    setTyped((now) => ({ ...now, passed: typed.text }));
     onRest?.(typed.text);
   });
   useEffect(() => {
@@ -21,7 +30,12 @@ export function useDraft(value: string, onRest?: (text: string) => void): [text:
     const timer = setTimeout(rested, RESTED_MS);
     return () => clearTimeout(timer);
   }, [typed.text, value]);
-  return [typed.text, (text) => setTyped({ ...typed, text }), (text) => setTyped({ ...typed, text, passed: text })];
+  return {
+    text: typed.text,
+    set: (text) => setTyped((now) => ({ ...now, text })),
+    passed: typed.passed,
+    pass: (text) => setTyped((now) => ({ ...now, text, passed: text })),
+  };
 }
 
 interface TextFieldProps {
@@ -42,7 +56,7 @@ interface TextFieldProps {
 /** One line of text. */
 export function TextField({ label, value, onChange, type = "text", placeholder, wide = false, suggestions, error }: TextFieldProps) {
   const id = useId();
-  const [text, set] = useDraft(value);
+  const { text, set } = useDraft(value);
   const commit = () => {
     if (text !== value) onChange(text);
   };
@@ -97,7 +111,7 @@ interface SearchFieldProps {
 
 /** A search field; the key `/` goes to the first one of the page. Escape clears it. */
 export function SearchField({ label, value, onChange, placeholder = "Search  /" }: SearchFieldProps) {
-  const [text, set] = useDraft(value, onChange);
+  const { text, set } = useDraft(value, onChange);
   const now = (typed: string) => {
     set(typed);
     onChange(typed);

@@ -1,5 +1,5 @@
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { createContext, type KeyboardEvent, type MouseEvent, type ReactNode, use, useId, useRef, useState } from "react";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { createContext, type KeyboardEvent, type MouseEvent, type ReactNode, use, useEffect, useEffectEvent, useId, useRef, useState } from "react";
 import { get } from "~/protocol/client";
 import type { Completion, FilterReading } from "~/protocol/schema";
 import { FieldError, useDraft } from "~/ui/fields";
@@ -47,13 +47,15 @@ const before = (at: number, count: number) => (at > 0 ? at - 1 : count - 1);
 export function FilterLine({ value, onChange }: FilterLineProps) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
-  const queries = useQueryClient();
   const [caret, setCaret] = useState(0);
-  const understood = async (line: string) => {
-    const { error } = line === "" ? { error: null } : await queries.fetchQuery(reading(line, line.length));
-    if (error === null) onChange(line);
-  };
-  const [text, set, pass] = useDraft(value, (rested) => void understood(rested));
+  const { text, set, passed, pass } = useDraft(value);
+  // asked about the line that rests in the field, and no other: a late answer to an earlier one changes nothing
+  const { data: answer } = useQuery({ ...reading(passed, passed.length), enabled: passed !== "" && passed !== value });
+  const understood = passed === text && passed !== value && (passed === "" || answer?.error === null);
+  const change = useEffectEvent(onChange);
+  useEffect(() => {
+    if (understood) change(passed);
+  }, [understood, passed]);
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const { data, isFetching } = useQuery({ ...reading(text, caret), enabled: open, placeholderData: keepPreviousData });
@@ -61,10 +63,6 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
   const error = text === "" || text === value ? null : (whole?.error ?? null);
   const options = open ? (data?.completions ?? []) : [];
   const at = Math.min(chosen, options.length - 1);
-  const now = (line: string) => {
-    pass(line);
-    void understood(line);
-  };
   const take = ({ start, end, insert }: Completion) => {
     const line = text.slice(0, start) + insert + text.slice(end);
     const caretAt = start + insert.length;
@@ -73,7 +71,7 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
     setChosen(-1);
     // a key waits for its value
     setOpen(!insert.endsWith(" "));
-    if (insert.endsWith(" ")) now(line);
+    if (insert.endsWith(" ")) pass(line);
     // behind the end of the change, once React has written it
     requestAnimationFrame(() => input.current?.setSelectionRange(caretAt, caretAt));
   };
@@ -88,12 +86,12 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
       take(option);
     } else if (event.key === "Enter") {
       setOpen(false);
-      now(text);
+      pass(text);
     } else if (event.key === "Escape" && (options.length > 0 || text !== "")) {
       event.stopPropagation();
       // the list is about to open
       if (options.length > 0 || (open && isFetching)) setOpen(false);
-      else now("");
+      else pass("");
     }
   };
   return (
@@ -120,7 +118,6 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
           setCaret(event.target.selectionStart ?? event.target.value.length);
           setOpen(true);
           setChosen(-1);
-          if (event.target.value === "") onChange("");
         }}
         onSelect={(event) => setCaret(event.currentTarget.selectionStart ?? 0)}
         onFocus={() => setOpen(text === "")}

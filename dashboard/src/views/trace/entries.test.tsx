@@ -215,6 +215,47 @@ test("what the server does not understand of a line is said under it, and filter
   expect(param("filter")).toBeNull();
 });
 
+/** A page whose filter lines are read when the test says so. */
+async function readLater() {
+  const readings = new Map<string, () => void>();
+  await opened("", twoClients(), (path, query) => {
+    if (path === "/api/search") return found([]);
+    const reading = Promise.withResolvers<object>();
+    readings.set(query.get("line") ?? "", () => reading.resolve({ error: null, completions: [] }));
+    return reading.promise;
+  });
+  await line().click();
+  return async (text: string) => {
+    await vi.waitFor(() => expect(readings.keys()).toContain(text));
+    readings.get(text)?.();
+  };
+}
+
+test("of two lines that are being read the newest filters, in whatever order the answers come", async () => {
+  const read = await readLater();
+  await userEvent.keyboard("group:calls{Enter} ping{Enter}");
+  await read("group:calls ping");
+  await expect.poll(() => param("filter")).toBe("group:calls ping");
+  await read("group:calls");
+  await userEvent.keyboard("{End}");
+  await expect.element(line()).toHaveValue("group:calls ping");
+  expect(param("filter")).toBe("group:calls ping");
+});
+
+test("what is typed while a line is being read stays, and so does an empty field", async () => {
+  const read = await readLater();
+  await userEvent.keyboard("ping{Enter}x");
+  await read("ping");
+  await read("pingx");
+  await expect.poll(() => param("filter")).toBe("pingx");
+  await expect.element(line()).toHaveValue("pingx");
+  await userEvent.keyboard("y{Enter}");
+  await userEvent.fill(line(), "");
+  await read("pingxy");
+  await expect.poll(() => param("filter")).toBeNull();
+  await expect.element(line()).toHaveValue("");
+});
+
 test("words are completed by keyboard, as the server offers them", async () => {
   const offers: Readonly<Record<string, object>> = {
     cl: { start: 0, end: 2, insert: "client:", label: "client:", note: "a client" },
