@@ -8,7 +8,7 @@ export function launch(): Promise<Browser> {
 }
 
 /**
- * A view of a server's dashboard in a window of its own, once it is live.
+ * A view of a server's dashboard in a window of its own, once it shows its log.
  *
  * `complaints` collects what the page should never have: errors, and whatever the Content-Security-Policy stopped.
  */
@@ -21,6 +21,6 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
     if (message.type() === "error" && !message.text().includes("ERR_CONNECTION_REFUSED")) complaints.push(message.text());
   });
   await page.goto(url);
-  await page.getByRole("status", { name: "Connection" }).getByText("live").waitFor();
+  await page.getByRole("status", { name: "Connection" }).getByText(/^(live|saved file)$/).waitFor();
   return { page, complaints };
 }

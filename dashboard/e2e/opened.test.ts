@@ -51,6 +51,9 @@ test("a dropped file is shown in all pages, and one click leads back to the live
   await fileNotice(page).getByText("theirs.mcpprobe").waitFor(SOON);
   await page.getByRole("row").filter({ hasText: "colleague" }).first().waitFor(SOON);
   expect(await violations(page)).toEqual([]);
+  // nothing comes to a file, so there is nothing to follow and nothing to hold
+  await page.getByRole("status", { name: "Connection" }).getByText("saved file").waitFor(SOON);
+  expect(await page.getByRole("button", { name: /^(Follow|Pause|Clear view)$/ }).count()).toBe(0);
   const sections = [
     ["Calls", "progress"],
     ["Clients", "colleague"],

@@ -1,7 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { answerApi, openView } from "~/testing/view";
+import TraceView from "~/views/trace/trace-view";
 import { FileMessage, FileNotice, useFileOpener } from "./file";
+import { Header } from "./header";
 
 const notice = () => page.getByRole("region", { name: "Dropped file" });
 
@@ -92,6 +94,30 @@ test("a file that the server has closed says so, and leads back too", async () =
   await openView(() => <FileNotice besideLive />, "/trace", "/trace");
   await expect.element(page.getByRole("alert")).toMatchTextContent("there is no such thing.");
   await expect.element(page.getByRole("link", { name: "Back to live" })).toHaveAttribute("href", "/dashboard/trace");
+});
+
+test.each([
+  ["a saved file", FILE, "saved file", 0],
+  ["a server's log", null, "live", 2],
+] as const)("of %s the header says so, and only what grows can be followed and held", async (_what, file, state, buttons) => {
+  answerApi((path) => (path === "/api/server" ? { mcp: null, file } : undefined));
+  const { fake } = await openView(
+    () => (
+      <>
+        <Header />
+        <TraceView />
+      </>
+    ),
+    "/trace",
+    "/trace",
+  );
+  fake.source.hello("a", { id: "a-0" });
+  fake.source.entry("a", 1);
+  fake.frame();
+  const pill = page.getByRole("status", { name: "Connection" });
+  await expect.element(pill).toMatchTextContent(state);
+  expect(pill.element().querySelector("[title]")?.getAttribute("title")).toBe(file?.name ?? "Everything arrives as it happens");
+  await expect.poll(() => page.getByRole("button", { name: /^(Follow|Pause)$/ }).elements().length).toBe(buttons);
 });
 
 test("a server that shows its own log has no such line", async () => {

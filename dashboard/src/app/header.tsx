@@ -1,6 +1,7 @@
 import { CircleQuestionMark, Menu, Monitor, Moon, Sun } from "lucide";
 import { type KeyboardEvent, useId, useState, useSyncExternalStore } from "react";
 import { Link, useLocation } from "wouter";
+import { useSavedFile } from "~/protocol/client";
 import { useFeed } from "~/trace/feed";
 import { Icon } from "~/ui/badge";
 import { Button, buttonClass } from "~/ui/buttons";
@@ -56,7 +57,7 @@ export function Header() {
           </Link>
         ))}
       </nav>
-      <ConnectionPill status={status} />
+      <ConnectionPill status={status} saved={useSavedFile()} />
       <Link href={HELP} className={buttonClass({ look: "quiet" })} aria-label="Help" title="Help" aria-current={isAt(HELP, location) ? "page" : undefined}>
         <Icon of={CircleQuestionMark} />
       </Link>

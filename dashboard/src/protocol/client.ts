@@ -80,6 +80,13 @@ export function useServer(every?: number) {
   });
 }
 
+/** The name of the saved file that these pages show, "" until it is known; null where they show the log of a server as it grows. */
+export function useSavedFile(): string | null {
+  const { data } = useServer();
+  if (data === undefined) return BESIDE_LIVE ? "" : null;
+  return data.file?.name ?? null;
+}
+
 /**
  * Where clients connect to, null where the server speaks MCP on its standard input and output; until the server has said
  * it, the usual path beside this page.

@@ -83,11 +83,12 @@ const MEANING: Readonly<Record<string, string>> = {
   closed: "The server refused the connection. Trying again",
 };
 
-/** Whether what is on the page is what is so; changes are announced. */
-export function ConnectionPill({ status }: { status: string }) {
+/** Whether what is on the page is what is so; changes are announced. Of a saved file, which does not change, its name is the title. */
+export function ConnectionPill({ status, saved }: { status: string; saved: string | null }) {
+  const shown = saved !== null && status === "live" ? "saved_file" : status;
   return (
     <span role="status" aria-label="Connection">
-      <StatusBadge status={status} title={MEANING[status]} />
+      <StatusBadge status={shown} title={MEANING[shown] ?? (saved || undefined)} />
     </span>
   );
 }

@@ -39,7 +39,7 @@ test("everything together is accessible in light and dark", async () => {
       <Select label="Select" options={OPTIONS} value="c" onChange={() => undefined} />
       <SearchField label="Search" value="" onChange={() => undefined} />
       <CodeBlock title="shell" code="curl -N http://127.0.0.1:8000/mcp" />
-      <ConnectionPill status="stale" />
+      <ConnectionPill status="stale" saved={null} />
       <JsonView title="Message" value={{ a: [1, "x", null, true, { b: {} }] }} />
       <KeyValues items={[["Name", "value"], ["Nothing", null]]} />
       <PlainTable caption="Limits" columns={[{ key: "a", head: "A", cell: String }]} rows={[1, 2]} rowKey={String} />

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { Link } from "wouter";
-import { get, useMcpAddress, useRefresh } from "~/protocol/client";
+import { get, useMcpAddress, useRefresh, useSavedFile } from "~/protocol/client";
 import { has, only, quoted, toggled, withOnly } from "~/protocol/filter";
 import type { CountsRow, SearchPage } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
@@ -44,6 +44,7 @@ function LogView({ url }: { url: TraceUrl }) {
   const rows = useRows({ trace: loader.trace, lines, gaps, cleared, open, repeats: whole, fold: url.fold, order: url.order });
   const counts = useCounts(traced, filter, by);
   const hidden = useMemo(() => lines.filter((each) => isCleared(each, cleared)).length, [lines, cleared]);
+  const grows = useSavedFile() === null;
   // a link to an entry is no reason to go to the newest ones
   const [follow, setFollow] = useState(url.at === "");
   const show = useCallback(
@@ -64,15 +65,17 @@ function LogView({ url }: { url: TraceUrl }) {
   };
   const toolbar = (
     <Toolbar url={url} traced={traced} counts={counts} listed={lines.length - hidden} client={client} cleared={cleared === null ? null : { at: cleared.at, hidden, show: () => setCleared(null) }}>
-      {!ladder && (
+      {grows && !ladder && (
         <Button aria-pressed={follow} title="Keep the newest in view" onClick={() => setFollow(!follow)}>
           Follow
         </Button>
       )}
-      <Button aria-pressed={paused} onClick={pause}>
-        {paused ? `Resume (${behind} new)` : "Pause"}
-      </Button>
-      {!ladder && (
+      {grows && (
+        <Button aria-pressed={paused} onClick={pause}>
+          {paused ? `Resume (${behind} new)` : "Pause"}
+        </Button>
+      )}
+      {grows && !ladder && (
         <Button look="quiet" title="Hides what is listed now; the log of the server stays as it is" onClick={clear}>
           Clear view
         </Button>
