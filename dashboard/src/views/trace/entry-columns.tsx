@@ -43,6 +43,23 @@ export function entryColumns(trace: Trace, onOpen: (run: string, seq: number) =>
   ];
 }
 
+/** All of an entry in two lines, for a phone. */
+export function entryCard(row: Row): ReactNode {
+  if (row.type !== "entry") return null;
+  const { run, entry } = row;
+  return (
+    <span className={styles["two"]}>
+      <span className={styles["cut"]}>
+        <Time at={entry.at} /> <What entry={entry} /> <Way entry={entry} /> <EntryClient run={run} entry={entry} />
+      </span>
+      <span className={styles["cut"]}>
+        <EntryMarks run={run} seq={entry.seq} reachable={false} />
+        <Line entry={entry} />
+      </span>
+    </span>
+  );
+}
+
 interface PairProps extends Omit<Kept, "key"> {
   trace: Trace;
   onOpen: (run: string, seq: number) => void;

@@ -1,4 +1,5 @@
 import { type ReactNode, type RefObject, type UIEvent, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useSavedFile } from "~/protocol/client";
 import type { Gap } from "~/trace/entry";
 import type { Traced } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
@@ -7,7 +8,7 @@ import { DataTable } from "~/ui/data-table";
 import { type Column, type Sort, sorted } from "~/ui/grid-columns";
 import { EmptyState } from "~/ui/panel";
 import { useNarrow } from "~/ui/window";
-import { entryColumns } from "./entry-columns";
+import { entryCard, entryColumns } from "./entry-columns";
 import { card, requestColumns } from "./request-columns";
 import { chosenBy, isOpen, levelOf, type Row } from "./rows";
 import styles from "./trace.module.css";
@@ -35,11 +36,11 @@ export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFo
   const { loader } = traced;
   const { view, order } = url;
   const [trace] = useState(() => loader.trace);
-  const phone = useNarrow("40rem") && view === "requests";
-  const columns = useMemo(
-    (): readonly Column<Row>[] => (view === "all" ? entryColumns(trace, onOpen) : phone ? [{ key: "request", head: "Request", width: "minmax(0, 1fr)", cell: card }] : requestColumns({ open, onToggle })),
-    [view, phone, trace, open, onToggle, onOpen],
-  );
+  const phone = useNarrow("40rem");
+  const columns = useMemo((): readonly Column<Row>[] => {
+    if (phone) return [view === "all" ? { key: "entry", head: "Entry", width: "minmax(0, 1fr)", cell: entryCard } : { key: "request", head: "Request", width: "minmax(0, 1fr)", cell: card }];
+    return view === "all" ? entryColumns(trace, onOpen) : requestColumns({ open, onToggle });
+  }, [view, phone, trace, open, onToggle, onOpen]);
   const [sort, onSort, rows] = useSort(inOrder, columns, url);
   const selected = useMemo(() => selectedKey(rows, traced, url.at), [rows, traced, url.at]);
   const rowHeight = phone ? TALL_ROW : ROW_HEIGHT;
@@ -196,6 +197,7 @@ export function useOpenRows(): [ReadonlySet<string>, (row: Row) => void] {
 function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
   const { line, view, range, filter, change, setRange } = url;
   const { loading, loader, run, state } = traced;
+  const saved = useSavedFile();
   const what = view === "all" ? "entries" : "requests";
   const clear = <Button onClick={() => filter("")}>Clear the filter</Button>;
   if (state === "failed") {
@@ -217,14 +219,14 @@ function NothingPasses({ traced, url }: { traced: Traced; url: TraceUrl }) {
   if (line === "") {
     return (
       <EmptyState title="This list is empty">
-        <p>New {what} appear here as they come.</p>
+        {saved === null && <p>New {what} appear here as they come.</p>}
         {traced.first !== null && <Older traced={traced} />}
       </EmptyState>
     );
   }
   return (
     <EmptyState title={loading.found === null ? `No ${what} in the log passes the filter` : `None of the ${loading.found.total.toLocaleString("en")} ${what} in the log passes the filter`}>
-      <p>New ones appear here when they pass it.</p>
+      {saved === null && <p>New ones appear here when they pass it.</p>}
       {clear} {view === "requests" && <Button onClick={() => change({ view: "all" })}>Look at all entries</Button>}
     </EmptyState>
   );
