@@ -48,6 +48,16 @@ test("on paper all rows are there", async () => {
   await expect.element(row("t299")).not.toBeInTheDocument();
 });
 
+test("paper ends with how many rows there are where it has not all of them", async () => {
+  await render(<Table rows={things(0, 2_001)} />);
+  expect(page.getByText(/rows are shown/).query()).toBeNull();
+  dispatchEvent(new Event("beforeprint"));
+  expect(page.getByRole("row").elements().at(-1)?.textContent).toBe("2,000 of 2,001 rows are shown");
+  expect(row("t1999").query()).not.toBeNull();
+  dispatchEvent(new Event("afterprint"));
+  await expect.element(page.getByText(/rows are shown/)).not.toBeInTheDocument();
+});
+
 test("on paper heads that sort and values that filter are there, and buttons are not", async () => {
   await render(
     <>

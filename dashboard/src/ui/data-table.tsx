@@ -212,6 +212,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             </div>
           );
         })}
+        {printing && rows.length > PRINTED && <LeftOut all={rows.length} columns={shown.length} />}
+      </div>
+    </div>
+  );
+}
+
+/** The last line on paper that has not all rows. */
+function LeftOut({ all, columns }: { all: number; columns: number }) {
+  return (
+    <div role="row" className={`${styles["row"]} ${styles["line"]}`}>
+      <div role="gridcell" aria-colspan={columns} className={styles["across"]}>
+        {PRINTED.toLocaleString("en")} of {all.toLocaleString("en")} rows are shown
       </div>
     </div>
   );
