@@ -128,17 +128,19 @@ function Revisions({ revisions }: { revisions: readonly string[] }) {
   ));
 }
 
-/** `byUrl`: clients can choose others by their URL. */
+/** What is served, and what else clients can have: by their URL (`byUrl`), or of a server that is started with it. */
 function Toolsets({ toolsets, byUrl }: { toolsets: Server["toolsets"]; byUrl: boolean }) {
-  const elsewhere = (name: string) => (byUrl ? ` at /mcp?tools=${name}` : `, served when started with --tools ${name}`);
-  return (
-    <ul>
-      {toolsets.map((set) => (
-        <li key={set.name}>
-          <code>{set.name}</code>, {set.tools.length} tools{set.default ? ", served by default" : elsewhere(set.name)}
-        </li>
-      ))}
-    </ul>
+  const parts = [
+    ["Served", toolsets.filter((set) => set.default)],
+    [byUrl ? "At /mcp?tools=NAME" : "When started with --tools NAME", toolsets.filter((set) => !set.default)],
+  ] as const;
+  return parts.map(
+    ([when, sets]) =>
+      sets.length > 0 && (
+        <p key={when}>
+          {when}: {sets.map(({ name, tools }) => `${name} (${counted(tools.length, "tool")})`).join(", ")}
+        </p>
+      ),
   );
 }
 

@@ -82,7 +82,7 @@ test("where tool hosts are off it says how to turn them on", async () => {
 test("a server on standard streams has no address, and other tools are for who starts it", async () => {
   await opened(ServerView, { ...SERVER, mcp: null });
   await expect.element(page.getByText("none: this server speaks MCP on its standard input and output")).toBeVisible();
-  await expect.element(page.getByText("conformance, 0 tools, served when started with --tools conformance")).toBeVisible();
+  await expect.element(page.getByText("When started with --tools NAME: conformance (0 tools)")).toBeVisible();
   expect(document.body.textContent).not.toMatch(/\/mcp/);
 });
 
