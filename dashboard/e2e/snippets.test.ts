@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -28,7 +28,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** Runs a command where `python`, `node` and `mcp-probe` are those of the tests; its output, and its status behind that. */
 async function run(shell: string, command: string): Promise<string> {
-  const PATH = [PROGRAMS, dirname(NODE), process.env["PATH"]].join(delimiter);
+  const PATH = [join(folder, "bin"), PROGRAMS, dirname(NODE), process.env["PATH"]].join(delimiter);
   const child = spawn(shell, ["-c", command], { cwd: folder, env: { ...process.env, PATH }, stdio: ["ignore", "pipe", "pipe"] });
   const pieces: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => pieces.push(String(piece)));
@@ -36,7 +36,11 @@ async function run(shell: string, command: string): Promise<string> {
   return `${pieces.join("")}\nstatus ${String(status)}`;
 }
 
+/** The snippets that some test here has looked at. */
+const tried = new Set<string>();
+
 function snippet(value: string): { title: string; code: string } {
+  tried.add(value);
   const found = connectSnippets(`${probe.server.url}/mcp`).find((each) => each.value === value);
   if (found === undefined) throw new Error(`there is no snippet ${value}`);
   return found;
@@ -114,6 +118,20 @@ test("the commands of the gateway check find the gateway, with a probe of their 
   before.stop();
 });
 
+test.each(SHELLS)("the commands for Claude Code and for the Inspector are words of the shell, with this server's address, in %s", async (shell) => {
+  const url = `${probe.server.url}/mcp`;
+  await mkdir(join(folder, "bin"));
+  // in place of the programs: each prints what it was called with
+  for (const program of ["claude", "npx"]) await writeFile(join(folder, "bin", program), `#!/bin/sh\nprintf '<%s>' ${program} "$@"\necho\n`, { mode: 0o755 });
+  expect(await run(shell, snippet("claude").code)).toBe(`<claude><mcp><add><--transport><http><probe><${url}>\n\nstatus 0`);
+  const asked = `<npx><@modelcontextprotocol/inspector><--cli><${url}><--transport><http><--method>`;
+  expect(await run(shell, snippet("inspector").code)).toBe(`${asked}<tools/list>\n${asked}<tools/call><--tool-name><simple_tool><--tool-arg><delayMs=250>\n\nstatus 0`);
+});
+
 test("the settings of an editor are JSON with this server's address", () => {
   expect(JSON.parse(snippet("vscode").code)).toEqual({ servers: { probe: { type: "http", url: `${probe.server.url}/mcp` } } });
+});
+
+test("no snippet of the pages is left out of these tests", () => {
+  expect([...tried].toSorted()).toEqual(connectSnippets("").map(({ value }) => value).toSorted());
 });
