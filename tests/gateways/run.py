@@ -221,7 +221,7 @@ def page() -> str:
         f"What `mcp-probe gateway --profile {' or '.join(profiles)} --breaker` found with the configurations in",
         "`tests/gateways/configs/`: what a newcomer writes, the right one, and for some a wrong one. Beside the name",
         "of a check stands what was seen through the gateway; times of `close.lost` and `close.late` are those of a",
-        "stream, a slow stream and a silent call.",
+        "stream, a slow stream and a silent call; a time that is the same of all stands once.",
         "",
         "| gateway | broken | degraded | changed |",
         "|---|---|---|---|",
