@@ -80,11 +80,12 @@ export function useServer(every?: number) {
   });
 }
 
-/** The name of the saved file that these pages show, "" until it is known; null where they show the log of a server as it grows. */
-export function useSavedFile(): string | null {
-  const { data } = useServer();
-  if (data === undefined) return BESIDE_LIVE ? "" : null;
-  return data.file?.name ?? null;
+/** The name of the saved file that these pages show, null where they show the log of a server as it grows; undefined until that is known. */
+export function useSavedFile(): string | null | undefined {
+  const { data, error } = useServer();
+  if (data !== undefined) return data.file?.name ?? null;
+  if (BESIDE_LIVE) return "";
+  return error === null ? undefined : null;
 }
 
 /**

@@ -84,8 +84,8 @@ const MEANING: Readonly<Record<string, string>> = {
 };
 
 /** Whether what is on the page is what is so; changes are announced. Of a saved file, which does not change, its name is the title. */
-export function ConnectionPill({ status, saved }: { status: string; saved: string | null }) {
-  const shown = saved !== null && status === "live" ? "saved_file" : status;
+export function ConnectionPill({ status, saved }: { status: string; saved: string | null | undefined }) {
+  const shown = status !== "live" || saved === null ? status : saved === undefined ? "connecting" : "saved_file";
   return (
     <span role="status" aria-label="Connection">
       <StatusBadge status={shown} title={MEANING[shown] ?? (saved || undefined)} />
