@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -34,12 +35,26 @@ class Span:
 
 
 @dataclass
+class Record:
+    """A log record in simple values. `span` is the id of the span that it is within, or empty."""
+
+    at: float
+    severity: str
+    event: str
+    body: str
+    span: str
+    attributes: dict[str, Any]
+
+
+@dataclass
 class Collector:
     """What came. While `answers` is not set, requests are read and not answered."""
 
     url: str
     resources: list[dict[str, Any]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     metrics: dict[str, list[tuple[dict[str, Any], Any]]] = field(default_factory=dict)
     answers: Event = field(default_factory=Event)
     asked: Event = field(default_factory=Event)
@@ -57,10 +72,18 @@ class Collector:
 
     def take(self, path: str, body: bytes) -> None:
         """A request of the exporter."""
+        self.bodies.append(body)
         if path == "/v1/traces":
             self._take_traces(ExportTraceServiceRequest.FromString(body))
         elif path == "/v1/metrics":
             self._take_metrics(ExportMetricsServiceRequest.FromString(body))
+        elif path == "/v1/logs":
+            self._take_logs(ExportLogsServiceRequest.FromString(body))
+
+    def _take_logs(self, request: Any) -> None:
+        for group in request.resource_logs:
+            self.resources.append(_values(group.resource.attributes))
+            self.records += [_record(record) for scope in group.scope_logs for record in scope.log_records]
 
     def _take_traces(self, request: Any) -> None:
         for group in request.resource_spans:
@@ -95,6 +118,17 @@ def _span(span: Any) -> Span:
         events=[(event.name, _values(event.attributes)) for event in span.events],
         links=[(link.trace_id.hex(), link.span_id.hex()) for link in span.links],
         status=({0: "UNSET", 2: "ERROR"}[span.status.code], span.status.message),
+    )
+
+
+def _record(record: Any) -> Record:
+    return Record(
+        at=record.time_unix_nano / 1e9,
+        severity=record.severity_text,
+        event=record.event_name,
+        body=record.body.string_value,
+        span=record.span_id.hex(),
+        attributes=_values(record.attributes),
     )
 
 

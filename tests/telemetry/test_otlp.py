@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,23 +18,14 @@ from probe.wire.jsonrpc import encode
 from ..support.calls import slow
 from ..support.hosts import SECRET, connected
 from ..support.http import exchange
-from ..support.legacy import RpcError
+from ..support.legacy import Legacy, RpcError
 from ..support.probe import Probe, running
 from .collector import Collector, collecting
 from .watched import Samples, samples, watched
 
 TRACE, PARENT, OTHER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "11f067aa0ba902b7"
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}}
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
-
-
-@pytest.fixture
-def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """A collector that the exporters find by the usual variable."""
-    for variable in [variable for variable in os.environ if variable.startswith("OTEL_")]:
-        monkeypatch.delenv(variable)
-    with collecting() as collector:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
-        yield collector
 
 
 @asynccontextmanager
@@ -400,6 +390,42 @@ async def test_spans_that_have_no_room_are_counted_and_wait_for_nobody(
     assert len(collector.spans) == 15
 
 
+async def test_lines_are_log_records_within_the_spans_of_their_calls(collector: Collector) -> None:
+    async with exporting(log_level="info") as probe:
+        client = await probe.client()
+        await client.call("tools/call", {"name": "simple_tool", "arguments": {}}, id=2**70)
+        at = probe.engine.clock.wall()
+    (call,) = [record for record in collector.records if record.event == "call.settled"]
+    assert call.span == collector.named("tools/call simple_tool").id
+    assert (call.severity, call.body) == ("INFO", "call")
+    assert at - 60 < call.at <= at
+    assert call.attributes.pop("mcp_probe.ms") >= 0
+    assert call.attributes == {
+        "mcp_probe.request": str(2**70),
+        "mcp_probe.session": "s1",
+        "mcp_probe.call": "c1",
+        "mcp_probe.exchange": 3,
+        "mcp_probe.outcome": "completed",
+        "mcp_probe.tool": "simple_tool",
+        "mcp_probe.client": "test-client",
+        "mcp_probe.transport": "http",
+        "mcp_probe.era": "legacy",
+    }
+    assert next(record.body for record in collector.records if not record.span) == "session opened"
+
+
+@pytest.mark.parametrize(("level", "events"), [("off", []), ("warning", ["limit.reached"])])
+async def test_log_records_have_the_level_of_the_lines(level: str, events: list[str], collector: Collector) -> None:
+    async with exporting(log_level=level, max_sessions=1) as probe:
+        client = await probe.client()
+        await client.tool("simple_tool")
+        other = Legacy(probe.app, "/mcp")
+        async with other.post(other.request("initialize", INITIALIZE)) as refused:
+            assert refused.status == 503
+    assert [record.event for record in collector.records] == events
+    assert len(collector.spans) > 0
+
+
 async def test_spans_that_the_collector_refuses_are_counted(collector: Collector, mock_clock: MockClock) -> None:
     collector.status = 400
     async with running(telemetry=True, metrics=True) as probe:
@@ -410,6 +436,7 @@ async def test_spans_that_the_collector_refuses_are_counted(collector: Collector
         # The text is made anew after a second.
         mock_clock.jump(1)
         assert Samples(page.text().decode())("spans_lost_total") == 1
+        assert Samples(page.text().decode())("log_records_lost_total") == 0
     assert collector.asked.is_set()
     assert not collector.spans
 
@@ -420,5 +447,9 @@ async def test_no_thread_is_left(collector: Collector) -> None:
     async with exporting() as probe:
         await probe.client()
         names = {thread.name for thread in threads()}
-        assert {"OtelBatchSpanRecordProcessor", "OtelPeriodicExportingMetricReader"} <= names
+        assert {
+            "OtelBatchSpanRecordProcessor",
+            "OtelBatchLogRecordProcessor",
+            "OtelPeriodicExportingMetricReader",
+        } <= names
     assert not [thread.name for thread in threads() if thread.name.startswith("Otel")]

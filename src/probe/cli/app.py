@@ -40,7 +40,17 @@ from ..telemetry.lines import Printer, StandardError, adopt_logging
 from ..telemetry.service import following
 from ..web.paths import Paths, SharedPages
 from .ending import FLUSH_S, LINES_S, ending_signals, last_resort, stopped
-from .parts import SHOWING, file_pages, listen, listening_sockets, make_engine, make_rooms, room_metrics, with_rooms
+from .parts import (
+    SHOWING,
+    export_rooms,
+    file_pages,
+    listen,
+    listening_sockets,
+    make_engine,
+    make_rooms,
+    room_metrics,
+    with_rooms,
+)
 from .starting import StartError, tune_garbage_collection
 
 if TYPE_CHECKING:
@@ -237,7 +247,8 @@ async def running(
     """
     engine, pages = make_engine(settings, opened), SharedPages()
     rooms = None if settings.rooms == "off" else make_rooms(engine, pages)
-    async with following(engine, printer, partial(room_metrics, rooms)) as metrics:
+    export = None if rooms is None else partial(export_rooms, rooms)
+    async with following(engine, printer, partial(room_metrics, rooms), export) as metrics:
         # Before any socket is open, since it may refuse the settings.
         only = settings.rooms == "only"
         show = file_pages if opened is None and not only else None

@@ -16,6 +16,7 @@ from ..engine.services import ALONE, SharedLimits
 from ..log.ndjson import OpenedFile
 from ..server import listener
 from ..settings import Settings, build
+from ..telemetry.requests import Source
 from ..tools.catalogue import TOOLSETS
 from ..web.opened_files import FilePages
 from ..web.paths import Paths, SharedPages
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..judge.live import JudgeService, JudgeTurns
     from ..rooms.endpoint import RoomsEndpoint
+    from ..rooms.room import Room
     from ..rooms.rooms import Rooms
 
 # One person sees the whole file, so its records and pages may be larger than a server's.
@@ -102,6 +104,19 @@ def make_rooms(engine: Engine, pages: SharedPages) -> Rooms:
         return _unchecked(settings, shared=shared, turns=turns)
 
     return Rooms(engine, made, secrets.token_bytes, time.time, pages)
+
+
+def export_rooms(rooms: Rooms, follow: Callable[[Engine, Source], None]) -> None:
+    """Have `follow` export the spans and log records of each room, with its number."""
+    from ..rooms.exported import Hidden, room_number
+    from ..rooms.ids import secret_of
+
+    def opened(room: Room) -> None:
+        number = room_number(room.id)
+        hide = Hidden([secret_of(room.id), secret_of(room.reading)], number)
+        follow(room.engine, Source("room", {"mcp_probe.room": number}, hide))
+
+    rooms.on_open(opened)
 
 
 def with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:

@@ -49,6 +49,7 @@ from ..wire.jsonrpc import MalformedError, RequestId, encode, id_length, is_id, 
 from . import pages
 from .addresses import addresses
 from .connections import Connections
+from .exported import room_number
 from .room import Room
 from .rooms import Found, Rooms
 from .showing import SESSION_FILE, Masked, may_show, searches, uncompressed
@@ -182,7 +183,8 @@ class RoomsEndpoint:
 
     def _described(self, scope: Scope, head: HttpHead, id: str, reading: str) -> dict[str, Any]:
         base = base_of(self._engine.settings.public_url, {**scope, PREFIX: ""}, head.all("host"))
-        return {"id": id, **asdict(addresses(base, id, reading)), "idle_s": self._rooms.idle_s}
+        number = {"telemetry_room": room_number(id)} if self._engine.settings.telemetry else {}
+        return {"id": id, **asdict(addresses(base, id, reading)), "idle_s": self._rooms.idle_s, **number}
 
     # -- rooms
 
@@ -366,6 +368,7 @@ class RoomsEndpoint:
                     addresses(origin, room.id, room.reading),
                     room.idle_s,
                     room.expires_at(),
+                    number=room_number(room.id) if self._engine.settings.telemetry else None,
                     given_up=room.engine.log.first - 1,
                     most_entries=room.engine.settings.limits.event_log_events,
                 )

@@ -66,8 +66,13 @@ def landing(idle_s: float) -> bytes:
     return _page("MCP Probe", _LANDING.format(idle=duration(idle_s)))
 
 
-def room(addresses: Addresses, idle_s: float, expires_at: float, *, given_up: int, most_entries: int) -> bytes:
-    """The page of a room. `expires_at` is in seconds since 1970, `given_up` counts entries of the log."""
+def room(
+    addresses: Addresses, idle_s: float, expires_at: float, *, number: str | None, given_up: int, most_entries: int
+) -> bytes:
+    """The page of a room.
+
+    `expires_at` is in seconds since 1970, `given_up` counts entries of the log, `number` is that of its telemetry.
+    """
     named = {
         "MCP over HTTP": addresses.mcp,
         "MCP over WebSocket": addresses.websocket,
@@ -75,6 +80,7 @@ def room(addresses: Addresses, idle_s: float, expires_at: float, *, given_up: in
         "Their secret": addresses.secret,
         "Dashboard": addresses.dashboard,
         "Dashboard to show to others, read-only": addresses.read_only.dashboard,
+        **({"In the traces and logs of this server": f"mcp_probe.room={number}"} if number else {}),
     }
     rows = "".join(f"<dt>{escape(name)}</dt><dd><code>{escape(url)}</code></dd>" for name, url in named.items())
     ends = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -21,6 +21,8 @@ _DOWNLOAD_S: Final = 10.0
 _ENDED: Final = "this room has ended"
 # Seconds for readers to take the last bytes of their streams after the drain.
 _FLUSH_S: Final = 2.0
+# Seconds to take the last entries of the log: what follows it, such as the export of spans, outlives the room.
+_READ_S: Final = 1.0
 
 _DOWNLOADS: Final = ("/api/export", "/api/events.ndjson")
 
@@ -162,6 +164,8 @@ class Room:
         finally:
             # Some may have come since, or the engine has failed.
             self._cancel_requests()
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + _READ_S):
+                await self.engine.observer.reach(self.engine.log.last)
             try:
                 self._release()
             finally:

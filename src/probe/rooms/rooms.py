@@ -108,6 +108,7 @@ class Rooms:
         self.opened = 0
         self.ended, self.refused = Counter[str](), Counter[str]()
         self._by_id: dict[str, Found] = {}
+        self._on_open: list[Callable[[Room], None]] = []
         self._on_end: list[Callable[[Room], None]] = []
         # By trio's clock. A client that goes on must not open its room again while the id is fresh.
         self._ended: OrderedDict[str, float] = OrderedDict()
@@ -197,6 +198,8 @@ class Rooms:
             undone.callback(engine.leave_shared)
             paths = Paths(engine, pages=self._pages, pace=partial(self._pace, id))
             room = Room(id, reading, engine, paths, self.idle_s, partial(self._release, id, reading, holder))
+            for opened in self._on_open:
+                opened(room)
             undone.pop_all()
         self._by_id[id], self._by_id[reading] = Found(room, is_owner=True), Found(room, is_owner=False)
         self._to_serve.send_nowait(room)
@@ -232,6 +235,10 @@ class Rooms:
 
     def _now(self) -> float:
         return self._root.clock.now()
+
+    def on_open(self, opened: Callable[[Room], None]) -> None:
+        """Call it with each room before its first request."""
+        self._on_open.append(opened)
 
     def on_end(self, ended: Callable[[Room], None]) -> None:
         self._on_end.append(ended)

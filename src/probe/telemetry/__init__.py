@@ -2,6 +2,7 @@
 
     event log -> observer -> requests -> tally    -> /metrics, OTLP metrics      (--metrics, --telemetry)
                                       -> spans    -> OTLP traces                 (--telemetry)
+                                      -> lines    -> OTLP logs                   (--telemetry)
     event log -> follower -> lines    -> printer  -> standard error              (--log-level)
 
 Everything here reads the event log, so the protocol never calls or awaits it.

@@ -1,4 +1,4 @@
-"""The metrics and traces of one engine, all fed by one follower of its log."""
+"""The metrics, traces and logs of an engine, all fed by one follower of its log; and traces and logs of its rooms."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..views.work import Call
 from ..wire.revisions import MODERN
 from . import TelemetryError
 from .metrics import Names, Tally, read_gauges
-from .requests import Requests, RequestStep
+from .requests import Requests, RequestStep, Source
 
 if TYPE_CHECKING:
-    from .otlp import OtlpMetrics
+    from .otlp import Logs, OtlpMetrics, Traces
 
 Families: TypeAlias = Callable[[], Iterable[Metric]]
 """Returns metrics as they are at the moment."""
@@ -46,17 +46,38 @@ class _Receiver(Protocol):
     def missed(self, entries: int) -> None: ...
 
 
+class _Steps:
+    """Follows the log of one engine; its `receivers` get each step."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.requests = Requests(engine.observer.views)
+        self.receivers: list[_Receiver] = []
+
+    def take(self, calls: Sequence[Call], entry: Entry) -> None:
+        step = self.requests.take(entry)
+        for receiver in self.receivers:
+            receiver.take(step)
+
+    def missed(self, first: int, last: int) -> None:
+        self.requests.missed()
+        for receiver in self.receivers:
+            receiver.missed(last - first + 1)
+
+
 class Counters:
     """The counters enabled by the settings of an engine, made by `start`. `page` is None without `--metrics`."""
 
     def __init__(self, engine: Engine, tools: Collection[str], more: Families) -> None:
         self._engine = engine
-        self._requests = Requests(engine.observer.views)
+        self._steps = _Steps(engine)
         self._tally = Tally(tools)
-        self._receivers: list[_Receiver] = [self._tally]
+        self._steps.receivers.append(self._tally)
         self._families: list[Families] = [self._tally.families, lambda: read_gauges(engine), more]
         self._closing: list[Callable[[], None]] = []
         self._metrics: OtlpMetrics | None = None
+        self._traces: Traces | None = None
+        self._logs: Logs | None = None
+        self._prompts = Names(())
         self._text: tuple[float, bytes] | None = None
         # A registry would keep it for the whole process.
         self._process = ProcessCollector(registry=None)
@@ -72,7 +93,7 @@ class Counters:
         counters = cls(engine, everything.toolset_of, more)
         if engine.settings.telemetry:
             counters._open_export([*everything.prompts])
-        engine.observer.follow(counters)
+        engine.observer.follow(counters._steps)
         return counters
 
     def _open_export(self, prompts: list[str]) -> None:
@@ -81,23 +102,38 @@ class Counters:
             raise TelemetryError(
                 "telemetry needs packages that are not installed: pip install 'mcp-probe-server[telemetry]'"
             )
-        run, tools = self._engine.run, self._tally.tools
+        run, self._prompts = self._engine.run, Names(prompts)
         try:
             # Some variables are read during this import: OTEL_PROPAGATORS, OTEL_SPAN_*_LIMIT.
             from . import otlp
 
             otlp.check()
-            traces = otlp.start_traces(run, self._requests, tools, Names(prompts))
-            self._metrics = otlp.start_metrics(run, self._requests, tools)
+            self._traces, self._logs = otlp.start_traces(run), otlp.start_logs(run)
+            self._metrics = otlp.start_metrics(run, self._steps.requests, self._tally.tools)
         except ValueError as error:
             raise TelemetryError(f"telemetry cannot start: {error}") from None
-        if traces is not None:
-            self._receivers.append(traces.spans)
-            self._families.append(traces.queue.families)
-            self._closing.append(traces.close)
+        for export in (self._traces, self._logs):
+            if export is not None:
+                self._families.append(export.queue.families)
+                self._closing.append(export.close)
+        self._export(self._engine, self._steps, Source())
         if self._metrics is not None:
-            self._receivers.append(self._metrics)
+            self._steps.receivers.append(self._metrics)
             self._closing.append(self._metrics.close)
+
+    def follow(self, engine: Engine, source: Source) -> None:
+        """Export the spans and log records of one more engine, by the same threads."""
+        steps = _Steps(engine)
+        self._export(engine, steps, source)
+        engine.observer.follow(steps)
+
+    def _export(self, engine: Engine, steps: _Steps, source: Source) -> None:
+        if self._traces is not None:
+            spans = self._traces.spans(steps.requests, self._tally.tools, self._prompts, source)
+            steps.receivers.append(spans)
+        # After the spans, in whose context they are.
+        if self._logs is not None and engine.settings.log_level != "off":
+            steps.receivers.append(self._logs.records(engine, source))
 
     def _page(self) -> bytes:
         now = self._engine.clock.now()
@@ -112,16 +148,6 @@ class Counters:
     def _own(self) -> Iterator[Metric]:
         for families in self._families:
             yield from families()
-
-    def take(self, calls: Sequence[Call], entry: Entry) -> None:
-        step = self._requests.take(entry)
-        for receiver in self._receivers:
-            receiver.take(step)
-
-    def missed(self, first: int, last: int) -> None:
-        self._requests.missed()
-        for receiver in self._receivers:
-            receiver.missed(last - first + 1)
 
     async def measure(self) -> None:
         while True:

@@ -76,9 +76,13 @@ def _names(fields: str) -> dict[str, str]:
 
 
 class OperatorLines:
-    """Makes lines of one engine's entries, from `level` on. `kinds` are the classes of facts it needs."""
+    """Makes lines of the entries of one engine, of a `server` or a `room`, from `level` on.
 
-    def __init__(self, level: str) -> None:
+    `kinds` are the classes of facts it needs.
+    """
+
+    def __init__(self, level: str, of: str = "server") -> None:
+        self._of = of
         self._calls: Newest[str, events.CallStarted] = Newest(MOST_OPEN)
         self._least = LOG_LEVELS.index(level)
         self._limits: dict[str, tuple[float, int]] = {}
@@ -89,7 +93,7 @@ class OperatorLines:
         call, fact = entry.context.call or "", entry.fact
         if isinstance(fact, events.CallStarted):
             self._calls.store(call, fact)
-        form = _form_of(fact)
+        form = self._form(fact)
         if form is None or not self._tells(form.level):
             return None
         said = _ids(entry)
@@ -97,6 +101,16 @@ class OperatorLines:
             said |= _fields(_BEGAN, self._calls.pop(call, None))
         line = LogLine(entry.at, form.level, fact.kind, form.text, {**said, **_fields(form.fields, fact)})
         return self._paced(line, fact, entry.mono) if isinstance(fact, events.LimitReached) else line
+
+    def _form(self, fact: events.AnyEvent) -> _Form | None:
+        if isinstance(fact, events.AuditState) and fact.state == "ok":
+            return _AUDIT_OK
+        if isinstance(fact, events.HttpResponse) and fact.problem is None:
+            return None
+        form = _FORMS.get(type(fact))
+        if form is not None and isinstance(fact, events.ServerState):
+            return replace(form, text=f"the {self._of} is {fact.state}")
+        return form
 
     def _tells(self, level: str) -> bool:
         return LOG_LEVELS.index(level) <= self._least
@@ -132,25 +146,14 @@ def _brief(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 
-def _form_of(fact: events.AnyEvent) -> _Form | None:
-    if isinstance(fact, events.AuditState) and fact.state == "ok":
-        return _AUDIT_OK
-    if isinstance(fact, events.HttpResponse) and fact.problem is None:
-        return None
-    form = _FORMS.get(type(fact))
-    if form is not None and isinstance(fact, events.ServerState):
-        return replace(form, text=f"{form.text} {fact.state}")
-    return form
-
-
 _AUDIT_OK: Final = _form("warning", "the audit file can be written again", "lost")
 _BEGAN: Final = _names("tool client=client_name transport era")
 
 _FORMS: Final[Mapping[type, _Form]] = {
     events.LimitReached: _form("warning", "limit reached", "limit most=value"),
     events.AuditState: _form("error", "the audit file cannot be written", "why lost"),
-    # Before the state.
-    events.ServerState: _form("info", "the server is"),
+    # `OperatorLines` makes the text, with the state.
+    events.ServerState: _form("info", ""),
     events.SessionOpened: _form("info", "session opened", f"{_CLIENT} revision transport"),
     events.SessionClosed: _form("info", "session closed", "why"),
     events.CallSettled: _form("info", "call", "outcome ms=duration_ms cancelled_by"),

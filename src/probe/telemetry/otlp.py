@@ -1,7 +1,7 @@
-"""Traces and metrics to a collector, by OTLP over HTTP: the official SDK, set up by its own `OTEL_*` variables.
+"""Traces, logs and metrics to a collector, by OTLP over HTTP: the official SDK, set up by its own `OTEL_*` variables.
 
-The providers are this engine's own, never the process's. Only the SDK's threads wait. Their queue is bounded; a span
-without room is counted and dropped.
+The providers are this server's own, never the process's; all its engines share them. Only the SDK's threads wait. Their
+queues are bounded: a span or log record without room is counted and dropped.
 """
 
 from __future__ import annotations
@@ -10,22 +10,30 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from opentelemetry._logs import Logger, SeverityNumber
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
+from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import Span
+from opentelemetry.trace import Span, Tracer, set_span_in_context
 from prometheus_client.metrics_core import Metric
 
 from .. import __version__
+from ..core.escaping import cut
+from ..engine.engine import Engine
 from ..log import events
+from .lines import LogLine, OperatorLines
 from .metrics import PREFIX, Names, counter
 from .requests import (
     BOUNDS,
@@ -35,17 +43,31 @@ from .requests import (
     ObservedRequest,
     Requests,
     RequestStep,
+    Source,
     connection,
     failure,
     operation,
 )
-from .spans import Spans
+from .spans import Spans, nanoseconds, span_of
 
-_QUEUE: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
-_BATCH: Final = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
 _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
+# `OTEL_BSP_…` for spans, `OTEL_BLRP_…` for log records.
+_QUEUE, _BATCH = "OTEL_{}_MAX_QUEUE_SIZE", "OTEL_{}_MAX_EXPORT_BATCH_SIZE"
+_BATCHES: Final = ("BSP", "BLRP")
 # The SDK's defaults of the variables read here as well.
-_DEFAULTS: Final = {_QUEUE: 2048, _BATCH: 512, _INTERVAL: 60_000}
+_DEFAULTS: Final = {
+    _INTERVAL: 60_000,
+    **{_QUEUE.format(which): 2048 for which in _BATCHES},
+    **{_BATCH.format(which): 512 for which in _BATCHES},
+}
+_SEVERITIES: Final = {
+    "error": SeverityNumber.ERROR,
+    "warning": SeverityNumber.WARN,
+    "info": SeverityNumber.INFO,
+    "debug": SeverityNumber.DEBUG,
+}
+# OTLP has no larger numbers.
+_MOST_NUMBER: Final = 2**63 - 1
 # The samplers of `TracerProvider`. For any other it would warn and use the first.
 _SAMPLERS: Final = (
     "parentbased_always_on",
@@ -80,6 +102,8 @@ def _is_ratio(text: str) -> bool:
         return False
 
 
+_SIGNALS: Final = ("TRACES", "LOGS", "METRICS")
+_WHOLE_NUMBERS: Final = ("MAX_QUEUE_SIZE", "MAX_EXPORT_BATCH_SIZE", "SCHEDULE_DELAY", "EXPORT_TIMEOUT")
 _PROTOCOL: Final = (lambda text: text.strip() in ("", "http/protobuf"), "http/protobuf")
 _EXPORTER: Final = (lambda text: text.strip() in ("", "otlp", "none"), "otlp or none")
 _ENDPOINT: Final = (_is_http, "an http or https URL")
@@ -92,18 +116,12 @@ _SAMPLER: Final = (lambda text: text.lower() in _SAMPLERS, f"{', '.join(_SAMPLER
 
 _RULES: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
     "OTEL_EXPORTER_OTLP_PROTOCOL": _PROTOCOL,
-    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": _PROTOCOL,
-    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": _PROTOCOL,
-    "OTEL_TRACES_EXPORTER": _EXPORTER,
-    "OTEL_METRICS_EXPORTER": _EXPORTER,
     "OTEL_EXPORTER_OTLP_ENDPOINT": _ENDPOINT,
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": _ENDPOINT,
-    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": _ENDPOINT,
-    _QUEUE: _WHOLE,
-    _BATCH: _WHOLE,
+    **{f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL": _PROTOCOL for signal in _SIGNALS},
+    **{f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT": _ENDPOINT for signal in _SIGNALS},
+    **{f"OTEL_{signal}_EXPORTER": _EXPORTER for signal in _SIGNALS},
+    **{f"OTEL_{which}_{name}": _WHOLE for which in _BATCHES for name in _WHOLE_NUMBERS},
     _INTERVAL: _WHOLE,
-    "OTEL_BSP_SCHEDULE_DELAY": _WHOLE,
-    "OTEL_BSP_EXPORT_TIMEOUT": _WHOLE,
     "OTEL_TRACES_SAMPLER": _SAMPLER,
     "OTEL_TRACES_SAMPLER_ARG": (_is_ratio, "a number from 0 to 1"),
 }
@@ -125,48 +143,142 @@ def _is_off(variable: str) -> bool:
     return os.environ.get(variable, "").strip() == "none"
 
 
-class _SpanQueue(SpanExporter):
-    """Passes spans to an exporter in the SDK's thread; `dropped` had no room, `lost` were refused by the exporter.
+class _Queue:
+    """Counts what waits for an exporter in the SDK's thread; `dropped` had no room, `lost` the exporter refused.
 
     The SDK itself would drop the oldest to make room, and write a warning for each.
     """
 
-    def __init__(self, exporter: SpanExporter, most: int) -> None:
-        self._exporter = exporter
+    def __init__(self, name: str, what: str, most: int) -> None:
+        self._name = name
+        self._what = what
         self._most = most
         self._put = self._handed = 0
-        self.dropped = self.lost = 0
+        self._dropped = self._lost = 0
 
-    def end(self, span: Span, at_ns: int) -> None:
-        if not span.get_span_context().trace_flags.sampled:
-            return
+    def has_room(self) -> bool:
+        """Count one more that waits; False if it has to be dropped."""
         if self._put - self._handed >= self._most:
-            self.dropped += 1
-            return
+            self._dropped += 1
+            return False
         self._put += 1
-        span.end(at_ns)
+        return True
+
+    def begin(self, count: int) -> None:
+        """Before the exporter gets so many, in the SDK's thread."""
+        self._handed += count
+
+    def end(self, count: int, *, sent: bool) -> None:
+        self._lost += 0 if sent else count
+
+    def families(self) -> Iterator[Metric]:
+        help = f"{self._what} that had no room while others waited to be sent."
+        yield counter(f"{self._name}_dropped", help, {(): self._dropped})
+        yield counter(f"{self._name}_lost", f"{self._what} that the collector did not take.", {(): self._lost})
+
+
+class _SpanExporter(SpanExporter):
+    """Passes spans to an exporter, and counts them."""
+
+    def __init__(self, exporter: SpanExporter, queue: _Queue) -> None:
+        self._exporter = exporter
+        self._queue = queue
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self._handed += len(spans)
+        self._queue.begin(len(spans))
         result = self._exporter.export(spans)
-        self.lost += len(spans) if result is not SpanExportResult.SUCCESS else 0
+        self._queue.end(len(spans), sent=result is SpanExportResult.SUCCESS)
         return result
 
     def shutdown(self) -> None:
         self._exporter.shutdown()
 
-    def families(self) -> Iterator[Metric]:
-        yield counter("spans_dropped", "Spans that had no room while others waited to be sent.", {(): self.dropped})
-        yield counter("spans_lost", "Spans that the collector did not take.", {(): self.lost})
+
+class _LogExporter(LogRecordExporter):
+    """As `_SpanExporter`, for log records."""
+
+    def __init__(self, exporter: LogRecordExporter, queue: _Queue) -> None:
+        self._exporter = exporter
+        self._queue = queue
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        self._queue.begin(len(batch))
+        result = self._exporter.export(batch)
+        self._queue.end(len(batch), sent=result is LogRecordExportResult.SUCCESS)
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter.force_flush(timeout_millis)
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """The export of one engine's spans. `close` ends the SDK's thread."""
+    """The export of the spans of all engines. `close` ends the SDK's thread."""
 
-    spans: Spans
-    queue: _SpanQueue
+    tracer: Tracer
+    queue: _Queue
     close: Callable[[], None]
+
+    def spans(self, requests: Requests, tools: Names, prompts: Names, source: Source) -> Spans:
+        return Spans(self.tracer, requests, tools, prompts, source, self._end)
+
+    def _end(self, span: Span, at_ns: int) -> None:
+        if span.get_span_context().trace_flags.sampled and self.queue.has_room():
+            span.end(at_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The export of the log records of all engines. `close` ends the SDK's thread."""
+
+    logger: Logger
+    queue: _Queue
+    close: Callable[[], None]
+
+    def records(self, engine: Engine, source: Source) -> LogRecords:
+        return LogRecords(self.logger, self.queue, engine, source)
+
+
+class LogRecords:
+    """The lines of one engine as log records, within the span of their call. Fed with every step in order."""
+
+    def __init__(self, logger: Logger, queue: _Queue, engine: Engine, source: Source) -> None:
+        self._logger = logger
+        self._queue = queue
+        self._clock = engine.clock
+        self._lines = OperatorLines(engine.settings.log_level, source.of)
+        self._source = source
+
+    def take(self, step: RequestStep) -> None:
+        self._emit(self._lines.of(step.entry), span_of(step.call))
+
+    def missed(self, entries: int) -> None:
+        self._emit(self._lines.missed(self._clock.wall(), entries), None)
+
+    def _emit(self, line: LogLine | None, span: Span | None) -> None:
+        if line is None or not self._queue.has_room():
+            return
+        fields: dict[str, Any] = {
+            f"mcp_probe.{name}": _value(item) for name, item in self._source.shown(line.fields).items()
+        }
+        self._logger.emit(
+            timestamp=nanoseconds(line.at),
+            context=Context() if span is None else set_span_in_context(span),
+            severity_number=_SEVERITIES[line.level],
+            severity_text=line.level.upper(),
+            body=line.text,
+            attributes=fields | self._source.attributes,
+            event_name=line.kind,
+        )
+
+
+def _value(value: Any) -> str | int | float:
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) <= _MOST_NUMBER):
+        return value
+    return cut(str(value))
 
 
 class OtlpMetrics:
@@ -235,20 +347,38 @@ def _durations(meter: Meter, name: str, help: str) -> Histogram:
     return meter.create_histogram(name, "s", help, explicit_bucket_boundaries_advisory=BOUNDS)
 
 
-def start_traces(run: str, requests: Requests, tools: Names, prompts: Names) -> Traces | None:
+def start_traces(run: str) -> Traces | None:
     """Start the SDK's thread; `close` ends it. None if the variables disable traces.
 
     Raises `ValueError` for other variables of the SDK with unsupported values.
     """
     if _is_off("OTEL_TRACES_EXPORTER"):
         return None
-    most = _number(_QUEUE)
-    queue = _SpanQueue(OTLPSpanExporter(), most)
+    most, batch = _sizes("BSP")
+    queue = _Queue("spans", "Spans", most)
     provider = TracerProvider(resource=_resource(run), shutdown_on_exit=False)
-    batch = min(_number(_BATCH), most)
-    provider.add_span_processor(BatchSpanProcessor(queue, max_queue_size=most, max_export_batch_size=batch))
-    spans = Spans(provider.get_tracer("mcp-probe", __version__), requests, tools, prompts, queue.end)
-    return Traces(spans, queue, provider.shutdown)
+    exporter = _SpanExporter(OTLPSpanExporter(), queue)
+    provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=most, max_export_batch_size=batch))
+    return Traces(provider.get_tracer("mcp-probe", __version__), queue, provider.shutdown)
+
+
+def start_logs(run: str) -> Logs | None:
+    """The export of log records; else as `start_traces`."""
+    if _is_off("OTEL_LOGS_EXPORTER"):
+        return None
+    most, batch = _sizes("BLRP")
+    queue = _Queue("log_records", "Log records", most)
+    provider = LoggerProvider(resource=_resource(run), shutdown_on_exit=False)
+    exporter = _LogExporter(OTLPLogExporter(), queue)
+    processor = BatchLogRecordProcessor(exporter, max_queue_size=most, max_export_batch_size=batch)
+    provider.add_log_record_processor(processor)
+    return Logs(provider.get_logger("mcp-probe", __version__), queue, provider.shutdown)
+
+
+def _sizes(which: str) -> tuple[int, int]:
+    """How many may wait, and how many are sent at once."""
+    most = _number(_QUEUE.format(which))
+    return most, min(_number(_BATCH.format(which)), most)
 
 
 def start_metrics(run: str, requests: Requests, tools: Names) -> OtlpMetrics | None:

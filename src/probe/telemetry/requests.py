@@ -229,6 +229,22 @@ def _trace(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 Attributes: TypeAlias = dict[str, str | int]
 
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The engine of spans and log records: what it is of, the attributes that all of them have, and `hide`.
+
+    `hide` gets each text that may be a client's, and returns it without the secrets of the engine.
+    """
+
+    of: str = "server"
+    attributes: Attributes = field(default_factory=dict)
+    hide: Callable[[str], str] = str
+
+    def shown(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self.hide(value) if isinstance(value, str) else value for key, value in attributes.items()}
+
+
 OPERATION_DURATION: Final = "mcp.server.operation.duration"
 SESSION_DURATION: Final = "mcp.server.session.duration"
 BOUNDS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)

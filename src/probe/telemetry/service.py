@@ -6,7 +6,7 @@ included.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from ..engine.engine import Engine
 from ..log.event_log import Entry
 from ..log.follower import LogFollower
 from .lines import OperatorLines, Printer
+from .requests import Source
 
 if TYPE_CHECKING:
     from .counters import Counters, Families, MetricsText
@@ -27,15 +28,21 @@ _EXPORT_S: Final = 3.0
 
 @asynccontextmanager
 async def following(
-    engine: Engine, printer: Printer | None = None, more: Families = tuple
+    engine: Engine,
+    printer: Printer | None = None,
+    more: Families = tuple,
+    rooms: Callable[[Callable[[Engine, Source], None]], None] | None = None,
 ) -> AsyncIterator[MetricsText | None]:
     """Run the telemetry enabled by the engine's settings during the block. Yields `/metrics` if enabled.
 
-    `printer` gets the lines; `more` returns metrics beside those of the engine. Raises `TelemetryError` before any part
-    has started. The end of the block takes `_FINAL_S` and `_EXPORT_S` seconds at most.
+    `printer` gets the lines; `more` returns metrics beside those of the engine; `rooms` is given the function that
+    exports the spans and log records of one more engine. Raises `TelemetryError` before any part has started. The end
+    of the block takes `_FINAL_S` and `_EXPORT_S` seconds at most.
     """
     settings = engine.settings
     counters = _counters(engine, more) if settings.metrics or settings.telemetry else None
+    if counters is not None and settings.telemetry and rooms is not None:
+        rooms(counters.follow)
     lines = _LogLines(engine, printer) if printer is not None and printer.level != "off" else None
     if counters is None and lines is None:
         yield None

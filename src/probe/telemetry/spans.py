@@ -29,6 +29,7 @@ from .requests import (
     Requests,
     RequestStep,
     RequestTarget,
+    Source,
     connection,
     failure,
     identity,
@@ -40,7 +41,7 @@ _MOST_QUESTIONS: Final = 2000
 
 
 class Spans:
-    """Fed with every step in order by `requests`. `tools` and `prompts` are known names.
+    """Fed with every step in order by `requests`. `tools` and `prompts` are known names, `source` is their engine.
 
     `end` gets each complete span with its end in nanoseconds since 1970. It may drop the span for lack of room.
     """
@@ -51,9 +52,11 @@ class Spans:
         requests: Requests,
         tools: Names,
         prompts: Names,
+        source: Source,
         end: Callable[[Span, int], None],
     ) -> None:
         self._tracer = tracer
+        self._source = source
         self._requests = requests
         self._targets: Mapping[str, Names] = {"gen_ai.tool.name": tools, "gen_ai.prompt.name": prompts}
         self._end = end
@@ -88,13 +91,13 @@ class Spans:
         question = None if step.entry.cause is None else self._questions.pop(step.entry.cause, None)
         if question is not None:
             if event.rpc == "error":
-                _fail(question, "_OTHER")
-            self._end(question, _ns(step.entry.at))
+                self._fail(question, "_OTHER")
+            self._end(question, nanoseconds(step.entry.at))
         if step.begun is not None:
             self._begin(step.begun, read_target(step.begun.method, event.message))
 
     def _begin(self, request: ObservedRequest, asked: RequestTarget) -> None:
-        context, links = _parent(request, asked)
+        context, links = self._parent(request, asked)
         method = request.method if request.method in KNOWN_METHODS else UNKNOWN
         few = [str(name) for key, name in asked.target.items() if self._is_known(key, str(name))]
         attributes: Attributes = {
@@ -107,14 +110,17 @@ class Spans:
         # "SHOULD follow the format `{mcp.method.name} {target}`" with a target of low cardinality.
         name = " ".join([method, *few])
         request.span = self._tracer.start_span(
-            name, context, SpanKind.SERVER, attributes, links=links, start_time=_ns(request.at)
+            name, context, SpanKind.SERVER, self._shown(attributes), links=links, start_time=nanoseconds(request.at)
         )
+
+    def _shown(self, attributes: Attributes) -> Attributes:
+        return self._source.shown(attributes) | self._source.attributes
 
     def _child(
         self, above: Span, step: RequestStep, name: str, attributes: Attributes, kind: SpanKind = SpanKind.CLIENT
     ) -> Span:
-        at = _ns(step.entry.at)
-        return self._tracer.start_span(name, set_span_in_context(above), kind, attributes, start_time=at)
+        at = nanoseconds(step.entry.at)
+        return self._tracer.start_span(name, set_span_in_context(above), kind, self._shown(attributes), start_time=at)
 
     def _is_known(self, attribute: str, name: str) -> bool:
         names = self._targets.get(attribute)
@@ -126,7 +132,7 @@ class Spans:
             return
         why = failure(request, step.entry.fact)
         if why is not None:
-            _fail(span, why.type, why.message)
+            self._fail(span, why.type, why.message)
             if why.code is not None:
                 span.set_attribute("rpc.response.status_code", str(why.code))
         if request.method == "initialize" and request.session is not None:
@@ -134,10 +140,10 @@ class Spans:
             peer = self._requests.peer(request.session)
             span.set_attribute("mcp.protocol.version", peer.revision if peer else "")
         span.set_attribute("mcp_probe.outcome", request.outcome or UNKNOWN)
-        self._end(span, _ns(step.entry.at))
+        self._end(span, nanoseconds(step.entry.at))
 
     def _started(self, step: RequestStep, event: events.CallStarted) -> None:
-        call, above = step.call, _span(step.call)
+        call, above = step.call, span_of(step.call)
         if call is None or above is None or call.task is None:
             return
         attributes: Attributes = {"gen_ai.tool.name": event.tool or UNKNOWN, "mcp_probe.task": call.task}
@@ -151,11 +157,11 @@ class Spans:
     def _finish(self, span: Span, outcome: str, step: RequestStep) -> None:
         span.set_attribute("mcp_probe.outcome", outcome)
         if outcome not in ("completed", "input_required"):
-            _fail(span, outcome)
-        self._end(span, _ns(step.entry.at))
+            self._fail(span, outcome)
+        self._end(span, nanoseconds(step.entry.at))
 
     def _sent(self, step: RequestStep, event: events.DispatchSent) -> None:
-        above = _span(step.call)
+        above = span_of(step.call)
         if event.host is None or above is None:
             return
         attributes: Attributes = {
@@ -176,41 +182,54 @@ class Spans:
             self._finish(span, event.outcome, step)
 
     def _emitted(self, step: RequestStep, event: events.MessageEmitted) -> None:
-        above = _span(step.call)
+        above = span_of(step.call)
         if above is None or not above.is_recording():
             return
         if event.method == "notifications/progress":
             params = from_json(event.message)["params"]
-            _note(above, "progress", step, progress=params.get("progress"), total=params.get("total"))
+            self._note(above, "progress", step, progress=params.get("progress"), total=params.get("total"))
         elif event.rpc == "request" and event.method is not None:
             attributes: Attributes = {"mcp.method.name": event.method, "jsonrpc.request.id": str(event.id)}
             self._questions.store(step.entry.seq, self._child(above, step, event.method, attributes))
 
     def _progressed(self, step: RequestStep, event: events.CallProgressed) -> None:
-        _note(_span(step.call), "progress", step, progress=event.progress, total=event.total)
+        self._note(span_of(step.call), "progress", step, progress=event.progress, total=event.total)
 
     def _cancelled(self, step: RequestStep, event: events.CallCancelled) -> None:
-        _note(_span(step.call), "cancellation", step, by=event.by, reason=event.reason, effect=event.effect)
+        self._note(span_of(step.call), "cancellation", step, by=event.by, reason=event.reason, effect=event.effect)
 
     def _expired(self, step: RequestStep, event: events.DispatchExpired) -> None:
-        _note(_span(step.call), "deadline", step, deadline=event.deadline, elapsed_ms=event.elapsed_ms)
+        self._note(span_of(step.call), "deadline", step, deadline=event.deadline, elapsed_ms=event.elapsed_ms)
+
+    def _parent(self, request: ObservedRequest, asked: RequestTarget) -> tuple[Context, list[Link]]:
+        """The trace of a request: that of its `_meta`, else that of the HTTP request, else none.
+
+        "MCP server instrumentation SHOULD, by default, use context extracted from MCP `params._meta` as a parent […]
+        and SHOULD link current ambient context, if it's present": the trace of the HTTP head is linked if it is not the
+        parent.
+        """
+        own = self._context(asked.trace)
+        around = self._context(request.head.trace if request.head else {})
+        ambient = get_current_span(around).get_span_context()
+        if not get_current_span(own).get_span_context().is_valid:
+            return around, []
+        return own, [Link(ambient)] if ambient.is_valid else []
+
+    def _context(self, trace: Mapping[str, str]) -> Context:
+        # A client chooses its `tracestate`, which spans have as well.
+        return propagate.extract({name: self._source.hide(text) for name, text in trace.items()}, context=Context())
+
+    def _fail(self, span: Span, type: str, message: str | None = None) -> None:
+        span.set_attribute("error.type", type)
+        span.set_status(Status(StatusCode.ERROR, None if message is None else self._source.hide(message)))
+
+    def _note(self, span: Span | None, name: str, step: RequestStep, **attributes: Any) -> None:
+        if span is not None:
+            known = {key: value for key, value in attributes.items() if value is not None}
+            span.add_event(name, self._source.shown(known), timestamp=nanoseconds(step.entry.at))
 
 
-def _parent(request: ObservedRequest, asked: RequestTarget) -> tuple[Context, list[Link]]:
-    """The trace of a request: that of its `_meta`, else that of the HTTP request, else none.
-
-    "MCP server instrumentation SHOULD, by default, use context extracted from MCP `params._meta` as a parent […] and
-    SHOULD link current ambient context, if it's present": the trace of the HTTP head is linked if it is not the parent.
-    """
-    own = propagate.extract(asked.trace, context=Context())
-    around = propagate.extract(request.head.trace if request.head else {}, context=Context())
-    ambient = get_current_span(around).get_span_context()
-    if not get_current_span(own).get_span_context().is_valid:
-        return around, []
-    return own, [Link(ambient)] if ambient.is_valid else []
-
-
-def _span(call: ObservedCall | None) -> Span | None:
+def span_of(call: ObservedCall | None) -> Span | None:
     """The parent span of a call: the span of its task, else that of its request."""
     if call is None:
         return None
@@ -218,16 +237,6 @@ def _span(call: ObservedCall | None) -> Span | None:
     return span
 
 
-def _fail(span: Span, type: str, message: str | None = None) -> None:
-    span.set_attribute("error.type", type)
-    span.set_status(Status(StatusCode.ERROR, message))
-
-
-def _note(span: Span | None, name: str, step: RequestStep, **attributes: Any) -> None:
-    if span is not None:
-        known = {key: value for key, value in attributes.items() if value is not None}
-        span.add_event(name, known, timestamp=_ns(step.entry.at))
-
-
-def _ns(at: float) -> int:
+def nanoseconds(at: float) -> int:
+    """Nanoseconds since 1970, of seconds."""
     return round(at * 1e9)
