@@ -424,7 +424,9 @@ async def test_the_lane_is_the_clients(peer: str, trusted: str, headers: list[tu
             taken.append(lane)
             return 1
 
-    await ConnectionTurns(Noted(), peer, networks(trusted.split(","))).wait_request([(b"host", b"localhost"), *headers])
+    await ConnectionTurns(Noted(), peer, networks(trusted.split(","))).wait_request(
+        b"/", [(b"host", b"localhost"), *headers]
+    )
     assert taken == [lane]
 
 

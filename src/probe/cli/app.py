@@ -264,7 +264,7 @@ async def running(
                 await root.start(paths.opened.serve)
             if rooms is not None:
                 await root.start(rooms.serve)
-            yield RunningServer(engine, paths, await root.start(listen(endpoint, settings, sockets)), rooms)
+            yield RunningServer(engine, paths, await root.start(listen(endpoint, settings, sockets, rooms)), rooms)
             leaving.set()
             root.cancel_scope.cancel()
 

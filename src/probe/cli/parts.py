@@ -127,11 +127,12 @@ def with_rooms(rooms: Rooms, engine: Engine, paths: Paths) -> RoomsEndpoint:
 
 
 def listen(
-    endpoint: Paths | RoomsEndpoint, settings: Settings, sockets: Sequence[socket.socket]
+    endpoint: Paths | RoomsEndpoint, settings: Settings, sockets: Sequence[socket.socket], rooms: Rooms | None = None
 ) -> Callable[..., Awaitable[NoReturn]]:
     """Returns a service for a nursery's `start`: it serves the application on the sockets, and starts with the URLs."""
     serving = partial(listener.serve, endpoint, settings, sockets)
-    return partial(serving, reserve=endpoint.beyond, hooks=listener.Hooks(endpoint.sockets, goes_on))
+    hooks = listener.Hooks(endpoint.sockets, goes_on, None if rooms is None else rooms.turns_by)
+    return partial(serving, reserve=endpoint.beyond, hooks=hooks)
 
 
 @asynccontextmanager

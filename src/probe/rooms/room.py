@@ -79,7 +79,8 @@ class Room:
     """A room under two ids: `id` for its owner, `reading` for the read-only address.
 
     It is in use while a request of the protocol runs or a task works; `idle_s` seconds after the last use it ends.
-    `release` is called once, when it has ended. `ready` is set when requests can be served, or never will be.
+    `holder` is the client address that opened it. `release` is called once, when it has ended. `ready` is set when
+    requests can be served, or never will be.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Room:
         engine: Engine,
         paths: Paths,
         idle_s: float,
+        holder: str | None,
         release: Callable[[], None],
     ) -> None:
         self.id = id
@@ -98,6 +100,7 @@ class Room:
         self.engine = engine
         self.paths = paths
         self.idle_s = idle_s
+        self.holder = holder
         self.ready = trio.Event()
         self.ended = trio.Event()
         # By number in the process: the number in the room, and its requests.

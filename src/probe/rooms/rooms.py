@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -197,7 +197,7 @@ class Rooms:
             engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)), self._shared)
             undone.callback(engine.leave_shared)
             paths = Paths(engine, pages=self._pages, pace=partial(self._pace, id))
-            room = Room(id, reading, engine, paths, self.idle_s, partial(self._release, id, reading, holder))
+            room = Room(id, reading, engine, paths, self.idle_s, holder, partial(self._release, id, reading, holder))
             for opened in self._on_open:
                 opened(room)
             undone.pop_all()
@@ -212,6 +212,18 @@ class Rooms:
         if holder is None:
             return 0.0
         return self._recorded(room, self._rates.take(room.id if found.is_owner else room.reading, self._now()))
+
+    def turns_by(self, target: bytes) -> Hashable:
+        """The key by which requests for a room take turns with all others: the client address that opened the room.
+
+        So a room gets no more turns by clients at many addresses. Its readers have other turns, so that they do not
+        delay the owner. None for other targets, and for a room that was opened on this machine.
+        """
+        parts = target.partition(b"?")[0].split(b"/", 4)
+        found = self._by_id.get(b"/".join(parts[2:4]).decode("latin-1")) if parts[1:2] == [b"r"] else None
+        if found is None or found.room.holder is None:
+            return None
+        return found.room.holder if found.is_owner else (found.room.holder, "readers")
 
     def note_session(self, room: Room, session: str) -> None:
         """Warn in the log of the process if a room has refused a session that it never began."""

@@ -5,13 +5,13 @@ If hundreds of connections went on in each pass, a new request would wait for se
 for a turn before its call is made.
 
 Clients get their turns by deficit round robin (`core/budgets.py`): a thousand connections of one client delay others no
-more than one does. Every second turn is for a request, every other one for a message about earlier work, such as a
-cancellation.
+more than one does. All clients of a room take the turns of one. Every second turn is for a request, every other one for
+a message about earlier work, such as a cancellation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import trio
@@ -98,23 +98,27 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConnectionTurns:
-    """The turns of one connection; `peer` is the address of its peer."""
+    """The turns of one connection; `peer` is the address of its peer, `turns_by` as in `Hooks`."""
 
     queue: FairQueue
     peer: str
     trusted: Sequence[Network]
+    turns_by: Callable[[bytes], Hashable] | None = None
 
     def client(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         """The client of a request with these headers; None for loopback, which counts as one client."""
         return client_key(client_of(self.peer, headers, self.trusted))
 
-    async def wait_request(self, headers: Iterable[tuple[bytes, bytes]], *, message: bool = False) -> int:
-        """Wait for a turn of the client of a request with these headers; returns its number.
+    async def wait_request(
+        self, target: bytes, headers: Iterable[tuple[bytes, bytes]], *, message: bool = False
+    ) -> int:
+        """Wait for a turn of the client of a request, or of those by which its target takes turns; returns its number.
 
         With `message` it is for a WebSocket message (the headers are those of the upgrade) or for a request about
         earlier work.
         """
-        return await self.queue.wait_turn(self.client(headers), message=message)
+        by = None if self.turns_by is None else self.turns_by(target)
+        return await self.queue.wait_turn(self.client(headers) if by is None else by, message=message)
 
     async def wait_read(self) -> None:
         """Wait for a turn of this connection between two pieces of its input.

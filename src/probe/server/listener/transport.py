@@ -7,7 +7,7 @@ import select
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -36,6 +36,9 @@ _FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
 
 GoesOn: TypeAlias = Callable[[bytes], bool]
 """True if a request with this body continues earlier work, such as a cancellation."""
+
+TurnsBy: TypeAlias = Callable[[bytes], Hashable]
+"""The key by which requests for a target take turns; None if that is the address of the client."""
 
 
 class ConnectionLog(Protocol):
@@ -116,11 +119,13 @@ class Incomplete:
 class Hooks:
     """The functions of the program that a listener calls. `log` records each connection.
 
-    `goes_on` is called for HTTP/1.1 requests with a short body that has come with the head or right behind it.
+    `goes_on` is called for HTTP/1.1 requests with a short body that has come with the head or right behind it,
+    `turns_by` for each request.
     """
 
     log: ConnectionLog | None = None
     goes_on: GoesOn | None = None
+    turns_by: TurnsBy | None = None
 
 
 NO_HOOKS: Final = Hooks()
@@ -227,7 +232,8 @@ class Transport:
 
 def connection_turns(service: Service, transport: Transport) -> ConnectionTurns:
     """The turns of one connection."""
-    return ConnectionTurns(service.fair_queue, transport.peer[0] if transport.peer else "", service.trusted)
+    peer = transport.peer[0] if transport.peer else ""
+    return ConnectionTurns(service.fair_queue, peer, service.trusted, service.hooks.turns_by)
 
 
 def _polled(stream: trio.abc.Stream, events: int) -> bool:

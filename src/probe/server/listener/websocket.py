@@ -89,7 +89,7 @@ class WebSocket:
         self._state = WebSocketState.ASKED
         self._outbox = Outbox()
         self._writer = Writer(transport.stream, self._outbox)
-        self._inbox = Inbox(partial(turns.wait_request, head.headers, message=True))
+        self._inbox = Inbox(partial(turns.wait_request, head.target, head.headers, message=True))
         self._inbox.taken = self._note_taken
         self._response = ResponseWriter(RequestHead())
         self._protocol = Connection(ConnectionType.SERVER)

@@ -258,7 +258,7 @@ class Http1Connection:
         goes_on = self.service.hooks.goes_on
         message = goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
         try:
-            self.turn = await self._turns.wait_request(head.headers, message=message)
+            self.turn = await self._turns.wait_request(head.target, head.headers, message=message)
         except trio.Cancelled:
             await self._send_unavailable()
             raise

@@ -93,7 +93,8 @@ class ContainedH2(H2Protocol):
     async def run(self) -> None:
         while True:
             request = await self._waiting_requests.first()
-            await self._turns.wait_request(request.headers)
+            target = next((value for name, value in request.headers if name == b":path"), b"")
+            await self._turns.wait_request(target, request.headers)
             self._begun = request.stream_id
             while (event := self._waiting_requests.take(request.stream_id)) is not None:
                 await self._REACTIONS[type(event)](self, event)

@@ -255,7 +255,7 @@ class AppTasks(TaskGroup):
         # hypercorn passes a method of the stream, but not the stream.
         stream: RequestStream = cast("Any", send).__self__
         about["extensions"].update(self._extensions(stream.stream_id), **stream.more)
-        inbox = Inbox(partial(self._turns.wait_request, about["headers"], message=True))
+        inbox = Inbox(partial(self._turns.wait_request, about["raw_path"], about["headers"], message=True))
         self._inboxes.add(inbox)
         self.started += 1
         assert self._nursery is not None
