@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 _PIPES: Final = ("w", "i", "r")
 
 
-class Context(Struct, frozen=True):
+class Context(Struct, frozen=True, gc=False):
     """The ids of everything a fact is about. None: there is none, or it is not known.
 
     `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,

@@ -31,7 +31,7 @@ _PAIRS = "tuple[tuple[str, str], ...]"
 _ITEM_OVERHEAD = 64
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One fact with its place, its context and its cause.
 
     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ...wire.jsonrpc import ProgressToken, RequestId
 
 
-class CallStarted(Struct, frozen=True):
+class CallStarted(Struct, frozen=True, gc=False):
     """A request, or the work of a task, began to run in its own nursery. Cause: its `message.received`.
 
     `tool` and what follows it describe a tool call; for another request `tool` is None and the others are empty.
@@ -32,7 +32,7 @@ class CallStarted(Struct, frozen=True):
     arguments: bytes
 
 
-class CallProgressed(Struct, frozen=True):
+class CallProgressed(Struct, frozen=True, gc=False):
     """The work reported progress, and the client gave no progress token for a notification.
 
     Cause: the `call.started`. A report with a token is a `message.emitted`.
@@ -44,7 +44,7 @@ class CallProgressed(Struct, frozen=True):
     message: str | None
 
 
-class CallCancelled(Struct, frozen=True):
+class CallCancelled(Struct, frozen=True, gc=False):
     """The work was asked to stop; it may still run. `effect` is false if it was over already.
 
     Cause: the `message.received` or the `http.request` of the cancellation, the `dispatch.expired` of a deadline, else
@@ -58,7 +58,7 @@ class CallCancelled(Struct, frozen=True):
     effect: bool
 
 
-class CallSettled(Struct, frozen=True):
+class CallSettled(Struct, frozen=True, gc=False):
     """The scope of the work has exited. `scope_exit_ms` is the time from a cancellation to the exit.
 
     Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
@@ -82,7 +82,7 @@ class CallSettled(Struct, frozen=True):
     result: bytes
 
 
-class TaskChanged(Struct, frozen=True):
+class TaskChanged(Struct, frozen=True, gc=False):
     """A task has a new status or message. `queued` exists only here, before the protocol's `working`.
 
     Cause: the `message.received` of the change, else the `call.started`.
@@ -95,7 +95,7 @@ class TaskChanged(Struct, frozen=True):
     ttl_ms: int
 
 
-class TaskRemoved(Struct, frozen=True):
+class TaskRemoved(Struct, frozen=True, gc=False):
     """A task and its result were removed. `why`: `expired`, `stopped` with the server, or why its session ended."""
 
     kind: ClassVar[str] = "task.removed"

@@ -7,7 +7,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 
-class SessionOpened(Struct, frozen=True):
+class SessionOpened(Struct, frozen=True, gc=False):
     """`initialize` was answered. Cause: its `message.received`. `session_id` is the beginning of the id of the session.
 
     `transport` is `http`, `websocket` or `stdio`.
@@ -22,7 +22,7 @@ class SessionOpened(Struct, frozen=True):
     transport: str = "http"
 
 
-class SessionClosed(Struct, frozen=True):
+class SessionClosed(Struct, frozen=True, gc=False):
     """The session ended, and its requests and tasks were cancelled. Cause: the `http.request` of a DELETE, else none.
 
     `why` is `deleted`, `idle`, `shutdown`, or the loss of its connection.
@@ -32,7 +32,7 @@ class SessionClosed(Struct, frozen=True):
     why: str
 
 
-class ClientSeen(Struct, frozen=True):
+class ClientSeen(Struct, frozen=True, gc=False):
     """A modern client sent its first request, or declares other capabilities than before.
 
     Programs that share a label may declare different ones in turn, so the latest eight sets of a label count as
@@ -49,7 +49,7 @@ class ClientSeen(Struct, frozen=True):
     transport: str = "http"
 
 
-class ClientMisuse(Struct, frozen=True):
+class ClientMisuse(Struct, frozen=True, gc=False):
     """The client did something forbidden by a revision, or without any effect. `clause` names the rule.
 
     Cause: the `message.received` or the `http.request` with the mistake.

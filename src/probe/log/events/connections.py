@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import Struct
 
 
-class ConnectionOpened(Struct, frozen=True):
+class ConnectionOpened(Struct, frozen=True, gc=False):
     """A connection with all messages both ways is open. `transport` is `websocket` or `stdio`.
 
     Cause: the `http.request` of a WebSocket, none for standard streams. The exchange in the context is that request;
@@ -21,7 +21,7 @@ class ConnectionOpened(Struct, frozen=True):
     peer: str | None = None
 
 
-class ConnectionClosed(Struct, frozen=True):
+class ConnectionClosed(Struct, frozen=True, gc=False):
     """A connection with all messages both ways is over. Cause: its `connection.opened`.
 
     `by` is `client` if the peer closed first, else why the server ended it. `code` is the close code of a WebSocket,
@@ -41,7 +41,7 @@ Opcode: TypeAlias = Literal["ping", "pong", "close", "text", "binary", "continua
 """The kinds of frames, by opcode: RFC 6455 section 5.2."""
 
 
-class WebSocketFrame(Struct, frozen=True):
+class WebSocketFrame(Struct, frozen=True, gc=False):
     """A control frame of a WebSocket, or a refused frame of the client. Cause: the `connection.opened`.
 
     The first `close` ended the connection. Of pings and pongs the first 20 of a connection are recorded, then one every
@@ -71,7 +71,7 @@ StdioChange: TypeAlias = Literal[
 """The events of a server on standard streams."""
 
 
-class StdioChanged(Struct, frozen=True):
+class StdioChanged(Struct, frozen=True, gc=False):
     """Something happened to a server on standard streams. Cause: its `connection.opened`.
 
     `what`: the client closed standard input (`end_of_input`), reading or writing failed (`input_broken`,
@@ -92,7 +92,7 @@ ClientChange: TypeAlias = Literal["started", "exited", "killed", "timed_out"]
 """The events of a client under `mcp-probe judge`."""
 
 
-class ClientProcess(Struct, frozen=True):
+class ClientProcess(Struct, frozen=True, gc=False):
     """Something happened to the process of a client that `mcp-probe judge -- COMMAND` runs. No cause.
 
     `what`: it was `started`; its time is over (`timed_out`); the judge sent it a signal to end it (`killed`, each
@@ -110,7 +110,7 @@ class ClientProcess(Struct, frozen=True):
     asked: str | None = None
 
 
-class HttpRequest(Struct, frozen=True):
+class HttpRequest(Struct, frozen=True, gc=False):
     """The head of an HTTP request arrived; `headers` are in their order, names in lower case, secrets hidden.
 
     `client` is the client's address, with its port if known. `peer` is the address and port of the trusted proxy that
@@ -134,7 +134,7 @@ class HttpRequest(Struct, frozen=True):
     hidden: tuple[str, ...] = ()
 
 
-class HttpResponse(Struct, frozen=True):
+class HttpResponse(Struct, frozen=True, gc=False):
     """The head of the response was passed to the socket. Cause: the `http.request`.
 
     `problem` is the reason of a refusal in words, `refusal` its name in `wire.errors.Refusal`. `headers` are those with
@@ -149,7 +149,7 @@ class HttpResponse(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class HttpClosed(Struct, frozen=True):
+class HttpClosed(Struct, frozen=True, gc=False):
     """An event stream response is over, or an exchange without any response, which has no stream.
 
     Cause: the `http.request`. `by` is `client` if the peer closed first, else why the server ended it. `end of stream`,
@@ -161,7 +161,7 @@ class HttpClosed(Struct, frozen=True):
     messages: int
 
 
-class SocketOpened(Struct, frozen=True):
+class SocketOpened(Struct, frozen=True, gc=False):
     """The listener accepted a connection for HTTP. `client` is the peer's address and port.
 
     It is recorded with the first request, or at the end of a connection without one; never for connections that only
@@ -172,7 +172,7 @@ class SocketOpened(Struct, frozen=True):
     client: str
 
 
-class SocketClosed(Struct, frozen=True):
+class SocketClosed(Struct, frozen=True, gc=False):
     """A connection for HTTP is closed. Cause: its `socket.opened`.
 
     `by` is `client` if the peer closed first, else why the server closed it. `requests` is the number of its requests.
@@ -183,7 +183,7 @@ class SocketClosed(Struct, frozen=True):
     requests: int
 
 
-class SocketRefused(Struct, frozen=True):
+class SocketRefused(Struct, frozen=True, gc=False):
     """The listener refused input on a connection, with `status` or, without one, by closing the connection.
 
     The input is no valid HTTP, or it came behind a request that is not answered. Cause: the `socket.opened`. `why` is

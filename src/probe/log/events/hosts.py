@@ -9,7 +9,7 @@ from msgspec import Struct
 from ...wire.jsonrpc import RequestId, Rpc
 
 
-class HostConnected(Struct, frozen=True):
+class HostConnected(Struct, frozen=True, gc=False):
     """A tool host is connected with the right secret, and has not registered yet. Cause: the `http.request`.
 
     `client` and `peer` are those of the request.
@@ -20,7 +20,7 @@ class HostConnected(Struct, frozen=True):
     peer: str | None = None
 
 
-class HostRegistered(Struct, frozen=True):
+class HostRegistered(Struct, frozen=True, gc=False):
     """A tool host has registered with a name and tools.
 
     `replaced` is its older connection, now replaced by this one.
@@ -34,7 +34,7 @@ class HostRegistered(Struct, frozen=True):
     replaced: str | None
 
 
-class HostUpdated(Struct, frozen=True):
+class HostUpdated(Struct, frozen=True, gc=False):
     """A tool host offers these tools from now on."""
 
     kind: ClassVar[str] = "host.updated"
@@ -42,7 +42,7 @@ class HostUpdated(Struct, frozen=True):
     tools: tuple[str, ...]
 
 
-class HostMessage(Struct, frozen=True):
+class HostMessage(Struct, frozen=True, gc=False):
     """One message between this server and a tool host; `tool.progress` is counted instead, and `ping` left out.
 
     `direction` is `received` or `sent` (passed to the connection's writer). Cause of an answer: the message it answers;
@@ -57,7 +57,7 @@ class HostMessage(Struct, frozen=True):
     message: bytes
 
 
-class HostMisuse(Struct, frozen=True):
+class HostMisuse(Struct, frozen=True, gc=False):
     """A tool host broke the rules of docs/tool-hosts.md, as `detail` describes.
 
     Only the first per connection are recorded.
@@ -68,7 +68,7 @@ class HostMisuse(Struct, frozen=True):
     detail: str
 
 
-class HostClosed(Struct, frozen=True):
+class HostClosed(Struct, frozen=True, gc=False):
     """A tool host's connection is over. `by` is `client` if the host closed first, else why the server ended it.
 
     `host` is None if it never registered. `failed` calls failed with it; `late` messages were dropped in all.
@@ -82,7 +82,7 @@ class HostClosed(Struct, frozen=True):
     late: int
 
 
-class DispatchSent(Struct, frozen=True):
+class DispatchSent(Struct, frozen=True, gc=False):
     """A synchronous tool call was passed to its tool. Its deadlines run from now on.
 
     The cause of this and of every other fact of a dispatch is the `call.started`. `host` is the tool host it was sent
@@ -97,7 +97,7 @@ class DispatchSent(Struct, frozen=True):
     dispatch: str | None = None
 
 
-class DispatchExtended(Struct, frozen=True):
+class DispatchExtended(Struct, frozen=True, gc=False):
     """Valid progress has moved the idle deadline. Recorded for the first report, then once a second at most.
 
     `reports` is the number of reports so far. `deadline` is the next to pass, at `due_ms` milliseconds after the start.
@@ -109,7 +109,7 @@ class DispatchExtended(Struct, frozen=True):
     due_ms: int
 
 
-class DispatchExpired(Struct, frozen=True):
+class DispatchExpired(Struct, frozen=True, gc=False):
     """A deadline has passed (`idle` or `ceiling`), and the call's scope is cancelled."""
 
     kind: ClassVar[str] = "dispatch.expired"
@@ -120,7 +120,7 @@ class DispatchExpired(Struct, frozen=True):
     reports: int
 
 
-class DispatchSettled(Struct, frozen=True):
+class DispatchSettled(Struct, frozen=True, gc=False):
     """A dispatch is over. Of its progress `reports` were valid, `invalid` were not.
 
     `coalesced` of the valid ones were replaced by newer ones. `sent` went on to the client, 0 if it gave no token.
@@ -135,7 +135,7 @@ class DispatchSettled(Struct, frozen=True):
     invalid: int
 
 
-class DispatchCancelled(Struct, frozen=True):
+class DispatchCancelled(Struct, frozen=True, gc=False):
     """The server asked a tool host to stop a dispatch (`tool.cancel`). `by` is what ended the call."""
 
     kind: ClassVar[str] = "dispatch.cancelled"
@@ -145,7 +145,7 @@ class DispatchCancelled(Struct, frozen=True):
     reason: str | None
 
 
-class DispatchLate(Struct, frozen=True):
+class DispatchLate(Struct, frozen=True, gc=False):
     """A tool host sent a message for a dispatch that is over. The first of each kind is recorded, the rest counted.
 
     `what`: `progress`, `result` or `error`.
@@ -157,7 +157,7 @@ class DispatchLate(Struct, frozen=True):
     what: str
 
 
-class DispatchStopped(Struct, frozen=True):
+class DispatchStopped(Struct, frozen=True, gc=False):
     """The end of a cancelled dispatch, `after_ms` milliseconds after `tool.cancel`.
 
     `how`: `acknowledged` (the work has stopped), `answered` (a result or an error came instead), `unanswered` (no

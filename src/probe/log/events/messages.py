@@ -28,7 +28,7 @@ UnreadableFault: TypeAlias = Literal[Fault, "size", "incomplete"]
 """Why a message was not read: a `wire.jsonrpc.Fault`, its size, or a missing end."""
 
 
-class MessageReceived(Struct, frozen=True):
+class MessageReceived(Struct, frozen=True, gc=False):
     """One message of a client was read, before any check. `batch` is its place in a batch, from 0.
 
     Cause: for an answer, the `message.emitted` of its request; else the `http.request` or the `connection.opened` it
@@ -47,7 +47,7 @@ class MessageReceived(Struct, frozen=True):
     hidden: tuple[tuple[str, str], ...] = ()
 
 
-class MessageUnreadable(Struct, frozen=True):
+class MessageUnreadable(Struct, frozen=True, gc=False):
     r"""A message could not be read as JSON. Cause: the `http.request` or the `connection.opened`.
 
     `fault`: `syntax` or `encoding` (not UTF-8), the client's mistakes; `nesting`, `number` or `surrogate`, valid JSON
@@ -65,7 +65,7 @@ class MessageUnreadable(Struct, frozen=True):
     declared: int | None
 
 
-class RequestRepeated(Struct, frozen=True):
+class RequestRepeated(Struct, frozen=True, gc=False):
     """A request may have been sent twice: one before has the same id and the same bytes. Cause: its `message.received`.
 
     `first` is the entry of the one before, `first_exchange` its exchange; `after_ms` is the time between them. A
@@ -81,7 +81,7 @@ class RequestRepeated(Struct, frozen=True):
     after_ms: float
 
 
-class MessageRefused(Struct, frozen=True):
+class MessageRefused(Struct, frozen=True, gc=False):
     """A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
 
     For a batch refused as a whole, it is the first message, or the faulty one. `refusal` is a name in
@@ -93,7 +93,7 @@ class MessageRefused(Struct, frozen=True):
     problem: str
 
 
-class MessageEmitted(Struct, frozen=True):
+class MessageEmitted(Struct, frozen=True, gc=False):
     """The server made a message for a stream, or for an answer in one piece, without a stream. Not yet delivered.
 
     Cause of an answer: the `message.received` of its request. Cause of other messages of a call: its `call.started`.
@@ -110,7 +110,7 @@ class MessageEmitted(Struct, frozen=True):
     hidden: tuple[tuple[str, str], ...] = ()
 
 
-class MessagesDelivered(Struct, frozen=True):
+class MessagesDelivered(Struct, frozen=True, gc=False):
     """The socket took the messages from `first` to `last` of a stream, or of an answer in one piece.
 
     All of them are about the same call. Cause: the `message.emitted` of the first. The exchange and the connection are
@@ -123,7 +123,7 @@ class MessagesDelivered(Struct, frozen=True):
     event_ids: bool = False
 
 
-class MessageDropped(Struct, frozen=True):
+class MessageDropped(Struct, frozen=True, gc=False):
     """A message was not sent, as it is no longer allowed or no stream could carry it. `why` is the reason.
 
     The cause is that of a `message.emitted`.
@@ -160,7 +160,7 @@ def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:
     return "response" if "result" in message else "invalid", None, known
 
 
-class StreamOpened(Struct, frozen=True):
+class StreamOpened(Struct, frozen=True, gc=False):
     """A stream of messages exists from now on; readers come and go.
 
     `purpose`: `response`, `standalone`, `subscription` or `resumable` (a stream of the draft extension, of one tool
@@ -171,14 +171,14 @@ class StreamOpened(Struct, frozen=True):
     purpose: str
 
 
-class StreamEnded(Struct, frozen=True):
+class StreamEnded(Struct, frozen=True, gc=False):
     """The stream gets no more messages. Those sent can be read again for a while. Cause: its opening."""
 
     kind: ClassVar[str] = "stream.ended"
     messages: int
 
 
-class StreamResumed(Struct, frozen=True):
+class StreamResumed(Struct, frozen=True, gc=False):
     """A new reader resumes a stream of the draft extension. Cause: the `message.received` of its request.
 
     The connection and the exchange are those of the reader. It gets the messages behind the position `after`, `waiting`
@@ -190,7 +190,7 @@ class StreamResumed(Struct, frozen=True):
     waiting: int
 
 
-class StreamLost(Struct, frozen=True):
+class StreamLost(Struct, frozen=True, gc=False):
     """A stream of the draft extension was removed; `messages` of its messages were never sent. Cause: its opening.
 
     `why`: `abandoned` (no reader in time), `overflow` (too many messages waited), `session_ended`, `server_full`.
@@ -205,7 +205,7 @@ Control: TypeAlias = Literal["priming", "retry", "comment"]
 """The parts of an event stream beside messages."""
 
 
-class StreamControl(Struct, frozen=True):
+class StreamControl(Struct, frozen=True, gc=False):
     """A socket took a part of an event stream other than a message. Cause: the `http.request` of the reader.
 
     `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).

@@ -7,7 +7,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 
-class LimitReached(Struct, frozen=True):
+class LimitReached(Struct, frozen=True, gc=False):
     """A limit of `settings.Limits` refused something. Cause: the request that was refused, where there is one."""
 
     kind: ClassVar[str] = "limit.reached"
@@ -15,7 +15,7 @@ class LimitReached(Struct, frozen=True):
     value: float
 
 
-class AuditState(Struct, frozen=True):
+class AuditState(Struct, frozen=True, gc=False):
     """The audit file can be written again (`ok`), or no longer (`failing`).
 
     `lost` rows are missing from it for good.
@@ -27,14 +27,14 @@ class AuditState(Struct, frozen=True):
     lost: int
 
 
-class ServerState(Struct, frozen=True):
+class ServerState(Struct, frozen=True, gc=False):
     """The server as a whole: `ready`, `draining`, `stopped`."""
 
     kind: ClassVar[str] = "server.state"
     state: str
 
 
-class ForwardingBegun(Struct, frozen=True):
+class ForwardingBegun(Struct, frozen=True, gc=False):
     """Another process sends its log here (`mcp-probe stdio --forward`). Entries of its log have this connection.
 
     `run`, `program` (its version) and `pid` are the process's, `address` is its address. `taken` is the last number of
@@ -49,14 +49,14 @@ class ForwardingBegun(Struct, frozen=True):
     taken: int
 
 
-class ForwardingMissed(Struct, frozen=True):
+class ForwardingMissed(Struct, frozen=True, gc=False):
     """Entries of the other process are missing here: its log had evicted them, or they were too large."""
 
     kind: ClassVar[str] = "forwarding.missed"
     entries: int
 
 
-class ForwardingEnded(Struct, frozen=True):
+class ForwardingEnded(Struct, frozen=True, gc=False):
     """The forwarding from another process is over. Cause: the `forwarding.begun`.
 
     `by` is `process` if all of its log was sent, `connection` if the connection was lost and it may come again, else
@@ -69,7 +69,7 @@ class ForwardingEnded(Struct, frozen=True):
     taken: int
 
 
-class UnknownEvent(Struct, frozen=True):
+class UnknownEvent(Struct, frozen=True, gc=False):
     """An event of a saved log from a newer version. It is kept and shown; no table and no rule reads it.
 
     `own` is a JSON object of the members beside the place and the context.
