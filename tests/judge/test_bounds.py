@@ -83,8 +83,14 @@ def _tasks(session: Any, number: int) -> None:
     session.answer(session.request("tasks/get", {"taskId": task.id}), task.body("working"))
 
 
+def _gaps(session: Any, number: int) -> None:
+    session.client.log.gap()
+    session.answer(session.request("ping"))
+
+
 INVENTIONS: dict[str, Invents] = {
-    each.__name__.strip("_"): each for each in (_tokens, _questions, _lists, _errors, _rounds, _pings, _methods, _tasks)
+    each.__name__.strip("_"): each
+    for each in (_tokens, _questions, _lists, _errors, _rounds, _pings, _methods, _tasks, _gaps)
 }
 CLIENTS: dict[str, Invents] = {each.__name__.strip("_"): each for each in (_sessions, _names, _pipes)}
 

@@ -13,7 +13,7 @@ from ...views.clients import Client
 from ...views.fold import Views
 from .moments import ClientEnd
 from .series import ALWAYS
-from .subject import Subject
+from .subject import Subject, add_window
 
 
 class Clients:
@@ -74,7 +74,7 @@ class Clients:
         if not self.missing:
             self.missing = [self._gaps, *(subject.gaps for subject in self._subjects.values())]
             for gaps in self.missing:
-                gaps.append((since, ALWAYS))
+                add_window(gaps, since, ALWAYS)
 
     def go_on(self, at: float) -> None:
         for gaps in self.missing:

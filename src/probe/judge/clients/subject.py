@@ -225,10 +225,10 @@ class Subject:
 
     def miss(self, at: float) -> None:
         """An entry could not be read whole."""
-        _add_window(self.gaps, at)
+        add_window(self.gaps, at, at)
 
     def limit(self, at: float) -> None:
-        _add_window(self.limits, at)
+        add_window(self.limits, at, at)
 
     # -- what it did
 
@@ -297,8 +297,9 @@ class Subject:
         return found
 
 
-def _add_window(windows: list[tuple[float, float]], at: float) -> None:
-    windows.append((at, at))
+def add_window(windows: list[tuple[float, float]], since: float, until: float) -> None:
+    """Add a window; beyond `places` of them the two oldest become one."""
+    windows.append((since, until))
     if len(windows) > BOUNDS.places:
         windows[:2] = [(windows[0][0], windows[1][1])]
 
