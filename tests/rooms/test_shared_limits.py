@@ -309,13 +309,12 @@ async def test_messages_on_all_sockets_of_a_room_have_the_rate_of_one_address(au
 
 
 class Ticking:
-    """A clock by which each entry takes a millisecond, and what else `takes` time takes that."""
+    """A clock that goes on by what is said to take time."""
 
     def __init__(self) -> None:
         self._now = 0.0
 
     def now(self) -> float:
-        self._now += 0.001
         return self._now
 
     def takes(self, seconds: float) -> None:
@@ -323,7 +322,7 @@ class Ticking:
 
 
 class Reader:
-    """In place of a judge: it counts the entries. To ask the rules before it forgets takes `forgets_s`."""
+    """In place of a judge: it counts the entries. Each takes 1 ms; asking the rules before it forgets `forgets_s`."""
 
     def __init__(self, clock: Ticking, forgets_s: float = 0) -> None:
         self.read = 0
@@ -332,20 +331,23 @@ class Reader:
 
     def take(self, _entry: object) -> None:
         self.read += 1
+        self._clock.takes(0.001)
 
     def forget_before(self, _first: int) -> None:
         self._clock.takes(self._forgets_s)
 
 
 async def test_the_judges_of_all_rooms_take_the_time_of_one(autojump_clock: MockClock) -> None:
-    turns, readers = JudgeTurns(), [Reader(Ticking()) for _ in range(3)]
+    turns = JudgeTurns()
+    clocks: list[Any] = [Ticking() for _ in range(3)]
+    readers: list[Any] = [Reader(clock) for clock in clocks]
     async with trio.open_nursery() as nursery:
-        for reader in readers:
+        for clock, reader in zip(clocks, readers, strict=True):
             log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=MIB)
             for _ in range(500):
                 log.append(ServerState("ready"))
-            judge: Any = JudgeService(log, Ticking(), reader, turns=turns)
-            nursery.start_soon(judge.serve)
+            service = JudgeService(log, clock, reader, turns=turns)
+            nursery.start_soon(service.serve)
         # Each piece of 100 entries takes 0.1 s, and then 1.9 s pass: in turn, and not for all at once.
         await trio.sleep(5.8)
         counts = [reader.read for reader in readers]
@@ -356,8 +358,8 @@ async def test_the_judges_of_all_rooms_take_the_time_of_one(autojump_clock: Mock
 
 
 async def test_the_time_in_which_a_judge_forgets_counts_too(autojump_clock: MockClock) -> None:
-    clock = Ticking()
-    reader: Any = Reader(clock, forgets_s=0.399)
+    clock: Any = Ticking()
+    reader: Any = Reader(clock, forgets_s=0.4)
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=MIB, shared=SharedBytes(MIB))
     for _ in range(500):
         log.append(ServerState("ready"))

@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from ..engine.clock import Clock
-from ..log.event_log import Entry, EventLog, Gap
+from ..log.event_log import EventLog, Gap
 from ..log.follower import LogFollower
 from ..log.ndjson import SavedLog
 from .clients.subject import Subject
@@ -54,9 +54,9 @@ class JudgeService:
         self._judge = judge
         self._saved = saved
         self._ended = False
-        self._spent = 0.0
+        self._began = 0.0
         self._asked = 0
-        self._follower = LogFollower(log, self._take, self._missed, begin=self._forget, pause=self._pause)
+        self._follower = LogFollower(log, judge.take, self._missed, begin=self._begin, pause=self._pause)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the log until cancelled."""
@@ -106,23 +106,17 @@ class JudgeService:
         named = [subject for subject in self._judge.subjects if subject.label == name]
         return [subject for subject in named if subject.kind == "label"] or named
 
-    def _take(self, entry: Entry) -> None:
-        before = self._clock.now()
-        self._judge.take(entry)
-        self._spent += self._clock.now() - before
-
-    def _forget(self) -> None:
+    def _begin(self) -> None:
+        self._began = self._clock.now()
         # The bound of several logs together bounds what their judges keep, too.
         if self._log.is_shared:
-            before = self._clock.now()
             self._judge.forget_before(self._log.first)
-            self._spent += self._clock.now() - before
 
     def _missed(self, first: int, last: int) -> None:
         self._judge.take(Gap(first, last))
 
     async def _pause(self) -> None:
-        spent, self._spent = self._spent, 0.0
+        spent = self._clock.now() - self._began
         # A person waits for the report, so the share does not count.
         async with self._turns.awaited if self._asked else self._turns.spare:
             await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))
