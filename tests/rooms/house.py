@@ -30,6 +30,7 @@ from ..support.probe import EPOCH
 
 LOCAL = {"host": "127.0.0.1:8000"}
 REMOTE = ("198.51.100.7", 4711)
+NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -174,17 +175,20 @@ class Socket:
 
 
 @asynccontextmanager
-async def socket(room: Room, client: tuple[str, int] = ("127.0.0.1", 50000)) -> AsyncIterator[Socket]:
-    """A WebSocket with a legacy session."""
+async def socket(
+    room: Room, client: tuple[str, int] = ("127.0.0.1", 50000), capabilities: Mapping[str, Any] | None = NOTHING
+) -> AsyncIterator[Socket]:
+    """A WebSocket with a legacy session; without one for `capabilities` None."""
     talk = Socket()
     await talk.to_server.send({"type": "websocket.connect"})
-    asked = {**scope(None, ["mcp"]), "path": "/ws", "client": client}
+    asked = {**scope(None, ["mcp"]), "path": "/ws", "query_string": b"tools=all", "client": client}
     async with trio.open_nursery() as nursery:
         nursery.start_soon(room.app, asked, talk.for_server.receive, talk.from_server.send)
         assert (await talk.for_client.receive())["type"] == "websocket.accept"
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "ws", "version": "1"}}
-        assert "result" in await talk.ask("initialize", about, 0)
-        await talk.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        if capabilities is not None:
+            named = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "ws", "version": "1"}}
+            assert "result" in await talk.ask("initialize", {**named, "capabilities": dict(capabilities)}, 0)
+            await talk.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
         yield talk
         await talk.to_server.send({"type": "websocket.disconnect", "code": 1000})
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
 
+from probe.server import listener
+from probe.settings import build
+
+from ..sockets.peers import Dialer
 from ..support.hosts import connected, handshake, scope
 from ..support.legacy import Legacy
 from ..support.modern import Modern
 from ..support.pipes import STREAMS
-from .house import LOCAL, Hosted, House, Room, ask, house, socket
+from .house import LOCAL, Hosted, House, Room, Socket, ask, house, socket
 
 NEVER = {
     "session": "id-9999-0123456789abcdef",
@@ -79,55 +89,95 @@ async def used(room: Room) -> dict[str, str]:
         call = legacy.request("tools/call", {"name": "demo__echo", "arguments": {"word": "x"}})
         async with legacy.post(call) as answer:
             ids["dispatch"], _ = await host.dispatched()
-            await host.answer(ids["dispatch"], content=[], structuredContent={"word": "x"})
+            await host.answer(ids["dispatch"], output={"word": "x"})
             await legacy.read(answer)
     return ids
 
 
-async def tried(room: Room, ids: Mapping[str, str], *, foreign: bool = True) -> dict[str, Any]:
-    """What a room answers to ids, with each id written as its kind.
+class OverHttp2:
+    """The application as clients over HTTP/2 reach it, on a connection for each request; answers come whole."""
 
-    In the room of the ids (not `foreign`) some would open a stream.
-    """
-    said: dict[str, Any] = {}
+    def __init__(self, port: int) -> None:
+        self._port = port
 
-    def note(name: str, *answer: Any) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        dialer = Dialer()
+        peer = await dialer.http2(self._port)
+        named = [(name, value) for name, value in scope["headers"] if name != b"host"]
+        query = b"?" + scope["query_string"] if scope["query_string"] else b""
+        pseudo = {b":method": scope["method"].encode(), b":scheme": b"http", b":path": scope["raw_path"] + query}
+        stream = peer.state.get_next_available_stream_id()
+        peer.state.send_headers(stream, [*pseudo.items(), (b":authority", b"127.0.0.1:8000"), *named])
+        await peer.data(stream, (await receive())["body"], end=True)
+        answer = await peer.answer(stream)
+        headers = [(name, value) for name, value in answer.headers.items() if not name.startswith(b":")]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+        await dialer.hang_up()
+
+
+@asynccontextmanager
+async def over_http2(here: House) -> AsyncIterator[House]:
+    """The same server behind a listener."""
+    settings = build({"port": 0})
+    sockets = listener.open_sockets(settings)
+    async with trio.open_nursery() as nursery:
+        urls = await nursery.start(partial(listener.serve, here.app, settings, sockets))
+        yield replace(here, app=cast("Any", OverHttp2(urlsplit(urls[0]).port or 0)))
+        nursery.cancel_scope.cancel()
+
+
+class Notes(dict[str, Any]):
+    """What a room answers, by what was asked, with each id written as its kind."""
+
+    def __init__(self, ids: Mapping[str, str]) -> None:
+        self._ids = ids
+
+    def note(self, name: str, *answer: Any) -> None:
         text = json.dumps(answer)
-        for kind, id in ids.items():
+        for kind, id in self._ids.items():
             text = text.replace(id, kind)
-        said[name] = json.loads(text)
+        assert name not in self
+        self[name] = json.loads(text)
+
+
+def legacy_requests(ids: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
+    streams = [(f"stream/{what}", {"streamId": ids["stream"]}) for what in ("resume", "poll")]
+    tasks = [(f"tasks/{what}", {"taskId": ids["task"]}) for what in ("get", "result", "cancel")]
+    return [*streams, *tasks, ("tools/call", {"name": ids["tool"], "arguments": {"word": "x"}})]
+
+
+def modern_requests(ids: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
+    task = {"taskId": ids["modern_task"]}
+    state = {"name": "elicit_form", "arguments": {}, "requestState": ids["state"], "inputResponses": {}}
+    hosted = {"name": ids["tool"], "arguments": {"word": "x"}}
+    tasks = [("tasks/get", task), ("tasks/cancel", task), ("tasks/update", {**task, "inputResponses": {}})]
+    return [*tasks, ("tools/call", state), ("tools/call", hosted)]
+
+
+async def tried(room: Room, ids: Mapping[str, str], *, foreign: bool = True) -> Notes:
+    """What a room answers to ids over HTTP. In the room of the ids (not `foreign`) some would open a stream."""
+    said = Notes(ids)
 
     async def post(name: str, client: Legacy | Modern, method: str, params: Any, headers: Any = None) -> None:
-        message = client.request(method, params, id=f"{name}")
-        async with client.post(message, headers) as answer:
-            body = (await answer.body()).decode()
-            note(name, answer.status, answer.headers.get("content-type"), body)
+        async with client.post(client.request(method, params, id=name), headers) as answer:
+            said.note(name, answer.status, answer.headers.get("content-type"), (await answer.body()).decode())
 
     client, draft, modern = await room.legacy(), Legacy(room.app, "/mcp?tools=all"), room.modern()
     await draft.initialize(capabilities=STREAMS)
     theirs = {"mcp-session-id": ids["session"]}
     await post("session", client, "tools/list", {}, theirs)
+    last = {"accept": "text/event-stream", "last-event-id": ids["event"]}
     for method in ("GET", "DELETE") if foreign else ("DELETE",):
         reply = await room.ask(method, "/mcp", {**client.headers, **theirs, "accept": "text/event-stream"})
-        note(f"session {method}", reply.status, reply.body.decode())
-    reply = await room.ask(
-        "GET", "/mcp", {**client.headers, "accept": "text/event-stream", "last-event-id": ids["event"]}
-    )
-    note("event", reply.status, reply.body.decode())
-    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-        await post(method, client, method, {"taskId": ids["task"]})
-    for method in ("stream/resume", "stream/poll"):
-        await post(method, draft, method, {"streamId": ids["stream"]})
-    await post("hosted", client, "tools/call", {"name": ids["tool"], "arguments": {"word": "x"}})
-    for method in ("tasks/get", "tasks/cancel"):
-        await post(f"modern {method}", modern, method, {"taskId": ids["modern_task"]})
-    await post("modern tasks/update", modern, "tasks/update", {"taskId": ids["modern_task"], "inputResponses": {}})
-    state = {"name": "elicit_form", "arguments": {}, "requestState": ids["state"], "inputResponses": {}}
-    await post("state", modern, "tools/call", state)
-    async with socket(room) as talk:
-        note("ws task", await talk.ask("tasks/get", {"taskId": ids["task"]}))
-        note("ws modern task", await talk.ask("tasks/get", {"taskId": ids["modern_task"]}, 2))
-        note("ws hosted", await talk.ask("tools/call", {"name": ids["tool"], "arguments": {"word": "x"}}, 3))
+        said.note(f"session {method}", reply.status, reply.body.decode())
+    for name, session in {"event": {}, **({"event of its session": theirs} if foreign else {})}.items():
+        reply = await room.ask("GET", "/mcp", {**client.headers, **session, **last})
+        said.note(name, reply.status, reply.body.decode())
+    for method, params in legacy_requests(ids):
+        await post(method, draft if "streamId" in params else client, method, params)
+    for method, params in modern_requests(ids):
+        await post(f"modern {method}{' of a host' * ('word' in repr(params))}", modern, method, params)
     for number, (method, path) in enumerate(
         (
             ("GET", f"/interaction/{ids['page']}"),
@@ -136,13 +186,30 @@ async def tried(room: Room, ids: Mapping[str, str], *, foreign: bool = True) -> 
             ("GET", f"/api/export?call={ids['call']}"),
             ("GET", f"/api/export.har?client={ids['label']}"),
             ("GET", f"/api/judge/{ids['label']}"),
+            ("GET", f"/api/judge/{ids['label']}/card"),
+            ("GET", f"/api/judge/{ids['label']}/junit"),
         )
     ):
         reply = await room.ask(method, path)
-        note(f"{number} {method}", reply.status, reply.body.decode())
+        said.note(f"page {number}", reply.status, reply.body.decode())
+    return said
+
+
+async def tried_on_sockets(room: Room, ids: Mapping[str, str], *, foreign: bool = True) -> Notes:
+    """What a room answers to ids on a WebSocket of either era, and to the secret of tool hosts."""
+    said = Notes(ids)
+    async with socket(room, capabilities=STREAMS) as talk:
+        for number, (method, params) in enumerate(legacy_requests(ids), 1):
+            said.note(method, await talk.ask(method, params, number))
+    modern = room.modern()
+    async with socket(room, capabilities=None) as talk:
+        for number, (method, params) in enumerate(modern_requests(ids), 1):
+            message = modern.request(method, params, id=number)
+            name = f"modern {method}{' of a host' * ('word' in repr(params))}"
+            said.note(name, await talk.ask(method, message["params"], number))
     if foreign:
         asked = {**scope(ids["secret"]), "path": f"/r/{room.id}/toolhost"}
-        note("toolhost", await handshake(room.house.app, asked))
+        said.note("toolhost", await handshake(room.house.app, asked))
     return said
 
 
@@ -153,19 +220,128 @@ def everything(house: House, room: Room | None) -> str:
 
 
 async def test_every_id_of_one_room_is_unknown_in_another_one() -> None:
-    async with house(judge=True) as here:
+    async with house(judge=True) as here, over_http2(here) as there:
         owner, other = await here.open(), await here.open()
         ids = await used(owner)
         assert NEVER.keys() == ids.keys()
-        theirs, nothing = await tried(other, ids), await tried(other, NEVER)
-        assert theirs.keys() == nothing.keys()
-        for name, answer in theirs.items():
-            assert answer == nothing[name], name
-        # In its own room they are known, but for what belongs to one session there, too.
-        own = await tried(owner, ids, foreign=False)
-        known = {name for name, answer in own.items() if answer != nothing[name]}
-        assert known >= {"session", "session DELETE", "modern tasks/get", "state"}
-        assert known >= {"0 GET", "1 POST", "2 GET", "3 GET", "4 GET", "5 GET"}
+        ways = [(tried, there), (tried, here), (tried_on_sockets, here)]
+        nothing = []
+        for tries, house_ in ways:
+            room = replace(other, house=house_)
+            theirs, never = await tries(room, ids), await tries(room, NEVER)
+            assert theirs == never
+            nothing.append(never)
+        # In its own room they are known, but for what belongs to one session there, too. The first way ends that.
+        known = []
+        for (tries, house_), never in zip(ways, nothing, strict=True):
+            own = await tries(replace(owner, house=house_), ids, foreign=False)
+            known.append({name for name, answer in own.items() if answer != never[name]})
+        modern = {"modern tasks/get", "modern tools/call"}
+        pages = {f"page {number}" for number in range(8)}
+        assert known[0] >= {"session", "session DELETE"} | modern | pages
+        # The page of an interaction was answered by then.
+        assert known[1] >= modern | pages - {"page 0"}
+        assert known[2] >= modern
+
+
+class Running:
+    """Work of a room that lasts until its tool host and its client answer, and a subscription.
+
+    Calls are `one`, by POST, and 2, on the WebSocket `talk`; `two` asks the question `question`.
+    """
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.question: Any = None
+        self.asked, self.listens, self.changed = trio.Event(), trio.Event(), trio.Event()
+
+    async def call(self, client: Legacy, id: str, tool: str, arguments: Any) -> None:
+        async with client.post(client.request("tools/call", {"name": tool, "arguments": arguments}, id=id)) as answer:
+            async for event in answer.events():
+                if event.data and event.message.get("method") == "elicitation/create":
+                    self.question = event.message["id"]
+                    self.asked.set()
+                elif event.data and event.message.get("id") == id:
+                    self.answers[id] = event.message["result"]
+
+    async def talked(self, talk: Socket) -> None:
+        self.answers["2"] = (await talk.ask("tools/call", HOSTED, 2))["result"]
+
+    async def listen(self, client: Modern) -> None:
+        listening = {"notifications": {"toolsListChanged": True}}
+        async with client.post(client.request("subscriptions/listen", listening, id="listening")) as answer:
+            async for event in answer.events():
+                self.listens.set()
+                if event.message["method"] == "notifications/tools/list_changed":
+                    self.changed.set()
+                    return
+
+
+async def interfered(room: Room, dispatch: str, running: Running) -> None:
+    """Cancel and answer the work of another room by its ids, in each way that a room has."""
+    notes: list[dict[str, Any]] = [
+        *({"method": "notifications/cancelled", "params": {"requestId": id}} for id in ("one", "two", 2, "listening")),
+        {"id": running.question, "result": {"action": "accept", "content": {"name": "theirs"}}},
+    ]
+    messages = [{"jsonrpc": "2.0", **note} for note in notes]
+    client = await room.legacy()
+    for message in messages:
+        async with client.post(message) as answer:
+            assert answer.status == 202
+    for capabilities in ({}, None):
+        async with socket(room, capabilities=capabilities) as talk:
+            for message in messages:
+                await talk.say(message)
+            assert "error" in await talk.ask("unheard/of", room.modern().request("unheard/of")["params"], 9)
+    async with connected(Hosted(room, room.id.partition("/")[2])) as host:
+        await host.register()
+        await host.answer(dispatch, output={"word": "theirs"})
+        await host.update()
+
+
+HOSTED = {"name": "demo__echo", "arguments": {"word": "x"}}
+FORM = {"action": "accept", "content": {"name": "own"}}
+
+
+async def test_running_work_of_one_room_is_out_of_reach_of_another_one() -> None:
+    running = Running()
+    async with house() as here:
+        owner, other = await here.open(), await here.open()
+        async with connected(Hosted(owner, owner.id.partition("/")[2])) as host, trio.open_nursery() as nursery:
+            await host.register()
+            client = await owner.legacy()
+            nursery.start_soon(running.call, client, "one", "demo__echo", {"word": "x"})
+            first, _ = await host.dispatched()
+            talk = await _entered(nursery, owner)
+            nursery.start_soon(running.talked, talk)
+            second, _ = await host.dispatched()
+            nursery.start_soon(running.call, client, "two", "elicit_form", {})
+            nursery.start_soon(running.listen, owner.modern())
+            await running.asked.wait()
+            await running.listens.wait()
+            for dispatch in (first, second):
+                await interfered(other, dispatch, running)
+            await wait_all_tasks_blocked()
+            assert running.answers == {}
+            assert not running.changed.is_set()
+            for dispatch in (first, second):
+                await host.answer(dispatch, output={"word": "own"})
+            await client.answer(running.question, FORM)
+            await host.update()
+            await running.changed.wait()
+            await wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+    assert [running.answers[id].get("structuredContent") for id in ("one", "2")] == [{"word": "own"}] * 2
+    assert "own" in repr(running.answers["two"])
+
+
+async def _entered(nursery: trio.Nursery, room: Room) -> Socket:
+    async def held(task_status: trio.TaskStatus[Socket]) -> None:
+        async with socket(room) as talk:
+            task_status.started(talk)
+            await trio.sleep_forever()
+
+    return cast("Socket", await nursery.start(held))
 
 
 async def test_no_log_has_an_id_of_a_room_that_it_is_not_of() -> None:
