@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
 import socket
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
+import trio
 
 from probe.cli.program import main
+from probe.gateway.trials import dump
+
+from .faults import ResultChanged
+from .runs import tried
 
 
 def free_port() -> int:
@@ -92,8 +100,30 @@ def test_a_run_is_written_kept_and_judged_again(tmp_path: Path, capsys: pytest.C
     assert "| `ids.changed` | as sent | as sent | same |" in capsys.readouterr().out
 
 
+def test_a_terminal_gets_lines_of_its_width_and_a_pipe_or_ci_gets_all_of_them(tmp_path: Path) -> None:
+    kept = tmp_path / "run.ndjson"
+    kept.write_bytes(b"".join(dump(trio.run(tried, ResultChanged(), ["ids", "results"]))))
+    command = [sys.executable, "-m", "probe", "gateway", "--from", str(kept)]
+    own = {name: value for name, value in os.environ.items() if name not in ("CI", "COLUMNS")}
+    piped = subprocess.run(command, env=own, check=False, stdout=subprocess.PIPE, timeout=60).stdout.decode()
+    longest = max(map(len, piped.splitlines()))
+
+    def on_terminal(**more: str) -> str:
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            try:
+                termios.tcsetwinsize(theirs, (24, longest - 10))
+                assert subprocess.run(command, env=own | more, stdout=theirs, check=False, timeout=60).returncode == 1
+            finally:
+                os.close(theirs)
+            return terminal.read(10_000).decode().replace("\r\n", "\n")
+
+    assert max(map(len, on_terminal().splitlines())) == longest - 10
+    assert on_terminal(CI="true") == piped
+
+
 def test_a_signal_ends_a_run_and_what_was_done_is_judged(tmp_path: Path) -> None:
-    program = [sys.executable, "-m", "probe", *listening()]
+    program = [sys.executable, "-m", "probe", *listening(), "--verbose"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -13,7 +14,7 @@ from jsonschema import Draft202012Validator
 from probe.gateway.behind import Behind
 from probe.gateway.checks import CheckResult, GatewayVerdict, Hint, catalogue, judge
 from probe.gateway.client.records import ClientExchange
-from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary
+from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary, table
 from probe.gateway.side import Way
 from probe.gateway.trials import GatewayRun, RunError, Trial, dump, load
 
@@ -50,12 +51,36 @@ FINDINGS = [
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_a_gateway_says_is_text(form: str) -> None:
-    text = FORMATS[form](RUN, FINDINGS, Allowed())
+    text = (FORMATS | {"table": partial(table, verbose=True)})[form](RUN, FINDINGS, Allowed())
     assert "\x1b" not in text
     assert "\x00" not in text
     if form in ("html", "junit", "markdown"):
         assert "<script>" not in text
     assert all(each.name in text for each in FINDINGS)
+
+
+def test_a_table_has_the_worst_first_and_folds_what_is_the_same() -> None:
+    found = [finding(3, GatewayVerdict.SAME), finding(4, GatewayVerdict.BROKEN), *FINDINGS]
+    whole, folded = (table(RUN, found, Allowed(), verbose=verbose).splitlines() for verbose in (True, False))
+    named = [line.split()[0] for line in whole if line and not line.startswith(" ")]
+    same = [catalogue()[number].name for number in (3, 1)]
+    worst = [catalogue()[number].name for number in (8, 4, 2, 26, 13)]
+    assert named[:-1] == ["check", *worst, *same]
+    assert not [line for line in folded if line.startswith(tuple(same))]
+    assert folded[-3:] == ["2 checks are the same on both ways (--verbose lists them)", "", whole[-1]]
+    only = [finding(1, GatewayVerdict.SAME)]
+    assert table(RUN, only, Allowed()) == "1 check is the same on both ways (--verbose lists them)\n\n1 same\n"
+
+
+def test_lines_of_a_table_are_cut_to_a_width_but_for_what_a_person_copies() -> None:
+    found = [finding(8, GatewayVerdict.BROKEN, "x" * 200), finding(1, GatewayVerdict.SAME)]
+    whole, cut = (table(RUN, found, Allowed(), width=width).splitlines() for width in (None, 40))
+    assert max(map(len, whole)) > 200
+    hints = ["    -> mend it", "    -> nginx: first;", "              second;"]
+    assert cut[:6] == [whole[0][:39] + "…", whole[1][:39] + "…", whole[2][:39] + "…", *hints]
+    assert max(map(len, cut)) == 40
+    long = replace(found[0], hints=(Hint(None, ("y" * 60,)),))
+    assert f"    -> {'y' * 60}" in table(RUN, [long], Allowed(), width=40).splitlines()
 
 
 def test_each_hint_has_a_line_of_its_own() -> None:

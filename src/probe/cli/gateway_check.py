@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import secrets
+import shutil
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +30,7 @@ from ..gateway.naming import Naming, NamingError, read_names
 from ..gateway.observe import observe
 from ..gateway.phases import CHECKS, of_profile
 from ..gateway.phases.step import Profile, Step
-from ..gateway.report import FORMATS, Allowed, AllowedError, exit_code, read_allowed
+from ..gateway.report import FORMATS, Allowed, AllowedError, exit_code, read_allowed, table
 from ..gateway.run import Options, Recorded, UnreachableError, run, wait_reached
 from ..gateway.trials import GatewayRun, RunError, dump, load
 from ..server.listener import ListenError
@@ -68,7 +71,14 @@ class CheckArguments:
 
 
 def check(
-    given: CheckArguments, saved: str | None, allow: str | None, form: str, out: str | None, *, strict: bool
+    given: CheckArguments,
+    saved: str | None,
+    allow: str | None,
+    form: str,
+    out: str | None,
+    *,
+    strict: bool,
+    verbose: bool,
 ) -> int:
     """Do a run, or read the `saved` one, and write its report; returns the exit code. Raises `click.ClickException`."""
     try:
@@ -79,8 +89,18 @@ def check(
     chosen = _chosen(given.only, given.skip)
     done = _load(saved) if saved is not None else _execute(given, chosen)
     findings = judge(done, [check for check in CHECKS if check.number in chosen])
-    _write(out, FORMATS[form](done, findings, allowed))
+    if form == "table":
+        _write(out, table(done, findings, allowed, verbose=verbose, width=_width(out)))
+    else:
+        _write(out, FORMATS[form](done, findings, allowed))
     return exit_code(findings, allowed, strict=strict, partial=bool(done.partial))
+
+
+def _width(out: str | None) -> int | None:
+    """The columns of a terminal. None for a file, a pipe, and CI, where nobody makes the window wider."""
+    if out is not None or not sys.stdout.isatty() or os.environ.get("CI"):
+        return None
+    return shutil.get_terminal_size().columns
 
 
 def _text(path: str) -> str:

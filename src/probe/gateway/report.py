@@ -44,6 +44,7 @@ pre{margin:0;display:inline-block;vertical-align:top}
 .hint{color:#9198a1}.broken{color:#ff7b72}.degraded,.unclear{color:#e3b341}.changed{color:#79c0ff}}
 """
 _WIDEST = 34
+_WORST_FIRST: Final = [*reversed(GatewayVerdict)]
 _ORDER = (
     GatewayVerdict.SAME,
     GatewayVerdict.CHANGED,
@@ -121,18 +122,36 @@ def _cells(finding: CheckResult, allowed: Allowed) -> tuple[str, str, str, str, 
     return (clean(cells[0]), clean(cells[1]), clean(cells[2]), cells[3], clean(cells[4]))
 
 
-def table(run: GatewayRun, findings: Sequence[CheckResult], allowed: Allowed) -> str:
-    """The report as a table for a terminal."""
-    rows = [("check", "direct", "through", "verdict", "evidence"), *(_cells(finding, allowed) for finding in findings)]
+def table(
+    run: GatewayRun,
+    findings: Sequence[CheckResult],
+    allowed: Allowed,
+    *,
+    verbose: bool = False,
+    width: int | None = None,
+) -> str:
+    """The report as a table for a terminal, the worst findings first.
+
+    Without `verbose` all that is `same` is one line. Lines are cut to `width`, but for hints: a person copies them.
+    """
+    ordered = sorted(findings, key=lambda each: (_WORST_FIRST.index(each.verdict), each.fault.severity))
+    listed = [each for each in ordered if verbose or each.verdict != GatewayVerdict.SAME]
+    rows = [("check", "direct", "through", "verdict", "evidence"), *(_cells(each, allowed) for each in listed)]
     widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
-    hinted = {finding.name: finding for finding in findings if finding.hints}
     lines: list[str] = []
-    for cells in rows:
-        lines.append("  ".join([*map(str.ljust, cells[:4], widths), cells[4]]).rstrip())
-        if cells[0] in hinted:
-            lines.append(f"    {hinted[cells[0]].fault.title}")
-            lines += [line for hint in hinted[cells[0]].hints for line in _hint(hint)]
+    for cells, finding in zip(rows, (None, *listed), strict=True):
+        lines.append(_cut("  ".join([*map(str.ljust, cells[:4], widths), cells[4]]).rstrip(), width))
+        if finding is not None and finding.hints:
+            lines.append(_cut(f"    {finding.fault.title}", width))
+            lines += [line for hint in finding.hints for line in _hint(hint)]
+    if folded := len(ordered) - len(listed):
+        checks = f"{folded} check{' is' if folded == 1 else 's are'}"
+        lines = [*(lines if listed else []), _cut(f"{checks} the same on both ways (--verbose lists them)", width)]
     return "\n".join([*lines, "", summary(findings, run.partial), ""])
+
+
+def _cut(line: str, width: int | None) -> str:
+    return line if width is None or len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _hint(hint: Hint) -> list[str]:

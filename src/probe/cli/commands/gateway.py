@@ -57,6 +57,7 @@ _FORMATS = ("table", "json", "junit", "markdown", "html")
     show_default=True,
     help="How findings are written.",
 )
+@click.option("--verbose", is_flag=True, help="Also list in the table what is the same.")
 @click.option("--out", metavar="FILE", help="Write them to this file; without it to standard output.")
 @click.option("--save", metavar="FILE", help="Keep the whole run, so that --from can judge it again.")
 @click.option("--from", "saved", metavar="FILE", help="Judge a run that was saved, and send nothing.")
@@ -83,7 +84,15 @@ _FORMATS = ("table", "json", "junit", "markdown", "html")
 )
 @click.option("--observe", is_flag=True, help="Only read the log of --probe, and say what is likely.")
 def command(
-    allow: str | None, form: str, out: str | None, saved: str | None, *, strict: bool, observe: bool, **given: Any
+    allow: str | None,
+    form: str,
+    out: str | None,
+    saved: str | None,
+    *,
+    strict: bool,
+    observe: bool,
+    verbose: bool,
+    **given: Any,
 ) -> int:
     """Compare the protocol through a gateway with the protocol without it, and say how to mend what differs.
 
@@ -94,4 +103,6 @@ def command(
     from ..gateway_check import CheckArguments, check, observed
 
     arguments = CheckArguments(**given)
-    return observed(arguments, out) if observe else check(arguments, saved, allow, form, out, strict=strict)
+    if observe:
+        return observed(arguments, out)
+    return check(arguments, saved, allow, form, out, strict=strict, verbose=verbose)
