@@ -169,6 +169,20 @@ def test_the_command_says_it_in_lines_and_its_exit_code(origin: str, capsys: pyt
     assert "bad  holding    an event stream did not begin within 1 s: something buffers it" in said
 
 
+def test_the_command_says_what_it_waits_for_before_it_waits(
+    origin: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def findings(_: Visit) -> list[PathFinding]:
+        said.append(capsys.readouterr().err)
+        return []
+
+    monkeypatch.setattr(path, "findings", findings)
+    assert main(["doctor", origin, "--hold", "1.5"]) == 0
+    assert said == ["mcp-probe: an idle stream is held for 1.5 s, so this takes a little longer\n"]
+
+
 def test_another_server_is_told_by_its_status_without_its_page(capsys: pytest.CaptureFixture[str]) -> None:
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         answering = Thread(target=server.handle_request)
