@@ -24,7 +24,7 @@ from probe.judge.rules.catalogue import catalogue
 
 from ..support.process import served
 from ..support.rows import row
-from .markdown import PAGES, Example, examples, name
+from .markdown import PAGES, ROOT, Example, examples, name
 
 SECRET = "any-words-of-16-characters"
 PYTHON = [
@@ -54,7 +54,7 @@ NOT_RUN = {
     "mcp-probe gateway": "a gateway; dashboard/e2e/snippets.test.ts runs it before a real proxy",
     "mcp-probe serve --rooms": "the port of the other examples; tests/rooms/test_served.py starts such a server",
     "curl -X POST http://127.0.0.1:8000/api/rooms": "a server with rooms; tests/rooms/test_served.py asks the same",
-    "mcp-probe serve --forward-secret": "a product of others; tests/forwarding has the pair of commands",
+    "mcp-probe serve --forward-secret": "a product of others; tests/server/forwarding has the pair of commands",
 }
 HOSTS = [example for example in SHELL if example.code.startswith(("MCP_PROBE_TOOLHOST_SECRET=", "python my_host.py"))]
 SESSION_FILES = [example for example in SHELL if example.code.startswith(("mcp-probe export", "mcp-probe open"))]
@@ -180,6 +180,12 @@ def test_every_block_for_a_shell_is_run_or_has_a_reason() -> None:
     rest = [example.code for example in SHELL if example.code not in run_here]
     assert [code for code in rest if not code.startswith((*NOT_RUN,))] == []
     assert [begin for begin in NOT_RUN if not any(code.startswith(begin) for code in rest)] == []
+
+
+def test_the_tests_that_do_the_same_as_a_block_exist() -> None:
+    named = [path for reason in NOT_RUN.values() for path in re.findall(r"[\w-]+(?:/[\w.-]+)+", reason)]
+    assert "tests/server/forwarding" in named
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_every_program_in_python_is_run() -> None:
