@@ -32,7 +32,6 @@ from ..judge.outcome import (
     compare,
     compare_values,
     load,
-    no_message,
     outcome,
     outcome_of_comparison,
 )
@@ -263,14 +262,11 @@ def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
     if ended is not None and (ended.status, ended.timed_out) != (0, False):
         why = "its time was over" if ended.timed_out else ended.signal or f"status {ended.status}"
         how = f"the client ended: {why}"
-        if options.must_exit_0 and status == CLEAN:
-            status, reasons = FOUND, [how]
+        if options.must_exit_0:
+            status = FOUND
         elif ended.signal is not None and not (ended.timed_out or ended.told) and status == CLEAN:
             status, reasons = NOTHING_SAID, ["a client that a signal has ended may have had more to do"]
         reasons.insert(0, how)
-    if status == CLEAN and not any(subject.requests or subject.worst for subject in judged.report.subjects):
-        # Also with `--require none`, which waives lists and calls.
-        status, reasons = NOTHING_SAID, [*reasons, no_message(judged.report)]
     if _failed_to_start(judged):
         # The first line is enough. Hints such as a missing URL would mislead.
         return status

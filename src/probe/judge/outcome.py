@@ -215,8 +215,9 @@ class Demands:
     """The demands on a run: do warnings count, the expected findings, and rules that must be observed.
 
     `require` has ids of rules, prefixes such as `ping.*` of which one rule must have been observed, and words of
-    `MINIMUM`: a request of any kind (`message`), a request for a list, a call of what it lists. With `own_servers` the
-    client started the servers: a log that was cut off is that of a server it killed, and is judged by what is there.
+    `MINIMUM`: a request of any kind (`message`), a request for a list, a call of what it lists. A report without any
+    request has no verdict, whatever is required. With `own_servers` the client started the servers: a log that was cut
+    off is that of a server it killed, and is judged by what is there.
     """
 
     strict: bool = False
@@ -306,8 +307,8 @@ def _not_observed(report: Judgement, demands: Demands) -> Iterator[str]:
         "list": any(subject.lists for subject in report.subjects),
         "call": any(subject.uses for subject in report.subjects),
     }
-    if demands.require and not seen["message"]:
-        yield no_message(report)
+    if not seen["message"]:
+        yield _no_message(report)
         return
     for wanted in demands.require:
         if wanted in seen:
@@ -317,8 +318,7 @@ def _not_observed(report: Judgement, demands: Demands) -> Iterator[str]:
             yield f"{wanted} was not observed"
 
 
-def no_message(report: Judgement) -> str:
-    """The reason why a report without a request of the protocol has no verdict."""
+def _no_message(report: Judgement) -> str:
     exchanges = sum(subject.exchanges for subject in report.subjects)
     none = f"none of {exchanges} HTTP requests had a request of the protocol that the server could read"
     return none if exchanges else NO_REQUEST

@@ -243,6 +243,22 @@ def test_what_may_be_of_another_client_under_the_same_name_is_not_decided(
     assert (f"More than one client may be judged here: {TWO}." in " ".join(out.split())) is (other != "acme")
 
 
+@pytest.mark.parametrize("options", [(), ("--require", "none"), ("--require", "none", "--strict")])
+def test_a_log_without_any_message_of_a_client_is_no_pass(
+    options: Sequence[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = Log()
+    client = log.http()
+    client.respond(client.request_head("GET"), 405)
+    path = written(tmp_path / "log.ndjson", log)
+    none = "none of 1 HTTP requests had a request of the protocol that the server could read"
+    assert main(["judge", "--log", str(path), *options]) == 2
+    assert capfd.readouterr().err == f"mcp-probe: {none}\n"
+    other = _one(tmp_path / "other.ndjson", "b")
+    assert main(["judge", "--log", str(path), "--against", other, *options]) == 2
+    assert f"--log: {none}" in capfd.readouterr().err
+
+
 def test_what_can_be_read_once_is_no_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert main(["judge", "--log", str(tmp_path / "pipe")]) == 2
