@@ -259,6 +259,27 @@ def test_a_log_without_any_message_of_a_client_is_no_pass(
     assert f"--log: {none}" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("options", [(), ("--json", "-"), ("--against", "other")])
+def test_a_reader_that_has_closed_ends_the_report_without_a_word(options: Sequence[str], tmp_path: Path) -> None:
+    """As in `mcp-probe judge … | head`."""
+    _one(tmp_path / "other", "b")
+    written(tmp_path / "log.ndjson", story(1))
+    ours, theirs = os.pipe()
+    os.close(ours)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "probe", "judge", "--log", "log.ndjson", *options],
+            cwd=tmp_path,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(theirs)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
 def test_what_can_be_read_once_is_no_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert main(["judge", "--log", str(tmp_path / "pipe")]) == 2
