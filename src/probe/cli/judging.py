@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ from ..judge.outcome import (
     outcome,
     outcome_of_comparison,
 )
+from ..judge.report import Judgement
 from ..judge.reports.as_json import as_json
 from ..judge.reports.card import badge
 from ..judge.reports.junit import junit
@@ -129,6 +131,8 @@ def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], ser
         for line in terminal(judged.report, judged.lookup, verbose=options.verbose, width=_width()):
             click.echo(_coloured(line))
     _write(options, judged)
+    if options.json != _STANDARD_OUTPUT and (line := _where_next(options, judged.report)):
+        click.echo(line)
     return _tell(options, judged, result)
 
 
@@ -234,6 +238,22 @@ def _write(options: JudgeOptions, judged: Judged) -> None:
             sys.stdout.buffer.flush()
         elif path is not None:
             path.write_bytes(form())
+
+
+def _where_next(options: JudgeOptions, report: Judgement) -> str | None:
+    """The address of the page that was written, else the command that shows the log on the dashboard.
+
+    None where neither is kept: the server or the room of the run has ended with its pages.
+    """
+    if options.html is not None and options.html != _STANDARD_OUTPUT:
+        return f"The report: {options.html.absolute().as_uri()}"
+    logs = options.logs
+    if options.save is not None:
+        logs = tuple(options.save / f"{log.run}.ndjson" for log in report.logs) if options.stdio else (options.save,)
+    if not logs:
+        return None
+    which = f", one of {len(logs)} logs" if len(logs) > 1 else ""
+    return f"On the dashboard{which}: mcp-probe open {shlex.quote(str(logs[0]))}"
 
 
 def _page(judged: Judged) -> bytes:

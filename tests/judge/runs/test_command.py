@@ -86,7 +86,9 @@ def test_a_clean_client_a_broken_one_and_every_form(
     status, out, err = judged(capfd, *options, "--save", str(log), "--label", "acme", "--", *client, "version")
     assert status == 1
     assert 'FAIL    jsonrpc.version  (MUST, 1 of 3 checks)  A message lacks "jsonrpc": "2.0"' in out
-    assert out.splitlines()[-1].startswith("acme: breaks 1 MUST rule of 2026-07-28; "), "the conclusion comes last"
+    conclusion, page = out.splitlines()[-2:]
+    assert conclusion.startswith("acme: breaks 1 MUST rule of 2026-07-28; "), "the conclusion comes last"
+    assert page == f"The report: {files['html'].as_uri()}"
     assert 'jsonrpc is "1.0"' in out
     assert "acme: FAIL jsonrpc.version" in err
     [subject] = report(files["json"])["subjects"]
@@ -375,7 +377,8 @@ def test_a_relative_folder_is_one_of_the_judge_also_where_the_client_starts_the_
     monkeypatch.chdir(tmp_path)
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     client = ["sh", "-c", f"cd elsewhere; echo '{ping}' | \"$@\"", "sh"]
-    _, _, err = judged(capfd, "--stdio", "--save", "logs", "--", *client)
+    _, out, err = judged(capfd, "--stdio", "--save", "logs", "--", *client)
     assert "did it start the server?" not in err
-    assert [path.suffix for path in (tmp_path / "logs").iterdir()] == [".ndjson"]
+    [log] = (tmp_path / "logs").iterdir()
+    assert out.splitlines()[-1] == f"On the dashboard: mcp-probe open logs/{log.name}"
     assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -49,11 +49,14 @@ def no_room_is_left(probe: str) -> bool:
 def test_a_client_is_judged_in_a_room_that_ends_with_the_run(
     probe: str, client: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert judged(capfd, "--room", probe, "--", *client)[0] == 0
+    status, out, _ = judged(capfd, "--room", probe, "--", *client)
+    assert status == 0
+    assert out.splitlines()[-1].startswith("client: no fault seen; "), "the pages of the room have ended with it"
     saved, log = tmp_path / "report.json", tmp_path / "log.ndjson"
     options = ["--json", str(saved), "--save", str(log), "--label", "acme", "--client-must-exit-0"]
-    status, _, err = judged(capfd, "--room", f"{probe}/", *options, "--", *client, "version")
+    status, out, err = judged(capfd, "--room", f"{probe}/", *options, "--", *client, "version")
     assert status == 1
+    assert out.splitlines()[-1] == f"On the dashboard: mcp-probe open {log}"
     [subject] = report(saved)["subjects"]
     assert (subject["label"], subject["requests"]) == ("acme", 3)
     assert [rule["rule"] for rule in subject["verdicts"] if rule["verdict"] == "FAIL"] == ["jsonrpc.version"]

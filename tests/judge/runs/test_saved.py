@@ -259,6 +259,26 @@ def test_a_log_without_any_message_of_a_client_is_no_pass(
     assert f"--log: {none}" in capfd.readouterr().err
 
 
+def test_a_report_ends_with_the_way_to_its_page_or_to_its_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a log", "b"):
+        _one(tmp_path / name, name)
+
+    def last(*options: str) -> Sequence[str]:
+        assert main(["judge", "--log", "a log", *options]) == 0
+        return capfd.readouterr().out.splitlines()[-2:]
+
+    conclusion, way = last()
+    assert conclusion.startswith("acme: no fault seen; ")
+    assert way == "On the dashboard: mcp-probe open 'a log'"
+    assert last("--log", "b")[1] == "On the dashboard, one of 2 logs: mcp-probe open 'a log'"
+    assert last("--html", "a page.html")[1] == f"The report: file://{tmp_path}/a%20page.html"
+    main(["judge", "--log", "b", "--json", "-"])
+    assert capfd.readouterr().out.endswith("}\n"), "a program reads this"
+
+
 @pytest.mark.parametrize("options", [(), ("--json", "-"), ("--against", "other")])
 def test_a_reader_that_has_closed_ends_the_report_without_a_word(options: Sequence[str], tmp_path: Path) -> None:
     """As in `mcp-probe judge … | head`."""
