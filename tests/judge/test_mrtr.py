@@ -190,6 +190,41 @@ def test_stories(expected: Expected, story: Story):
     expect(story, expected)
 
 
+def rounds(count: int, *, ends: str = "") -> Log:
+    """A call whose rounds are all answered but for the last; it `ends` with another act of the client."""
+    log = Log()
+    client = log.http()
+    before: dict[str, Any] = {}
+    for number in range(count):
+        open_round(client, ASKED, state=f"{STATE}{number}", answers=before)
+        before = {"inputResponses": GOOD, "requestState": f"{STATE}{number}"}
+        log.after(1)
+    if ends == "retry":
+        retry(client, GOOD, state=f"{STATE}{count - 1}")
+    elif ends == "exit":
+        log.process("exited", 0)
+    log.idle(10 if ends == "early" else 400)
+    return log
+
+
+@each(
+    "story, measured",
+    [
+        (partial(rounds, 11), 10),
+        (partial(rounds, 11, ends="exit"), 10),
+        (partial(rounds, 2), 1),
+        (partial(rounds, 1), None),
+        (partial(rounds, 11, ends="retry"), None),
+        (partial(rounds, 11, ends="early"), None),
+    ],
+)
+def test_after_how_many_rounds_a_client_gives_up_is_measured(story: Story, measured: int | None):
+    found = expect(story, {}, over=None)
+    assert found.measured.get(FIRST, {}) == (
+        {} if measured is None else {"rounds answered before it gave up": measured}
+    )
+
+
 def test_a_retry_that_is_posted_again_is_innocent():
     log = Log()
     client = log.http()

@@ -29,8 +29,8 @@ Kin: TypeAlias = Literal["same", "changed", "other"]
 class Round:
     """An `InputRequiredResult`. `state` is its `requestState`, None where it has none.
 
-    `first` is the request that all its rounds are of. `questions` are those of this round by their keys, `known` those
-    of the rounds before it, too.
+    `first` is the request that all its rounds are of, `number` counts them from 1. `questions` are those of this round
+    by their keys, `known` those of the rounds before it, too. `retried` is the time of the first retry.
     """
 
     request: Message
@@ -39,6 +39,8 @@ class Round:
     state: str | None
     questions: Mapping[str, Question]
     known: Mapping[str, Question]
+    number: int = 1
+    retried: float = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +114,16 @@ class SubjectRounds:
         known = questions
         if before is not None:
             known = dict([*before.known.items(), *questions.items()][-BOUNDS.parts :])
-        first = request if before is None else before.first
-        round = Round(request, first, sent, state if isinstance(state, str) else None, questions, known)
+        first, number = (request, 1) if before is None else (before.first, before.number + 1)
+        round = Round(request, first, sent, state if isinstance(state, str) else None, questions, known, number)
         self._by_sent.store(sent, round)
         self.open.store(sent, round)
         if round.state is not None and self._by_state.store(round.state, round) is not None:
             self.forgot = min(self.forgot, sent.at)
         return list(questions.values())
+
+    def of(self, question: Question) -> Round | None:
+        return self._by_sent.get(question.sent)
 
     def delivered(self, sent: Message) -> Iterator[Question]:
         round = self._by_sent.get(sent)
@@ -145,6 +150,8 @@ class SubjectRounds:
         kin = self._kin(message, round)
         if kin == "same":
             self.open.pop(round.sent, None)
+        if kin != "other":
+            round.retried = min(round.retried, message.at)
         self._by_request.store(message, round)
         return Retry(message, round, kin)
 

@@ -8,10 +8,10 @@ from typing import Final
 from ....views.retention import members
 from ....views.values import Message
 from ....wire.revisions import V2026_07_28
-from ...clients.questions import Reply
+from ...clients.questions import Question, Reply
 from ...clients.rounds import Retry, Round
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
-from ...trace.opportunities import REPLY, REQUEST, RETRY
+from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding
+from ...trace.opportunities import QUESTION, REPLY, REQUEST, RETRY
 from ...trace.rules import rule
 from ...trace.trace import Trace
 from ...values import pointer, shown
@@ -114,6 +114,17 @@ def brings_inputs(retry: Retry, trace: Trace) -> Finding | None:
     if not given:
         return FAIL(f"the state came back without {', '.join(missing)}", round.sent)
     return WARN(f"inputResponses lacks {', '.join(missing)}", round.sent) if missing else PASS()
+
+
+@rule("mrtr.inputs-first", each=QUESTION)
+def gives_up(question: Question, trace: Trace) -> Finding | None:
+    """Measured: a person may leave a form, and SDKs end a request that asks again and again after ten rounds."""
+    round = trace.subject.dialogue.rounds.of(question)
+    patience_s = trace.allowances.person_s
+    if round is None or round.number == 1 or round.retried < question.had + patience_s:
+        return None
+    trace.passed(question.had, patience_s)
+    return MEASURED(rounds_answered_before_it_gave_up=round.number - 1)
 
 
 @rule("mrtr.keys", each=RETRY, methods=_SUPPORTED)
