@@ -16,7 +16,8 @@ from .logs import Asked, HttpSession, Log, Pipe, judged
 
 TYPE, UNIQUE, ASKED = "progress.token-type", "progress.token-unique", "progress.asked-for"
 SERVERS, PATIENCE = "progress.only-for-server-tokens", "lifecycle.progress-extends-patience"
-HTTP, STDIO, _ = WAYS
+INCREASES, STOPS = "progress.increases", "progress.stops"
+HTTP, STDIO, WEBSOCKET = WAYS
 CANCELLED = "notifications/cancelled"
 
 
@@ -60,6 +61,10 @@ def lived(script: str, way: Way = HTTP) -> Log:
         place = session if isinstance(session, Pipe) else session.get()
         made["question"] = place.ask("roots/list", {"_meta": {"progressToken": "mine"}}, **options)
 
+    def reports(progress: Any, hidden: Any = (), **more: Any) -> None:
+        params = {"progressToken": "mine", "progress": progress, **more}
+        session.notify("notifications/progress", params, **({"message": {"hidden": hidden}} if hidden else {}))
+
     words = {
         "first": first,
         "second": lambda: call(session, "a"),
@@ -78,11 +83,21 @@ def lived(script: str, way: Way = HTTP) -> Log:
         "ask": asks,
         "ask-late": partial(asks, delivered=False),
         "asked": lambda: session.deliver(made["question"].seq, session.context),
-        "mine": lambda: session.notify("notifications/progress", {"progressToken": "mine", "progress": 1}),
+        "mine": partial(reports, 1),
+        "mine-again": partial(reports, 1.0, message="still"),
+        "more": partial(reports, 2.5),
+        "no-number": partial(reports, "2"),
+        "hidden": partial(reports, 0, hidden=(("/params/progress", "number"),)),
+        "reply": lambda: session.reply(made["question"], {"roots": []}),
+        "refuse": lambda: session.reply(made["question"], value=_refusal(made["question"].id)),
         "other": lambda: session.notify("notifications/progress", {"progressToken": "x", "progress": 1}),
     }
     play(log, script, words)
     return log
+
+
+def _refusal(id: Any) -> Any:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}
 
 
 def modern(label: str | None = "acme", rounds: bool = False) -> Log:
@@ -130,6 +145,24 @@ STORIES: list[tuple[str, Verdict, str, tuple[Way, ...]]] = [
     *((SERVERS, FAIL, "ask other 3", (("http", revision),)) for _, revision in WAYS),
     (SERVERS, PASS, "ask-late mine asked 3", (STDIO,)),
     (SERVERS, UNCLEAR, "gap other 3", (HTTP,)),
+    *((INCREASES, PASS, "ask mine more reply 3", ((way, revision),)) for way, _ in WAYS for _, revision in WAYS),
+    (INCREASES, FAIL, "ask mine mine-again reply 3", WAYS),
+    # Over HTTP two messages can change places, and a POST can be sent once more.
+    (INCREASES, FAIL, "ask more mine reply 3", (STDIO, WEBSOCKET)),
+    (INCREASES, UNCLEAR, "ask more mine reply 3", (HTTP,)),
+    (INCREASES, FAIL, "ask more 3 mine reply 3", (HTTP,)),
+    (INCREASES, FAIL, "ask mine mine reply 3", (STDIO,)),
+    (INCREASES, SILENT, "ask mine mine reply 3", (HTTP,)),
+    (INCREASES, SILENT, "ask more reply 3", (HTTP,)),
+    (INCREASES, SILENT, "ask more hidden reply 3", (HTTP,)),
+    (INCREASES, SILENT, "gap more mine 3", (STDIO,)),
+    *((STOPS, PASS, "ask mine reply 3", ((way, revision),)) for way, _ in WAYS for _, revision in WAYS),
+    (STOPS, FAIL, "ask mine reply more 3", (STDIO, WEBSOCKET)),
+    (STOPS, FAIL, "ask refuse mine 3", (STDIO,)),
+    (STOPS, UNCLEAR, "ask mine reply more 3", (HTTP,)),
+    (STOPS, FAIL, "ask mine reply 3 more 3", (HTTP,)),
+    (STOPS, SILENT, "ask reply 3", (HTTP,)),
+    (STOPS, SILENT, "gap mine 3", (STDIO,)),
     (SERVERS, SILENT, "silent", (HTTP,)),
 ]
 
@@ -155,6 +188,7 @@ STORIES: list[tuple[str, Verdict, str, tuple[Way, ...]]] = [
         ({UNIQUE: UNCLEAR}, modern),
         ({UNIQUE: UNCLEAR}, partial(modern, None)),
         ({UNIQUE: SILENT}, partial(modern, rounds=True)),
+        ({INCREASES: SILENT, "jsonrpc.wire-schema": FAIL}, partial(lived, "ask mine no-number reply 3", HTTP)),
     ],
 )
 def test_stories(expected: Expected, story: Story):

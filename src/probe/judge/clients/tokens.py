@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from ...log.bounded import Newest
 from ...views.clients import Scope
 from ...views.values import Message
-from ...wire.jsonrpc import ProgressToken, is_id
 from ..retention import BOUNDS
 from .tasks import Tasks, task_of
 
@@ -35,8 +34,6 @@ class Tokens:
         self._tasks = tasks
         self._scopes: Newest[Scope, Newest[str, Message]] = Newest(BOUNDS.places)
         self._beside: Newest[int, Beside] = Newest(BOUNDS.views)
-        # The tokens that the server gave with its questions, each with the time of the first.
-        self._given: Newest[tuple[type, ProgressToken], float] = Newest(BOUNDS.views)
 
     def add(self, request: Message, grace_s: float) -> None:
         """One more. An answer counts for `grace_s` before its delivery, as the client can have read it by then."""
@@ -54,15 +51,6 @@ class Tokens:
         if newest is not None:
             self._beside.store(request.seq, Beside(alike, newest))
         running.store(token, request)
-
-    def give(self, question: Message, at: float) -> None:
-        token = question.meta.get("progressToken")
-        if is_id(token) and (type(token), token) not in self._given:
-            self._given.store((type(token), token), at)
-
-    def given(self, token: ProgressToken) -> float | None:
-        """When the server gave a token; None where it never did."""
-        return self._given.get((type(token), token))
 
     def beside(self, request: Message) -> Beside:
         return self._beside.get(request.seq, _NOTHING)

@@ -9,9 +9,9 @@ from msgspec import Struct
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.series import NEVER
-from ..trace.findings import FAIL, MEASURED, PASS, WARN, Finding
+from ..trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding
 from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST, TOLD
-from ..trace.rules import MISSING, form, member, rule
+from ..trace.rules import form, member, rule
 from ..trace.trace import Trace
 from ..values import is_whole, number_or_type, shown
 
@@ -19,6 +19,7 @@ from ..values import is_whole, number_or_type, shown
 _SAME_WAIT: Final = 0.1
 _CANCELLED: Final = "notifications/cancelled"
 _PROGRESS: Final = "notifications/progress"
+_NUMBERS: Final = (int, float)
 
 form(
     "progress.token-type",
@@ -60,19 +61,62 @@ def asked_for(request: Message, trace: Trace) -> Finding | None:
 
 @rule("progress.only-for-server-tokens", each=NOTIFICATION, methods={_PROGRESS})
 def server_tokens(message: Message, trace: Trace) -> Finding | None:
-    """The client can have read a question before its delivery is in the log.
-
-    A token that is missing, or is none, is left to the rules about the form of messages.
-    """
+    """A token that is missing, or is none, is left to the rules about the form of messages."""
     token = member(message, "/params/progressToken")
-    if token is MISSING or not is_id(token):
+    if not is_id(token):
         return None
-    given = trace.subject.tokens.given(token)
-    if given is not None and given < message.at + trace.allowances.arrival_s:
+    if trace.subject.dialogue.asked.with_token(token, message.at + trace.allowances.arrival_s) is not None:
         return PASS()
     trace.sure.crossed(message.at, "arrival_s")
     trace.sure.knows_all(ASKED, None, NEVER, "the server may have given the token before the log begins")
     return FAIL("the client or a gateway sent progress for a token that the server never gave")
+
+
+@rule("progress.increases", each=NOTIFICATION, methods={_PROGRESS})
+def increases(message: Message, trace: Trace) -> Finding | None:
+    """Over HTTP two notifications can change places on the way, but equal values stay equal."""
+    question = _reported(message, trace)
+    before = None if question is None else trace.before(question.seq)
+    if before is None:
+        return None
+    last, now = member(before, "/params/progress"), member(message, "/params/progress")
+    if type(last) not in _NUMBERS or type(now) not in _NUMBERS:
+        return None
+    if now > last:
+        return PASS(before)
+    apart = message.at - before.at
+    if message.transport == "http" and message.raw == before.raw and apart <= trace.allowances.repeat_s:
+        return None  # the same POST once more
+    remark = f"progress was {shown(last)}, then {shown(now)}"
+    if now < last and _may_overtake(message, apart, trace):
+        return UNCLEAR(f"{remark}; the two may have changed places on the way", before)
+    return FAIL(remark, before)
+
+
+@rule("progress.stops", each=NOTIFICATION, methods={_PROGRESS})
+def stops(message: Message, trace: Trace) -> Finding | None:
+    """Over HTTP the answer can overtake a notification that was sent before it."""
+    question = _reported(message, trace)
+    if question is None:
+        return None
+    answers = trace.seen.answers(question, message.at)
+    if not answers:
+        return PASS(question)
+    late = message.at - answers[0].at
+    remark = f"{question.method} was answered {late:.1f} s before"
+    if _may_overtake(message, late, trace):
+        return UNCLEAR(f"{remark}; the answer may have overtaken it on the way", answers[0])
+    return FAIL(remark, answers[0])
+
+
+def _reported(message: Message, trace: Trace) -> Message | None:
+    """The question of the server whose progress it is."""
+    token = member(message, "/params/progressToken")
+    return trace.subject.dialogue.asked.with_token(token, message.at) if is_id(token) else None
+
+
+def _may_overtake(message: Message, seconds: float, trace: Trace) -> bool:
+    return message.transport == "http" and seconds < trace.allowances.arrival_s
 
 
 class _Patience(Struct):

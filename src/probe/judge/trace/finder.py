@@ -289,7 +289,6 @@ class Finder:
                 if sent.method in CHANGES:
                     self._note(subject, each.CHANGED, sent, entry, sent.method)
             elif rpc == "request":
-                subject.tokens.give(sent, entry.mono)
                 self._note(subject, each.ASKED, sent, entry, sent.method)
             elif request is not None and request.answer is sent:
                 self._answered(subject, request, sent)

@@ -52,6 +52,21 @@ def answer_with(method: str, tool: str, result: Any, times: int = 1, arguments: 
     return act
 
 
+def reports(client: Client, *reports: Json) -> str:
+    """Tell the server how far the model is, as its token wants it, before the answer; returns the token."""
+    sample, tokens = client.questions[SAMPLE], list[str]()
+
+    def report(params: Json) -> Json | None:
+        tokens.append(params["_meta"]["progressToken"])
+        for each in reports:
+            client.notify("notifications/progress", {"progressToken": tokens[-1], **each})
+        return sample(params)
+
+    client.questions[SAMPLE] = report
+    client.call("sampling_demo", {"progress": True})
+    return tokens[-1]
+
+
 def try_call(client: Client, tool: str, arguments: Any = None) -> None:
     try:
         client.call(tool, arguments)

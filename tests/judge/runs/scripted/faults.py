@@ -13,6 +13,7 @@ from .acts import (
     lose_stream,
     outlast,
     own_answer,
+    reports,
     session_twice,
     settled,
     stay_alive,
@@ -94,6 +95,12 @@ def dies(client: Client) -> None:
     let_pass(client, 3)
     client.send(client.message("tools/list"))
     client.session = None
+
+
+def late_report(client: Client) -> None:
+    token = reports(client, {"progress": 1})
+    let_pass(client, 3)
+    client.notify("notifications/progress", {"progressToken": token, "progress": 2})
 
 
 def no_answers(client: Client) -> None:

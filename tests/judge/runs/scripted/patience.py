@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from .acts import COMPLETION, SAMPLE, Act, each_of, ended_task, let_pass, session_twice, stay_alive
+from .acts import COMPLETION, Act, each_of, ended_task, let_pass, reports, session_twice, stay_alive
 from .answers import connect_anew, silent
 from .client import MODERN, Client
 from .ends import until_ended, withdrawn
 from .story import listen_in_vain, long_call, pause
-from .wire import Json, WebSocket
+from .wire import WebSocket
 
 _LEGACY: Final = "2025-11-25"
 
@@ -125,16 +125,7 @@ def _hears_comments(client: Client) -> None:
 
 
 def _reports(client: Client) -> None:
-    """It tells the server how far its model is."""
-    sample = client.questions[SAMPLE]
-
-    def report(params: Json) -> Json | None:
-        client.notify("notifications/progress", {"progressToken": params["_meta"]["progressToken"], "progress": 1})
-        return sample(params)
-
-    client.questions[SAMPLE] = report
-    client.call("sampling_demo", {"progress": True})
-    let_pass(client, 3)
+    reports(client, {"progress": 1}, {"progress": 2.5})
 
 
 SCENES: Final = {
