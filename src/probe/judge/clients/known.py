@@ -34,9 +34,10 @@ class Alike:
     """Requests and refused exchanges of one client, each with those that are equal to it."""
 
     def __init__(self) -> None:
+        # Of two kinds of view; and each request is in two places.
         self._keys: Newest[int, bytes] = Newest(2 * BOUNDS.views)
         # By what was asked: when it first lacked which capabilities.
-        self._lacking: Newest[bytes, tuple[float, frozenset[str]]] = Newest(2 * BOUNDS.places)
+        self._lacking: Newest[bytes, tuple[float, frozenset[str]]] = Newest(BOUNDS.places)
         self._series: Newest[tuple[Place, bytes], Series[Any]] = Newest(2 * BOUNDS.places)
 
     def ask(self, request: Message) -> None:
