@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 
 from probe.judge.judge import Judge
+from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.trace.findings import FAIL, PASS, Finding
 from probe.judge.trace.opportunities import ASKED, NOTIFICATION, REQUEST
@@ -196,3 +200,27 @@ def test_a_rule_finds_the_first_view_and_the_one_before():
     judge = _judge(log, _of(RuleFunction("ping.answered", REQUEST, ask)))
     judge.end(None)
     assert _says(judge, "ping.answered")[1] == ["None None", "None None", "2 1", "2 2"]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _names(each)
+
+
+def _keeps(function: Any, seen: set[Any]) -> bool:
+    """True if a function, or one of a module of rules that it calls, asks `trace.kept`."""
+    if not isinstance(function, FunctionType) or function in seen or ".rules." not in function.__module__:
+        return False
+    seen.add(function)
+    names = set(_names(function.__code__))
+    return "kept" in names or any(_keeps(function.__globals__.get(name), seen) for name in names)
+
+
+def test_the_rules_with_state_of_their_own_are_those_that_the_page_names_fewer_than_eight() -> None:
+    keep = {rule for rule, functions in FUNCTIONS.items() if any(_keeps(each.ask, set()) for each in functions)}
+    page = Path("docs/internals/judge.md").read_text()
+    [named] = re.findall(r"Seven rules keep one,(.+?)\. A test", page, re.DOTALL)
+    assert keep == set(re.findall("`([^`]+)`", named))
+    assert len(keep) == 7

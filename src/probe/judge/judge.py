@@ -147,7 +147,8 @@ class Judge:
         self._first = 1
         self._clients.begin()
         self._views = Views(log.header.run, self._retention, audited=False)
-        self._finder = Finder(self._views, self._clients.of, self.catalogue.allowances.token_grace_s)
+        grace_s, settings = self.catalogue.allowances.token_grace_s, log.header.settings
+        self._finder = Finder(self._views, self._clients.of, grace_s, settings)
         self._ends = Ends(self._views, self._clients)
         # Entries can have the same time, and what comes later in the log is later: the next number is added to it.
         self._newest = NEVER

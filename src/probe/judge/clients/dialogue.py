@@ -21,7 +21,7 @@ from ...wire.jsonrpc import ProgressToken, RequestId, is_id
 from ..retention import BOUNDS
 from ..values import pointer
 from .moments import TaskNews, declared_in
-from .questions import METHODS, Question, Reply
+from .questions import METHODS, PageVisit, Question, Reply
 from .rounds import Retry, SubjectRounds
 from .series import ALWAYS
 from .tasks import ABOUT_TASKS, NOTIFICATIONS, Tasks, Told, describes_tasks
@@ -103,6 +103,8 @@ class Dialogue:
         self.withdrawn: Newest[Message, Message] = Newest(BOUNDS.places)
         # All answers to a request of the server, also those that it could not take.
         self.answers: Newest[Message, list[Message]] = Newest(BOUNDS.places)
+        # The first visit of each page, by its URL, that a program made at once.
+        self.fetched: Newest[str | None, PageVisit] = Newest(BOUNDS.places)
         # By the message itself: the numbers of entries begin anew with each log.
         self._asked: Newest[Message, Question] = Newest(BOUNDS.places)
 
@@ -165,6 +167,10 @@ class Dialogue:
                 self.answers.store(asked, [message])
             elif len(answers) < BOUNDS.parts:
                 answers.append(message)
+
+    def visited(self, visit: PageVisit) -> None:
+        if visit.is_by_program and visit.is_at_once and visit.question.url not in self.fetched:
+            self.fetched.store(visit.question.url, visit)
 
     def changed(self, news: TaskNews) -> None:
         self.tasks.changed(news)

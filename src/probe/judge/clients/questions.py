@@ -17,6 +17,9 @@ METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roo
 
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 
+# A person cannot read an address and agree to it so soon, in seconds.
+_AT_ONCE_S: Final = 1.0
+
 
 @dataclass(slots=True, eq=False)
 class Question:
@@ -58,6 +61,12 @@ class Question:
     def is_url(self) -> bool:
         """True for an elicitation in URL mode; one without a mode is a form."""
         return self.method == "elicitation/create" and self.params.get("mode") == "url"
+
+    @property
+    def url(self) -> str | None:
+        """The page of an elicitation in URL mode."""
+        url = self.params.get("url") if self.is_url else None
+        return url if isinstance(url, str) else None
 
     @property
     def is_declared(self) -> bool:
@@ -161,3 +170,16 @@ class PageVisit:
     @property
     def at(self) -> float:
         return self.exchange.began.mono
+
+    @property
+    def is_by_program(self) -> bool:
+        """True without the Sec-Fetch headers of a browser, between the question and any answer."""
+        exchange, had = self.exchange, self.question.delivered
+        if exchange.request.method not in ("GET", "HEAD") or had is None or had >= self.at:
+            return False
+        browses = exchange.header("sec-fetch-mode") == "navigate" or exchange.header("sec-fetch-user") is not None
+        return not browses and not self.question.replied_by(self.at)
+
+    @property
+    def is_at_once(self) -> bool:
+        return self.at - self.question.had <= _AT_ONCE_S

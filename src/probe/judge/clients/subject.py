@@ -15,7 +15,9 @@ from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_INFO
 from ..retention import BOUNDS
 from ..verdicts import Passes, RuleTally, Verdict
+from .beginnings import Beginnings
 from .dialogue import Dialogue
+from .given_up import GivenUp
 from .known import Alike, Known
 from .lines import Lines
 from .moments import ClientEnd, Era, Unreadable
@@ -108,9 +110,9 @@ class Subject:
     `is_forgotten` is True once it has made room for others. `had` are the remembered kinds of opportunity that came.
     `ends` are those of its processes, oldest first, and `is_killed` is True after a signal to end; `end` is set where
     nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams with
-    requests beside `server/discover`. `known` are facts from answers, `alike` its equal requests. `marks` are the
-    findings about the views of entries; `kept`, `counts` and `newest` are kept by queries for rules, `own` by some
-    rules.
+    requests beside `server/discover`. `known` are facts from answers, `alike` its equal requests. `reused_ids`
+    are the requests in flight whose id a later one has, by that. `marks` are the findings about the views of entries;
+    `kept`, `counts` and `newest` are kept by queries for rules, `own` by some rules.
     """
 
     label: str
@@ -141,6 +143,8 @@ class Subject:
     alike: Alike = field(default_factory=Alike)
     dialogue: Dialogue = field(default_factory=Dialogue)
     lines: Lines = field(default_factory=Lines)
+    beginnings: Beginnings = field(default_factory=Beginnings)
+    given_up: GivenUp = field(default_factory=GivenUp)
     tokens: Tokens = field(init=False)
     passes: Passes = field(init=False)
     broken: dict[str, str] = field(default_factory=dict)
@@ -148,6 +152,7 @@ class Subject:
     kept: Newest[Hashable, Any] = field(default_factory=lambda: Newest(BOUNDS.views))
     own: dict[str, Any] = field(default_factory=dict)
     firsts: Newest[Session, Message] = field(default_factory=lambda: Newest(BOUNDS.places))
+    reused_ids: Newest[int, Message] = field(default_factory=lambda: Newest(BOUNDS.places))
     counts: Newest[Hashable, int] = field(default_factory=lambda: Newest(BOUNDS.places))
     newest: Newest[Hashable, Any] = field(default_factory=lambda: Newest(BOUNDS.places))
     _series: _ByMethod = field(default_factory=_ByMethod)

@@ -1,4 +1,4 @@
-"""Which requests with a progress token run beside each other."""
+"""Which requests are in flight beside each other, and which progress tokens they have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from ...views.values import Message
 from ..retention import BOUNDS
 from .tasks import Tasks, task_of
 
+# The first status that says no.
+_REFUSED: Final = 400
 _COMES_BACK: Final = frozenset({"hang-up", "displaced by a newer connection"})
 
 
@@ -77,3 +79,15 @@ class Tokens:
             known = self._tasks.find(task)
             return known is not None and known.is_over
         return answer.delivered is not None or now - answer.at <= grace_s
+
+
+def is_in_flight(request: Message, at: float, grace_s: float) -> bool:
+    """True if the client has no answer, has not left, and none is on its way: one is for `grace_s` from its making."""
+    exchange, answer = request.exchange, request.answer
+    if exchange is not None and exchange.head is not None:
+        refused = exchange.response is not None and exchange.response.mono < at and (exchange.status or 0) >= _REFUSED
+        if refused or exchange.closed_by(at):
+            return False
+    if answer is not None and 0 < at - answer.at <= grace_s:
+        return False
+    return not request.answered_by(at) and not request.dropped_by(at)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ...views.retention import members
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import RequestId, is_id
+from ..clients.given_up import CANCELLED, scopes_of
 from ..clients.tasks import task_of
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNREADABLE
 from ..trace.rules import MISSING, member, rule
-from ..trace.trace import Trace, scopes_of
+from ..trace.trace import Trace
 from ..values import is_whole, number_or_type, numeric, shown
 from .transports.session import is_deleted
-
-_CANCELLED: Final = "notifications/cancelled"
 
 
 def cancelled_id(message: Message) -> RequestId | None:
@@ -34,7 +31,7 @@ def _task_by(request: Message | None, at: float) -> str | None:
     return task_of(request.answer) if request is not None and request.answered_by(at) else None
 
 
-@rule("cancel.own-request", each=NOTIFICATION, methods={_CANCELLED}, general=True)
+@rule("cancel.own-request", each=NOTIFICATION, methods={CANCELLED}, general=True)
 def own_request(message: Message, trace: Trace) -> Finding | None:
     """Over HTTP the request can arrive after its cancellation, or be lost on the way.
 
@@ -81,7 +78,7 @@ def _has_id_like(message: Message, id: RequestId, until: float) -> bool:
     return any(type(each.id) is type(id) and each.at < until for each in requests)
 
 
-@rule("cancel.in-progress", each=NOTIFICATION, methods={_CANCELLED})
+@rule("cancel.in-progress", each=NOTIFICATION, methods={CANCELLED})
 def in_progress(message: Message, trace: Trace) -> Finding | None:
     """`cancel.not-initialize` and `cancel.not-task` judge some."""
     id = cancelled_id(message)
@@ -94,7 +91,7 @@ def in_progress(message: Message, trace: Trace) -> Finding | None:
     return WARN(f"its answer was delivered {message.began - answered:.0f} s before", request)
 
 
-@rule("cancel.not-initialize", each=NOTIFICATION, methods={_CANCELLED})
+@rule("cancel.not-initialize", each=NOTIFICATION, methods={CANCELLED})
 def not_initialize(message: Message, trace: Trace) -> Finding | None:
     id = cancelled_id(message)
     if id is None:
@@ -111,7 +108,7 @@ def cancels_task(request: Message, trace: Trace) -> Finding | None:
     return PASS()
 
 
-@rule("cancel.not-task", each=NOTIFICATION, methods={_CANCELLED})
+@rule("cancel.not-task", each=NOTIFICATION, methods={CANCELLED})
 def not_task(message: Message, trace: Trace) -> Finding | None:
     id = cancelled_id(message)
     request = None if id is None else trace.seen.request_with_id(message, id, message.at)
@@ -136,7 +133,7 @@ def _knowing(message: Message, had: float, remark: str, trace: Trace, *shown_by:
     return FAIL(remark, *shown_by)
 
 
-@rule("cancel.not-task-ext", each=NOTIFICATION, methods={_CANCELLED})
+@rule("cancel.not-task-ext", each=NOTIFICATION, methods={CANCELLED})
 def not_extension_task(message: Message, trace: Trace) -> Finding | None:
     id = member(message, "/params/requestId", below=True)
     if not is_id(id):
@@ -150,7 +147,7 @@ def not_extension_task(message: Message, trace: Trace) -> Finding | None:
     return _is_task(message, id, trace.seen.request_with_id(message, id, message.at), trace)
 
 
-@rule("cancel.shape", each=NOTIFICATION, methods={_CANCELLED})
+@rule("cancel.shape", each=NOTIFICATION, methods={CANCELLED})
 def shape(message: Message, trace: Trace) -> Finding | None:
     """Params that are no object are left to the rule about these."""
     if not isinstance(members(message.value).get("params", {}), dict):
@@ -187,16 +184,16 @@ def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
     trace.sure.had_time(left, "alive_s", exchange)
     if trace.seen.acted(session, left + trace.allowances.settle_s, until):
         what = f"hung up on {request.method} {shown(request.id)}"
-        return WARN(f"the client or a gateway {what}, and no {_CANCELLED} came", exchange, at=request)
+        return WARN(f"the client or a gateway {what}, and no {CANCELLED} came", exchange, at=request)
     return UNCLEAR("the client hung up, and nothing came from it later", exchange, at=request)
 
 
-@rule("cancel.modern-closes-stream", each=NOTIFICATION, methods={_CANCELLED}, general=True)
+@rule("cancel.modern-closes-stream", each=NOTIFICATION, methods={CANCELLED}, general=True)
 def no_notification(message: Message, trace: Trace) -> Finding | None:
     """A notification that names a task, or is malformed, is judged by another rule."""
     if message.era != "modern" or trace.found_by_others() is not None:
         return None
-    return WARN(f"sent {_CANCELLED} over HTTP, where closing the stream cancels")
+    return WARN(f"sent {CANCELLED} over HTTP, where closing the stream cancels")
 
 
 @rule("cancel.modern-closes-stream", each=LEFT)
@@ -207,7 +204,7 @@ def closes_stream(exchange: Exchange, trace: Trace) -> Finding | None:
     return None
 
 
-@rule("cancel.server-withdrawal", each=TOLD, methods={_CANCELLED})
+@rule("cancel.server-withdrawal", each=TOLD, methods={CANCELLED})
 def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
     """A person's answer may cross the withdrawal, and a client may be unable to stop what it has begun."""
     id, had, place = withdrawal.params.get("requestId"), trace.at, withdrawal.in_session or withdrawal.pipe

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import Struct
-
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
+from ..clients.given_up import CANCELLED, cancelled_call, left_call
 from ..clients.series import NEVER
 from ..trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding
 from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST, TOLD
@@ -17,7 +16,6 @@ from ..values import is_whole, number_or_type, shown
 
 # Two waits that differ by less are of one timer.
 _SAME_WAIT: Final = 0.1
-_CANCELLED: Final = "notifications/cancelled"
 _PROGRESS: Final = "notifications/progress"
 _NUMBERS: Final = (int, float)
 
@@ -119,26 +117,15 @@ def _may_overtake(message: Message, seconds: float, trace: Trace) -> bool:
     return message.transport == "http" and seconds < trace.allowances.arrival_s
 
 
-class _Patience(Struct):
-    """How long the client waited at most for a silent call before it gave that up."""
-
-    silent_s: float | None = None
-
-
-@rule("lifecycle.progress-extends-patience", each=NOTIFICATION, methods={_CANCELLED})
+@rule("lifecycle.progress-extends-patience", each=NOTIFICATION, methods={CANCELLED})
 def cancels_progressing(message: Message, trace: Trace) -> Finding | None:
     """Measured, as a client may do without."""
-    id = message.params.get("requestId")
-    call = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
-    is_given_up = call is not None and call.method == "tools/call" and not call.was_answered(message.at)
-    return _gave_up(call, message.at, trace) if call is not None and is_given_up else None
+    return _gave_up(cancelled_call(message), message.at, trace)
 
 
 @rule("lifecycle.progress-extends-patience", each=LEFT)
 def leaves_progressing(exchange: Exchange, trace: Trace) -> Finding | None:
-    calls = (each for each in exchange.messages if each.rpc == "request" and each.method == "tools/call")
-    call = next((each for each in calls if not each.was_answered(trace.at)), None)
-    return _gave_up(call, trace.at, trace) if call is not None and exchange.ended_by == "client" else None
+    return _gave_up(left_call(exchange, trace.at), trace.at, trace) if exchange.ended_by == "client" else None
 
 
 @rule("lifecycle.progress-extends-patience", each=ANSWERED, methods={"tools/call"}, after=TOLD)
@@ -149,10 +136,11 @@ def waits_for_progress(request: Message, trace: Trace) -> Finding | None:
     return PASS(measured={"waited with progress": round(waited, 1)})
 
 
-def _gave_up(call: Message, at: float, trace: Trace) -> Finding | None:
-    patience, waited = trace.kept(_Patience), at - call.at
+def _gave_up(call: Message | None, at: float, trace: Trace) -> Finding | None:
+    if call is None:
+        return None
+    waited = at - call.at
     if not call.progressed_by(at):
-        patience.silent_s = max(waited, patience.silent_s or 0.0)
         return MEASURED(gave_up_a_silent_call_after=round(waited, 1))
     if not _is_longer(waited, trace):
         return MEASURED(gave_up_in_spite_of_progress_after=round(waited, 1))
@@ -160,5 +148,5 @@ def _gave_up(call: Message, at: float, trace: Trace) -> Finding | None:
 
 
 def _is_longer(waited: float, trace: Trace) -> bool:
-    patience = trace.kept(_Patience).silent_s
+    patience = trace.subject.given_up.silent_s(trace.at)
     return patience is not None and waited > patience * (1 + _SAME_WAIT)

@@ -21,6 +21,7 @@ from ...views.retention import ForgottenError, members
 from ...views.values import Exchange, Message
 from ...wire.errors import Code
 from ..clients.dialogue import NEWS
+from ..clients.given_up import CANCELLED
 from ..clients.listings import CHANGES, Pages
 from ..clients.moments import Control, Frame, ProcessChange, TaskNews, Unreadable, note_speech
 from ..clients.questions import PageVisit, Question, Reply
@@ -28,6 +29,7 @@ from ..clients.rounds import Retry
 from ..clients.series import Kind
 from ..clients.subject import Subject
 from ..clients.tasks import Told
+from ..clients.tokens import is_in_flight
 from ..retention import BOUNDS
 from . import opportunities as each
 
@@ -51,11 +53,14 @@ class Finder:
     """Takes every entry of one log. `views` are its views; `subject_of` gives the subject of a client.
 
     `found` has the opportunities that were not taken yet, in the order of the log. A request counts as over `grace_s`
-    before the delivery of its answer.
+    before the delivery of its answer. `settings` are those of the server.
     """
 
-    def __init__(self, views: Views, subject_of: Callable[[Client], Subject], grace_s: float) -> None:
+    def __init__(
+        self, views: Views, subject_of: Callable[[Client], Subject], grace_s: float, settings: Mapping[str, Any]
+    ) -> None:
         self._grace_s = grace_s
+        self._settings = settings
         self.views = views
         self.found: list[Opportunity] = []
         self._subject_of = subject_of
@@ -129,7 +134,9 @@ class Finder:
             given = self._pages.get(fact.path.rpartition("/")[2])
             if given is not None:
                 question, asked = given
-                self._note(asked, each.PAGE, PageVisit(question, exchange), entry)
+                visit = PageVisit(question, exchange)
+                asked.dialogue.visited(visit)
+                self._note(asked, each.PAGE, visit, entry)
 
     def _responded(self, subject: Subject, entry: Entry, fact: events.HttpResponse, exchange: Exchange | None) -> None:
         if exchange is None or exchange.head is None:
@@ -144,6 +151,7 @@ class Finder:
 
     def _left(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         if exchange is not None and exchange.head is not None:
+            subject.given_up.leave(exchange, entry.mono, self._settings)
             self._note(subject, each.LEFT, exchange, entry)
 
     def _pipe_opened(
@@ -160,6 +168,7 @@ class Finder:
         if pipe is not None and pipe.opened is not None:
             subject.busy.discard(pipe)
             subject.lines.close(pipe, entry.mono)
+            subject.beginnings.end(pipe)
             self._note(subject, each.PIPE_END, pipe, entry)
 
     def _frame(self, subject: Subject, entry: Entry, fact: events.WebSocketFrame, exchange: Exchange | None) -> None:
@@ -230,6 +239,7 @@ class Finder:
         subject.act(entry.mono, entry.seq, message.in_session, message.pipe)
         subject.says_name(message)
         is_first = subject.count_message(message)
+        subject.beginnings.add(message)
         if message.token is not None:
             subject.tokens.add(message, self._grace_s)
         if message.pipe is not None and message.transport == "stdio":
@@ -240,10 +250,15 @@ class Finder:
         if fact.rpc == "request":
             subject.known.asked(message)
             subject.alike.ask(message)
+            first = message.same_id
+            if first is not None and is_in_flight(first, message.at, self._grace_s):
+                subject.reused_ids.store(message.seq, first)
             self._note(subject, each.REQUEST, message, entry, fact.method)
             if is_first:
                 self._note(subject, each.FIRST, message, entry)
         elif fact.rpc == "notification":
+            if fact.method == CANCELLED:
+                subject.given_up.cancel(message, self._settings)
             self._note(subject, each.NOTIFICATION, message, entry, fact.method)
         elif fact.rpc in ("response", "error"):
             self._note(subject, each.ANSWER, message, entry)
@@ -274,9 +289,9 @@ class Finder:
             subject.miss(entry.mono)
             return
         for question in questions:
-            url = question.params.get("url")
+            url = question.url
             # The first question is the one that is answered, where a later round names the page again.
-            if question.is_url and isinstance(url, str) and url.rpartition("/")[2] not in self._pages:
+            if url is not None and url.rpartition("/")[2] not in self._pages:
                 self._pages.store(url.rpartition("/")[2], (question, subject))
 
     def _delivered(

@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import RequestId
+from ..clients.given_up import request_with_id
 from ..clients.listings import Lists
 from ..clients.series import ALWAYS, NEVER, Kind
 from ..clients.subject import Mark, Place, Subject
@@ -116,13 +117,7 @@ class SeenQueries:
 
     def request_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
         """The newest request with this typed id in the scopes of a message, among those before a time."""
-        for scope in scopes_of(message):
-            request = scope.ids.get(id)
-            while request is not None and request.entry.mono >= until:
-                request = request.same_id
-            if request is not None:
-                return request
-        return None
+        return request_with_id(message, id, until)
 
     def question_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
         """The request of the server with this id in the scope of a message, if it was made by then."""
@@ -363,15 +358,6 @@ def has_made_room(message: Message) -> bool:
     So its absence of an answer shows nothing.
     """
     return message.place is None and message.exchange is None
-
-
-def scopes_of(message: Message) -> Iterator[Scope]:
-    """The scopes of ids where a message counts: on a pipe with a legacy session, those of both eras."""
-    scope, pipe = message.scope, message.pipe
-    if scope is not None:
-        yield scope
-    if pipe is not None and pipe.scope is not None and pipe.scope is not scope:
-        yield pipe.scope
 
 
 def _is_one_connection(one: Message, other: Message) -> bool:

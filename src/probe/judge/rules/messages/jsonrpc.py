@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ....views.clients import Session
-from ....views.retention import members
+from ....views.retention import ForgottenError, members
 from ....views.values import Message
 from ....wire.jsonrpc import RequestId, clip, is_id
 from ....wire.revisions import LEGACY, MODERN
 from ...clients.moments import Unreadable
 from ...clients.series import NEVER
+from ...clients.tokens import is_in_flight
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWER, MESSAGE, NOTIFICATION, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import form, rule
@@ -165,9 +166,6 @@ def known_method(message: Message, trace: Trace) -> Finding | None:
     return FAIL(f"{method} is sent by servers only" if method in _SERVERS else f"{revision} has no {method}")
 
 
-_REFUSED: Final = 400
-
-
 @rule("jsonrpc.id-unused-before", each=REQUEST)
 def new_id(request: Message, trace: Trace) -> Finding | None:
     """A transport that believes a POST lost sends the same bytes again, on another connection.
@@ -197,13 +195,16 @@ def free_id(request: Message, trace: Trace) -> Finding | None:
 
     Only what one connection carried comes from one sender.
     """
-    first, at = request.same_id, request.at
+    first, at = trace.subject.reused_ids.get(request.seq), request.at
     if request.id is None:
         return None
-    if first is None or not _is_in_flight(first, at, trace):
-        scope = request.scope
+    if first is None:
+        scope, grace_s = request.scope, trace.allowances.token_grace_s
         before = trace.seen.newest(REQUEST, None, 2, lambda each: each.scope is scope and each.era == "modern")[1:]
-        return PASS(*before) if before and _is_in_flight(before[0], at, trace) else None
+        is_known = before and not has_made_room(before[0])
+        return PASS(*before) if is_known and is_in_flight(before[0], at, grace_s) else None
+    if has_made_room(first):
+        raise ForgottenError  # it may have been cancelled
     remark = f"the id {shown(request.id)} is that of {first.method}, which has no answer yet"
     if first.cancelled_by(at):
         return UNCLEAR("the first request with this id was cancelled", first)
@@ -212,20 +213,6 @@ def free_id(request: Message, trace: Trace) -> Finding | None:
     if request.transport == "http" and first.raw == request.raw:
         return UNCLEAR("the same bytes came again before the first request was answered", first)
     return FAIL(remark, first)
-
-
-def _is_in_flight(request: Message, at: float, trace: Trace) -> bool:
-    """True if the client has no answer, has not left, and none is on its way."""
-    if has_made_room(request):
-        return False
-    exchange, answer = request.exchange, request.answer
-    if exchange is not None and exchange.head is not None:
-        refused = exchange.response is not None and exchange.response.mono < at and (exchange.status or 0) >= _REFUSED
-        if refused or exchange.closed_by(at):
-            return False
-    if answer is not None and 0 < at - answer.at <= trace.allowances.token_grace_s:
-        return False
-    return not request.answered_by(at) and not request.dropped_by(at)
 
 
 @rule("jsonrpc.response-id", each=ANSWER)

@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ....log.bounded import Newest
 from ....views.clients import Connection, Session
 from ....views.retention import ForgottenError, members
 from ....views.values import Message
 from ....wire.errors import Code
 from ....wire.revisions import MODERN
 from ....wire.v2026.meta import CLIENT_CAPABILITIES
+from ...clients.beginnings import INITIALIZED, names_session
 from ...clients.moments import ClientEnd, declared_in
 from ...clients.series import NEVER
 from ...clients.subject import FREE
-from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import (
     ANSWERED,
@@ -38,58 +37,26 @@ from ...values import shown
 from ..transports.session import is_deleted
 from .meta import is_object, is_text
 
-_INITIALIZED: Final = "notifications/initialized"
-_SESSION_HEADER: Final = "mcp-session-id"
 
-
-class _First:
-    """The message that came first on each pipe, or over HTTP (None), perhaps too early; None once that is decided."""
-
-    def __init__(self) -> None:
-        self.held: Newest[Connection | None, Message | None] = Newest(BOUNDS.places)
-
-
-@rule("lifecycle.initialize-first", each=MESSAGE, methods={"initialize"}, any_revision=True)
+@rule("lifecycle.initialize-first", each=MESSAGE, methods={"initialize", INITIALIZED}, any_revision=True)
 def begins(message: Message, trace: Trace) -> Finding | None:
-    held = trace.kept(_First).held
-    early = held.get(message.pipe)
-    held.store(message.pipe, None)
-    return PASS() if early is None else _too_early(early, trace, message)
-
-
-@rule("lifecycle.initialize-first", each=MESSAGE, any_revision=True, sessionless=True)
-def begins_otherwise(message: Message, trace: Trace) -> Finding | None:
-    """A message without any word of its era may be of a modern client that forgot its `_meta`.
-
-    So what came first is held until the client shows its era; only `notifications/initialized` is certain by itself.
-    It is decided as it comes, as later the message may have made room.
-    """
-    place, held = message.pipe, trace.kept(_First).held
-    early = held.get(place)
-    if message.method == "initialize" or (early is None and place in held):
-        return None
-    if message.era == "modern":
-        held.store(place, None)
-    elif early is None and message.method != "ping" and message.rpc != "invalid" and not _names_session(message):
-        is_sure = message.method == _INITIALIZED
-        held.store(place, None if is_sure else message)
-        return _too_early(message, trace) if is_sure else None
-    return None
+    early = trace.subject.beginnings.early(message)
+    if early is not None:
+        return _too_early(early, trace, *(() if early is message else (message,)))
+    return PASS() if message.method == "initialize" else None
 
 
 @rule("lifecycle.initialize-first", each=PIPE_END)
 def ends_without_initialize(pipe: Connection, trace: Trace) -> Finding | None:
-    """A connection that ends without it is one of the legacy era."""
-    held = trace.kept(_First).held
-    early = held.pop(pipe, None)
+    early = trace.subject.beginnings.early(pipe)
     return None if early is None else _too_early(early, trace)
 
 
 @rule("lifecycle.initialize-first", each=END)
 def never_initializes(end: ClientEnd, trace: Trace) -> Finding | None:
     """A client over HTTP, or on a connection that is still open, never began."""
-    held = trace.kept(_First).held.values()
-    return next((_too_early(early, trace) for early in held if early is not None), None)
+    early = trace.subject.beginnings.undecided()
+    return None if early is None else _too_early(early, trace)
 
 
 def _too_early(early: Message, trace: Trace, *shown_by: Message) -> Finding:
@@ -102,13 +69,6 @@ def _too_early(early: Message, trace: Trace, *shown_by: Message) -> Finding:
     if early.limited_by(trace.at):
         return UNCLEAR(f"{early.method or f'a {early.rpc}'} was refused for a limit", *shown_by, at=early)
     return FAIL(remark, *shown_by, at=early) if doubt is None else UNCLEAR(f"{doubt}; {remark}", *shown_by, at=early)
-
-
-def _names_session(message: Message) -> bool:
-    exchange = message.exchange
-    if exchange is None or exchange.head is None:
-        return False
-    return _SESSION_HEADER in exchange.headers or exchange.request.session_in_query
 
 
 def _is_name(value: Any) -> bool:
@@ -158,11 +118,11 @@ def known_version(request: Message, trace: Trace) -> Finding | None:
     return FAIL(f"protocolVersion is {shown(version)}")
 
 
-@rule("lifecycle.initialized-sent", each=MESSAGE, methods={_INITIALIZED, "initialized"}, any_revision=True)
+@rule("lifecycle.initialized-sent", each=MESSAGE, methods={INITIALIZED, "initialized"}, any_revision=True)
 def says_initialized(message: Message, trace: Trace) -> Finding | None:
     if message.in_session is None:
         return None
-    return PASS() if message.method == _INITIALIZED else FAIL('the notification is named "initialized"')
+    return PASS() if message.method == INITIALIZED else FAIL('the notification is named "initialized"')
 
 
 @rule("lifecycle.initialized-sent", each=FIRST, any_revision=True)
@@ -206,7 +166,7 @@ def _is_owed(session: Session, at: float) -> bool:
 def _was_sent(session: Session, until: float, trace: Trace) -> bool:
     """True if the notification may have come: also under a wrong name, without the session or unread."""
     since, first = session.opened.mono, trace.subject.firsts.get(session)
-    sent = trace.seen.all(NOTIFICATION, _INITIALIZED, "initialized", since=since, until=until)
+    sent = trace.seen.all(NOTIFICATION, INITIALIZED, "initialized", since=since, until=until)
     unread = trace.seen.all(UNREAD, since=since, until=until)
     if any(each.in_session in (None, session) for each in sent):
         return True
@@ -215,7 +175,7 @@ def _was_sent(session: Session, until: float, trace: Trace) -> bool:
     return any(each.session in (None, session) for each in unread)
 
 
-@rule("lifecycle.initialized-before-requests", each=NOTIFICATION, methods={_INITIALIZED})
+@rule("lifecycle.initialized-before-requests", each=NOTIFICATION, methods={INITIALIZED})
 def requests_before(message: Message, trace: Trace) -> Finding | None:
     """Two connections may change the places of two messages; on a pipe their order is certain."""
     session = message.in_session
@@ -225,7 +185,7 @@ def requests_before(message: Message, trace: Trace) -> Finding | None:
     ahead = message.at - early.at
     if message.pipe is None and ahead <= trace.allowances.arrival_s:
         return PASS(early)
-    return WARN(f"{early.method} came {ahead:.1f} s before {_INITIALIZED}", message, at=early)
+    return WARN(f"{early.method} came {ahead:.1f} s before {INITIALIZED}", message, at=early)
 
 
 @rule("lifecycle.initialized-before-requests", each=FIRST)
@@ -253,12 +213,12 @@ def waits(request: Message, trace: Trace) -> Finding | None:
         is_first = session is not None and trace.subject.firsts.get(session) is request
         return PASS(session) if session is not None and is_first else None
     is_over = pending.dropped_by(at) or (pending.exchange is not None and pending.exchange.closed_by(at))
-    if is_over or (request.pipe is None and (trace.several() is not None or _names_session(request))):
+    if is_over or (request.pipe is None and (trace.several() is not None or names_session(request))):
         return None
     return FAIL(f"{request.method} came before the answer to initialize", pending)
 
 
-@rule("lifecycle.initialized-once", each=NOTIFICATION, methods={_INITIALIZED})
+@rule("lifecycle.initialized-once", each=NOTIFICATION, methods={INITIALIZED})
 def once(message: Message, trace: Trace) -> Finding | None:
     """A POST that a transport repeats at once does not count."""
     first = None if message.in_session is None else message.in_session.initialized
@@ -268,7 +228,7 @@ def once(message: Message, trace: Trace) -> Finding | None:
     is_lost = first.pipe is None and (response is None or response.mono > message.at)
     if is_lost or message.at - first.at < trace.allowances.arrival_s:
         return None
-    return WARN(f"{_INITIALIZED} came again", first)
+    return WARN(f"{INITIALIZED} came again", first)
 
 
 _OF_METHOD: Final[Mapping[str, str]] = {

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
 
-from ....log.bounded import Newest
 from ....views.retention import members
 from ...clients.questions import PageVisit, Question, Reply
 from ...clients.series import NEVER
-from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ...trace.opportunities import PAGE, QUESTION, REPLY
 from ...trace.rules import rule
@@ -136,8 +134,6 @@ def _shown(value: Any) -> str:
 _ELICIT: Final = frozenset({"elicitation/create"})
 _ACTIONS: Final = ("accept", "decline", "cancel")
 _TYPED: Final = ("number", "integer", "boolean")
-# A person cannot read an address and agree to it so soon, in seconds.
-_AT_ONCE_S: Final = 1.0
 _PREFETCHED: Final = 3
 # This server withdraws a question after five minutes of its own clock, and the client's time begins a little later.
 _NEARLY: Final = 0.9
@@ -258,18 +254,12 @@ def _required(reply: Reply) -> list[str]:
     return required if isinstance(required, list) else []
 
 
-class _Fetched:
-    """The first visit of each page, by its URL, that a program made at once."""
-
-    def __init__(self) -> None:
-        self.pages: Newest[str, PageVisit] = Newest(BOUNDS.places)
-
-
 @rule("elicit.url-not-prefetched", each=REPLY, methods=_ELICIT)
 def answers_first(reply: Reply, trace: Trace) -> Finding | None:
     question = reply.question
+    fetched = trace.subject.dialogue.fetched.get(question.url)
     is_answer = question.is_url and reply.error is None
-    return PASS(question) if is_answer and _url(question) not in trace.kept(_Fetched).pages else None
+    return PASS(question) if is_answer and (fetched is None or fetched.at > reply.at) else None
 
 
 @rule("elicit.url-not-prefetched", each=PAGE)
@@ -278,36 +268,22 @@ def fetches_page(visit: PageVisit, trace: Trace) -> Finding | None:
 
     FAIL takes three of three. Two rounds may ask for one page.
     """
-    question, exchange, pages = visit.question, visit.exchange, trace.kept(_Fetched).pages
-    if not _is_by_program(visit) or _url(question) in pages:
+    question, fetched = visit.question, trace.subject.dialogue.fetched
+    first = fetched.get(question.url)
+    if not visit.is_by_program or (first is not None and first.at < visit.at):
         return None
-    after = visit.at - question.had
-    if after > _AT_ONCE_S:
+    if not visit.is_at_once:
         remark = "the page was asked for before the answer, later than a program would"
         return UNCLEAR(remark, visit, at=question)
-    remark = f"the page was asked for {after:.2f} s after the question, before any answer"
-    pages.store(_url(question), visit)
-    fetched = list(pages.values())
-    asked = {_url(each) for each in trace.seen.all(QUESTION, *_ELICIT, until=visit.at) if each.is_url}
+    remark = f"the page was asked for {visit.at - question.had:.2f} s after the question, before any answer"
+    so_far = [each for each in fetched.values() if each.at <= visit.at]
+    asked = {each.url for each in trace.seen.all(QUESTION, *_ELICIT, until=visit.at) if each.is_url}
     # Without TLS and on another machine, a browser sends no Sec-Fetch headers.
-    may_browse = (exchange.header("user-agent") or "").startswith("Mozilla/")
-    every = len(fetched) == len(asked) >= _PREFETCHED and not trace.gap_in(NEVER, visit.at)
+    may_browse = (visit.exchange.header("user-agent") or "").startswith("Mozilla/")
+    every = len(so_far) == len(asked) >= _PREFETCHED and not trace.gap_in(NEVER, visit.at)
     if every and not may_browse:
-        return FAIL(f"{remark}; so it was with every page", *fetched[-_PREFETCHED:], at=question)
+        return FAIL(f"{remark}; so it was with every page", *so_far[-_PREFETCHED:], at=question)
     return WARN(remark, visit, at=question)
-
-
-def _url(question: Question) -> str:
-    return str(question.params.get("url"))
-
-
-def _is_by_program(visit: PageVisit) -> bool:
-    """True for a visit without the Sec-Fetch headers of a browser, between a question and any answer."""
-    exchange, had = visit.exchange, visit.question.delivered
-    if exchange.request.method not in ("GET", "HEAD") or had is None or had >= visit.at:
-        return False
-    browses = exchange.header("sec-fetch-mode") == "navigate" or exchange.header("sec-fetch-user") is not None
-    return not browses and not visit.question.replied_by(visit.at)
 
 
 @rule("elicit.declared-served", each=REPLY, methods=_ELICIT)

@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from ....log import events
-from ....log.bounded import Newest
-from ....views.clients import Session
 from ....views.values import Exchange, Message
-from ....wire.jsonrpc import is_id
-from ...clients.series import ALWAYS, NEVER
+from ...clients.given_up import (
+    AT_ONCE_S,
+    CANCELLED,
+    cancelled_request,
+    ended_at_comment,
+    first_comment,
+    place_of,
+)
+from ...clients.series import NEVER
 from ...clients.tasks import task_of
 from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
@@ -18,7 +23,6 @@ from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATI
 from ...trace.rules import rule
 from ...trace.trace import Trace
 
-_CANCELLED: Final = "notifications/cancelled"
 _EVENTS: Final = "text/event-stream"
 _FORMS: Final = frozenset({"application/json", _EVENTS})
 _AFTER_EMPTY: Final = "after the answer on a stream with an empty event"
@@ -48,8 +52,7 @@ def is_missed(request: Message, at: float, trace: Trace) -> bool:
 
 
 def missed_by(message: Message, trace: Trace) -> Message | None:
-    id = message.params.get("requestId")
-    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    request = cancelled_request(message)
     if request is None or request.asked_to_cancel is not message:
         return None
     return request if is_missed(request, message.at, trace) else None
@@ -90,7 +93,7 @@ def _is_repetition(message: Message, request: Message) -> bool:
     return message.params == request.params or {**message.params, "_meta": 0} == {**request.params, "_meta": 0}
 
 
-@rule("http.both-answer-forms", each=NOTIFICATION, methods={_CANCELLED})
+@rule("http.both-answer-forms", each=NOTIFICATION, methods={CANCELLED})
 def misses_a_form(message: Message, trace: Trace) -> Finding | None:
     """Without a parser for a form all its answers are missed: an answer without a cancellation excuses."""
     request, known = missed_by(message, trace), trace.kept(_Forms)
@@ -132,7 +135,7 @@ def ends_after_empty(exchange: Exchange, trace: Trace) -> Finding | None:
     return None if request is None else PASS(exchange, at=request)
 
 
-@rule("http.sse-empty-data", each=NOTIFICATION, methods={_CANCELLED})
+@rule("http.sse-empty-data", each=NOTIFICATION, methods={CANCELLED})
 def misses_after_empty(message: Message, trace: Trace) -> Finding | None:
     request = missed_by(message, trace)
     if request is None or not is_primed(request):
@@ -170,16 +173,6 @@ def _missed_empty(request: Message, by: Message, remark: str, trace: Trace) -> F
     return FAIL(remark, by, *primed, at=request)
 
 
-# Failing on a comment, a client ends its stream within this time.
-_AT_ONCE_S: Final = 0.2
-# Timers of clients and proxies are set to multiples of this.
-_TIMER_S: Final = 5.0
-# Two times closer than this are the same.
-_NEAR_S: Final = 0.3
-# Streams that a report names.
-_MANY_ENDS: Final = 10
-
-
 @rule("http.sse-comments", each=ANSWERED, after=CONTROL)
 def outlives_comments(request: Message, trace: Trace) -> Finding | None:
     exchange, asked = request.exchange, request.asked_to_cancel
@@ -190,80 +183,26 @@ def outlives_comments(request: Message, trace: Trace) -> Finding | None:
 
 @rule("http.sse-comments", each=LEFT)
 def leaves_at_comment(exchange: Exchange, trace: Trace) -> Finding | None:
-    """A comment counts after a silence of `keep_alive_s` only, and not at a multiple of five seconds.
+    """A timer of the client may end a stream together with a comment, as both follow a silence.
 
-    A timer of the client may end a stream together with a comment, as both follow a silence. And the server sends a
-    comment to a peer that seems gone: then the end is its cause.
+    And the server sends a comment to a peer that seems gone: then the end is its cause.
     """
     return _ended(exchange, trace.at, trace) if exchange.ended_by == "client" else None
 
 
-@rule("http.sse-comments", each=NOTIFICATION, methods={_CANCELLED})
+@rule("http.sse-comments", each=NOTIFICATION, methods={CANCELLED})
 def cancels_at_comment(message: Message, trace: Trace) -> Finding | None:
-    id = message.params.get("requestId")
-    request = trace.seen.request_with_id(message, id, message.at) if is_id(id) else None
+    request = cancelled_request(message)
     exchange = None if request is None else request.exchange
     return None if exchange is None else _ended(exchange, message.at, trace)
 
 
-class _Ends:
-    """The newest streams that ended at their first comment, with the time from request to comment."""
-
-    def __init__(self) -> None:
-        self.after: Newest[Exchange, float] = Newest(_MANY_ENDS)
-
-
 def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
-    """Streams with an equal time from request to comment count once."""
-    comment, place, ends = _ends_at_comment(exchange, at, trace), _place(exchange), trace.kept(_Ends).after
-    if comment is None or place is None:
+    comment, place = ended_at_comment(exchange, at, trace.settings), place_of(exchange)
+    if comment is None or trace.has_passed:
         return None
-    after = comment - exchange.began.mono
-    if all(abs(after - each) > _NEAR_S for each in ends.values()):
-        ends.store(exchange, after)
-    if trace.has_passed:
-        return None
+    ends = trace.subject.given_up.at_comments(at)
     if len(ends) < trace.allowances.survival_tries:
         return UNCLEAR(f"ended {(at - comment) * 1000:.0f} ms after the first comment", exchange, at=place)
-    remark = f"ended {len(ends)} streams within {_AT_ONCE_S * 1000:.0f} ms of the first comment"
+    remark = f"ended {len(ends)} streams within {AT_ONCE_S * 1000:.0f} ms of the first comment"
     return FAIL(remark, *ends, at=place)
-
-
-def _place(exchange: Exchange) -> Message | Session | None:
-    return next((each for each in exchange.messages if each.rpc == "request" and each.received), exchange.session)
-
-
-def _ends_at_comment(exchange: Exchange, at: float, trace: Trace) -> float | None:
-    """When the first comment came, if the stream ended at once and no timer explains that."""
-    found = first_comment(exchange, at)
-    if found is None:
-        return None
-    comment, silence = found
-    is_timer = not is_keep_alive(silence, trace) or _is_timer(comment - exchange.began.mono)
-    return None if is_timer or at - comment > _AT_ONCE_S else comment
-
-
-def first_comment(exchange: Exchange, at: float) -> tuple[float, float] | None:
-    """When the first comment before a time came on an exchange, and the silence before it in seconds."""
-    stream = exchange.stream
-    if stream is None:
-        return None
-    own = (each for each in stream.controls if each.context.exchange == exchange.number)
-    comment = next((each.mono for each in own if cast("events.StreamControl", each.fact).what == "comment"), ALWAYS)
-    if comment >= at:
-        return None
-    began = exchange.response or exchange.began
-    times = [began.mono, *(each.had for each in stream.sent.values() if each.had is not None)]
-    times += [each.mono for each in stream.controls]
-    return comment, comment - max((each for each in times if each < comment), default=comment)
-
-
-def is_keep_alive(silence: float, trace: Trace) -> bool:
-    """True for the silence before a keep-alive comment, unless a timer of the peer may end it, too."""
-    keep_alive_s = trace.settings.get("keep_alive_s")
-    return isinstance(keep_alive_s, (int, float)) and silence >= keep_alive_s - 0.05 and not _is_timer(silence)
-
-
-def _is_timer(seconds: float) -> bool:
-    rest = seconds % _TIMER_S
-    return min(rest, _TIMER_S - rest) <= _NEAR_S
