@@ -69,6 +69,8 @@ class Reading:
         self.recorder = recorder
         self.latest: Track | None = None
         self.overflowed = False
+        self.retry_ms = 0
+        """The time after which a client that loses these streams should come back, in milliseconds."""
         self._tracks: list[Track] = []
         self._waker = Waker()
         self._on_change = on_change
@@ -91,11 +93,6 @@ class Reading:
         return sum(track.stream.replay.bytes for track in self._tracks if not track.stream.resumable)
 
     @property
-    def retry_ms(self) -> int:
-        """The time after which a client that loses these streams should come back, in milliseconds."""
-        return max((track.stream.retry_ms for track in self._tracks), default=0)
-
-    @property
     def caught_up(self) -> bool:
         return all(track.cursor >= track.stream.replay.last for track in self._tracks)
 
@@ -103,6 +100,7 @@ class Reading:
         """Begin to read a stream after `cursor`. Another connection that reads it is displaced."""
         track = self.latest = Track(stream, cursor, stream.attach(self.recorder, self.wake))
         self._tracks.append(track)
+        self.retry_ms = max(self.retry_ms, stream.retry_ms)
         self.wake()
         return track
 
@@ -162,10 +160,7 @@ class Reading:
     def controlled(
         self, track: Track | None, what: Control, event_id: str | None = None, retry_ms: int | None = None
     ) -> None:
-        about = None if track is None else track.stream.recorder.context
-        recorder = self.recorder
-        if about is not None:
-            recorder = recorder.bind(stream=about.stream, call=about.call, task=about.task)
+        recorder = self.recorder if track is None else track.stream.recorder_of_reader(self.recorder)
         recorder.append(StreamControl(what, event_id, retry_ms))
 
     def wake(self) -> None:

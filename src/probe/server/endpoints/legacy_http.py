@@ -64,8 +64,9 @@ class LegacyHttp:
             raise
         if engine.draining:
             engine.refuse_while_draining(messages, read_id(value, limits))
-        contexts = [exchange.context(recorder) for recorder in recorders]
-        received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
+        received = [
+            Received(message, exchange.context(recorder)) for message, recorder in zip(messages, recorders, strict=True)
+        ]
         return await self._answer(exchange, session, received, batch=single is None)
 
     def get(self, exchange: HttpExchange) -> Rest:
