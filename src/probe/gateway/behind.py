@@ -83,7 +83,6 @@ class Behind:
         )
 
     def is_found(self, mark: int) -> bool:
-        """True if any entry has a mark of the trial."""
         numbers = (_argument(row) or _named(row) for row in self.entries)
         return any(number is not None and belongs(number, mark) for number in numbers)
 

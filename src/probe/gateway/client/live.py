@@ -201,7 +201,6 @@ class Live:
         return found[0] if found else None
 
     async def wait_over(self, seconds: float = _WAIT_S) -> bool:
-        """True if the end came in time."""
         return await self._wait(lambda: False, seconds)
 
     async def _wait(self, met: Callable[[], bool], seconds: float) -> bool:

@@ -90,7 +90,6 @@ class ResponseReader:
         return self._read is None
 
     def receive(self, data: bytes) -> Iterator[ResponsePart]:
-        """The parts of the response, in order."""
         self._buffer += data
         while self._read is not None:
             try:

@@ -1,7 +1,4 @@
-"""ASGI for the endpoints: heads, bounded bodies, responses, problem details, and the disconnect.
-
-A head is parsed once for all requests with the same head.
-"""
+"""ASGI for the endpoints: heads, bounded bodies, responses, problem details, and the disconnect."""
 
 from __future__ import annotations
 
@@ -119,10 +116,7 @@ def disconnected_by(event: Mapping[str, Any]) -> str:
 
 
 async def wait_disconnect(receive: Receive) -> str:
-    """Wait until the connection is over. A client that ended only its own direction counts as gone.
-
-    Returns `client`, or the server's reason.
-    """
+    """Wait until the connection is over; returns `disconnected_by`. A half-closed client counts as gone."""
     while (event := await receive())["type"] != "http.disconnect":
         pass
     return disconnected_by(event)
@@ -247,7 +241,7 @@ class ReadHead:
 
 
 def read_head(scope: Scope) -> ReadHead:
-    """The head of the request of an ASGI scope."""
+    """The values of a scope's head, made once for all requests with the same head."""
     notes: MutableMapping[str, Any] | None = scope.get("extensions", {}).get(NOTES)
     if notes is None:
         return ReadHead(scope)

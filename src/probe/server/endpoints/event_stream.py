@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import trio
 
 from ...engine.streams.reading import Piece, Reading, Track
+from ...engine.streams.stream import nothing
 from ...log.events import Control
 from ...wire import sse
 from .asgi import Receive, Send, disconnected_by, watch
@@ -28,10 +29,6 @@ _CHUNK_BYTES = 64 * 1024
 
 Rest: TypeAlias = Callable[[], Awaitable[None]]
 """The rest of a response. The code that began the exchange awaits it, so an open stream does not hold other frames."""
-
-
-def _nobody(_by: str) -> None:
-    pass
 
 
 class EventStream:
@@ -50,7 +47,7 @@ class EventStream:
         keep_alive_s: float,
         primes: bool = False,
         outlasts_half_close: bool = True,
-        on_gone: Callable[[str], None] = _nobody,
+        on_gone: Callable[[str], None] = nothing,
     ) -> None:
         self._reading = reading
         self._outlasts_half_close = outlasts_half_close

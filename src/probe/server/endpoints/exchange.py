@@ -123,7 +123,6 @@ class HttpExchange:
             raise Rejection(Refusal.CLIENT_LABEL, f"Bad Request: client must be {LABEL_RULE}")
 
     def belong_to(self, session: str | None) -> None:
-        """Note the session or modern client of the request."""
         if session == self.recorder.context.session:
             return
         self.recorder = self.recorder.bind(session=session)

@@ -1,7 +1,7 @@
 """WebSockets: `/ws` for MCP, one JSON-RPC message in each text frame, and paths for programs with a shared secret.
 
 Those programs are tool hosts (`/toolhost`) and forwarders of logs. A handshake is checked before the upgrade, so that a
-peer gets an HTTP status such as 401 or 403 for its mistake. `serve` handles the messages.
+peer gets an HTTP status such as 401 or 403 for its mistake.
 
 Control frames and refused frames are recorded, if the listener has the ASGI extension `probe.frames`:
 `scope["extensions"]["probe.frames"]` is a function that takes a `NoteFrame`, which the listener then calls for each
@@ -23,6 +23,7 @@ from ...core.inbound import HostPolicy, HttpHead
 from ...engine.engine import Engine
 from ...engine.pipes.wires import Closed, ConnectionEnd, Peer, WireBrokenError
 from ...engine.services import Limit, LimitError
+from ...engine.streams.stream import nothing
 from ...log.context import Recorder
 from ...log.events import Direction, Opcode, WebSocketFrame
 from ...wire.errors import Refusal, Rejection
@@ -70,19 +71,15 @@ def _at_once(_size: int) -> float:
     return 0.0
 
 
-def no_frames(_note: NoteFrame) -> None:
-    """The extension `FRAMES` for a listener without it."""
-
-
 class WebSocketWire:
-    """The `Wire` of one accepted WebSocket. `report_frames` is the listener's extension `FRAMES`, or `no_frames`."""
+    """The `Wire` of one accepted WebSocket. `report_frames` is the listener's extension `FRAMES`."""
 
     def __init__(
         self,
         receive: Receive,
         send: Send,
         pace: Callable[[int], float] = _at_once,
-        report_frames: Callable[[NoteFrame], None] = no_frames,
+        report_frames: Callable[[NoteFrame], None] = nothing,
     ) -> None:
         self.closed: Closed | None = None
         """The end of the connection, set before `receive` returns None."""
@@ -182,7 +179,7 @@ class WebSocketEndpoint:
                 exchange.close("client")
             return
         try:
-            report_frames = scope.get("extensions", {}).get(FRAMES, no_frames)
+            report_frames = scope.get("extensions", {}).get(FRAMES, nothing)
             wire = WebSocketWire(receive, send, partial(self._pace, scope), report_frames)
             if await exchange.accept(send, SUBPROTOCOL):
                 ending = await self._serve(wire, peer)
@@ -241,7 +238,6 @@ class Credentials:
 
     @property
     def off(self) -> RefusedError:
-        """The refusal of a server without this secret."""
         return RefusedError(404, f"{self.what} are off; start the server with --{self.setting.replace('_', '-')}")
 
     def judge(self, head: HttpHead, policy: HostPolicy, subprotocols: Collection[str]) -> None:

@@ -7,10 +7,9 @@ exchanges, sessions, clients and calls get unused numbers, its tasks and streams
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import trio
 
@@ -143,7 +142,8 @@ class ForwardingProcess:
         context = Context(connection=self._connection, label=self._label)
         self._log.append(events.ForwardingEnded(by, self.taken), context, self._begun)
         for names in (self._exchanges, self._sessions, self._calls, self._causes):
-            _shorten(names)
+            while len(names) > _MOST_KEPT:
+                names.popitem(last=False)
 
     def reach(self, last: int) -> None:
         """Set `taken` to `last`. The entries between are recorded as missing."""
@@ -204,11 +204,6 @@ class ForwardingProcess:
     def _session_of(self, theirs: str | None) -> Callable[[], str]:
         modern = theirs is not None and theirs.startswith("m")
         return self._engine.clients.next_label if modern else self._engine.sessions.next_label
-
-
-def _shorten(names: OrderedDict[Any, Any]) -> None:
-    while len(names) > _MOST_KEPT:
-        names.popitem(last=False)
 
 
 def _named(known: Newest[_Theirs, _Ours], theirs: _Theirs | None, new: Callable[[], _Ours]) -> _Ours | None:

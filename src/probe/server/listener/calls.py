@@ -26,6 +26,10 @@ UNAVAILABLE = ((b"content-length", b"0"), (b"connection", b"close"), (b"retry-af
 WRITE_TIMEOUT = "write timeout"
 
 
+def nothing(*_values: object) -> None:
+    """Stand in for a function that is not given."""
+
+
 class PeerGoneError(OSError):
     """The bytes cannot be delivered any more: the peer has left, or the server has cut it off."""
 
@@ -81,7 +85,7 @@ class Inbox:
     def __init__(self, turn: Callable[[], Awaitable[object]]) -> None:
         self._turn = turn
         self.size = 0
-        self.taken: Callable[[int], None] = _count_nothing
+        self.taken: Callable[[int], None] = nothing
         self.cut_off = ""
         """The reason if the server ended the connection or the stream; else empty."""
         self._messages: deque[Message] = deque()
@@ -147,10 +151,6 @@ class Inbox:
         self._messages = deque(messages)
         self.size = kept + MESSAGE_COST * len(messages)
         self.taken(left - kept)
-
-
-def _count_nothing(size: int) -> None:
-    pass
 
 
 def _is_mere_end(message: Message) -> bool:

@@ -14,7 +14,7 @@ from math import inf
 import trio
 from trio.lowlevel import Abort, ParkingLot, Task
 
-from .calls import PeerGoneError
+from .calls import PeerGoneError, nothing
 
 HIGH_WATER = 64 * 1024
 """The bytes above which `put` waits: one default HTTP/2 window, enough for a socket between two task switches."""
@@ -44,10 +44,6 @@ CALLS_END_S = 0.25
 """The time for cancelled calls to end, so that open requests get their 503; it bounds shutdown, too."""
 
 
-def _nothing() -> None:
-    pass
-
-
 class Outbox:
     """Outgoing bytes, in order. Bounded by the high-water mark and one message of each waiting sender.
 
@@ -66,7 +62,7 @@ class Outbox:
         self._waiting: deque[tuple[int, Task]] = deque()
         self._closed = False
         self._discarded = False
-        self.taken: Callable[[], None] = _nothing
+        self.taken: Callable[[], None] = nothing
         self.turns = 0
         """While this number is unchanged, a sender has not let other tasks run."""
 

@@ -38,7 +38,7 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
     If cancelled, the connection ends within `CALLS_END_S` and `FLUSH_S` seconds, whatever its peer does.
     """
     try:
-        # Before all else: if the peer has gone, this raises an error of the system.
+        # Raises if the peer has gone.
         peer, here = (_address(name()) for name in (accepted.socket.getpeername, accepted.socket.getsockname))
     except OSError:
         return
@@ -64,7 +64,7 @@ async def serve_transport(service: Service, transport: Transport) -> None:
 
 
 def _protocol_of(service: Service, transport: Transport) -> ServedConnection:
-    if not _is_http2(transport):
+    if not (_alpn_is_h2(transport.stream) or transport.first.startswith(PREFACE)):
         return Http1Connection(service, transport)
     # It takes 0.2 s to load, and most servers never need it.
     from .http2.connection import Http2Connection
@@ -145,10 +145,6 @@ async def _first_bytes(stream: trio.abc.Stream) -> bytes:
 
 def _alpn_is_h2(stream: trio.abc.Stream) -> bool:
     return isinstance(stream, trio.SSLStream) and stream.selected_alpn_protocol() == "h2"
-
-
-def _is_http2(transport: Transport) -> bool:
-    return _alpn_is_h2(transport.stream) or transport.first.startswith(PREFACE)
 
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
@@ -337,8 +333,8 @@ async def serve(
 ) -> NoReturn:
     """Serve `app` on listening `sockets` until cancelled. `task_status.started` receives the base URLs.
 
-    `app` is called for the scopes `http` and `websocket`, without `lifespan`. `reserve` answers instead of it on the
-    `reserved_connections`; without it connections beyond `max_connections` are closed at once.
+    `reserve` answers instead of `app` on the `reserved_connections`; without it connections beyond `max_connections`
+    are closed at once.
 
     Takes over `sockets` and closes them. When cancelled, they are closed at once, the application calls are cancelled,
     and every connection ends within a second, whatever its peer does.

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...core.budgets import ConnectionCounts, fitting, raised
 from ...core.clients import endpoint
-from ...settings import Limits, Settings
+from ...settings import Settings
 from .calls import LOG
 
 BACKLOG = 1024
@@ -134,7 +134,8 @@ def fit(settings: Settings) -> Settings:
     Raises the soft limit of open files where the settings need it. One warning names the limits that do not fit.
     """
     limits = settings.limits
-    others = _open_now() + _reserved(limits)
+    # A closed reserved connection may take a moment to end, while the next one is open already.
+    others = _open_now() + limits.reserved_files + 2 * limits.reserved_connections
     most = _raise_to(others + limits.max_connections)
     wanted = ConnectionCounts(limits.max_connections, limits.max_websockets)
     room = fitting(wanted, most - others)
@@ -146,11 +147,6 @@ def fit(settings: Settings) -> Settings:
         *(most, others, room.connections, wanted.connections, room.websockets, wanted.websockets),
     )
     return replace(settings, limits=replace(limits, max_connections=room.connections, max_websockets=room.websockets))
-
-
-def _reserved(limits: Limits) -> int:
-    # A closed reserved connection may take a moment to end, while the next one is open already.
-    return limits.reserved_files + 2 * limits.reserved_connections
 
 
 def _open_now() -> int:

@@ -18,7 +18,7 @@ from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, Tex
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
-from .calls import CONTAINED_CALL, UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, PeerGoneError
+from .calls import CONTAINED_CALL, UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, PeerGoneError, nothing
 from .fair_queue import ConnectionTurns
 from .http1.protocol import ResponseError, ResponseWriter
 from .outbox import CALLS_END_S, CHECK_S, CONTROL_ROOM, Outbox, Writer
@@ -79,7 +79,7 @@ class WebSocket:
         settings = service.settings
         self._app = service.app
         self._date = service.date
-        self._note_frame: NoteFrame = _note_nothing
+        self._note_frame: NoteFrame = nothing
         self.ended_by = "client"
         """`client`, or the server's reason for closing it; final when it is over."""
         self._settings = settings
@@ -444,10 +444,6 @@ class WebSocket:
             self._note_frame("sent", "ping" if isinstance(event, Ping) else "pong", len(event.payload), None)
         elif isinstance(event, CloseConnection):
             self._note_frame("sent", "close", _close_bytes(event), None)
-
-
-def _note_nothing(_direction: str, _opcode: str, _size: int, _refused: str | None) -> None:
-    pass
 
 
 def _close_bytes(close: CloseConnection) -> int:

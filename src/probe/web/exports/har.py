@@ -10,12 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 from ... import __version__
+from ...engine.clock import iso
 from ...log.context import Context
 from ...log.event_log import Entry
 from ...log.events import (
@@ -154,7 +154,7 @@ def _archived(
     wait = max(0.0, (response.mono if response else last) - head.mono) * 1000
     receive = max(0.0, last - response.mono) * 1000 if response else 0.0
     archived: Json = {
-        "startedDateTime": _iso(head.at),
+        "startedDateTime": iso(head.at),
         "time": wait + receive,
         "request": _request(request, entries),
         "response": _response(request, response, entries, taken.messages),
@@ -262,7 +262,3 @@ def _comment(head: Entry, response: Entry | None, entries: Sequence[Entry], *, c
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> list[Json]:
     return [{"name": name, "value": value} for name, value in pairs]
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

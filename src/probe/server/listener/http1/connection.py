@@ -221,7 +221,6 @@ class Http1Connection:
             await self._close()
 
     def _note_dropped(self) -> None:
-        """Record the requests behind an unanswered one."""
         if self.parser.bytes_behind and self.service.hooks.log is not None:
             self.service.hooks.log.refused(self.transport.number, None, UNANSWERED)
 
@@ -246,7 +245,7 @@ class Http1Connection:
         await trio.aclose_forcefully(self._stream)
 
     async def _serve_next(self) -> bool:
-        """Serve one request; returns True if another one may follow."""
+        """Returns True if another request may follow."""
         while (head := self.parser.next_head()) is None:
             data = await self.read()
             if not data:

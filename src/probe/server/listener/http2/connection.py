@@ -25,7 +25,6 @@ UNLIMITED = 10**9
 
 @cache
 def _config() -> Config:
-    """The settings that hypercorn's protocol classes read."""
     config = Config()
     config.accesslog = config.errorlog = None
     config.include_server_header = False
@@ -119,7 +118,6 @@ class Http2Connection:
             nursery.cancel_scope.cancel()
 
     async def _send(self, event: Event) -> None:
-        """hypercorn's events for the peer."""
         if isinstance(event, RawData):
             await self._outbox.put(event.data)
         elif isinstance(event, Closed):

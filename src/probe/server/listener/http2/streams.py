@@ -46,7 +46,6 @@ class FrameSizes:
         self._skip = _PREFACE_BYTES
 
     def acceptable(self, data: bytes) -> bool:
-        """True if each frame beginning in `data` has an allowed length."""
         at = 0
         while at < len(data):
             if self._skip:
