@@ -142,7 +142,7 @@ def read_message(value: Any, limits: Limits) -> Message:
         message = classify(value)
     except MalformedError as error:
         raise Rejection(Refusal.INVALID_REQUEST, str(error), id=_short(error.id, most)) from None
-    if isinstance(message, Request) and _short(message.id, most) is None:
+    if isinstance(message, Request) and id_length(message.id) > most:
         raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: the id is longer than {most} (max_id_length)")
     return message
 
