@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,37 @@ async def start(server: Server) -> AsyncIterator[Start]:
             sockets = listener.open_sockets(settings)
             await nursery.start(partial(server, app, settings, sockets))
             return int(sockets[0].getsockname()[1])
+
+        yield begin
+        nursery.cancel_scope.cancel()
+
+
+SHUTDOWN_S = 3.0
+"""The promise is one second; the rest is for a busy machine. Every stall of these tests lasts an hour."""
+
+
+@pytest.fixture
+async def stoppable() -> AsyncIterator[Callable[..., Awaitable[tuple[int, Callable[[], Awaitable[None]]]]]]:
+    """`begin(app, **settings)` starts the listener; the port, and a function that stops it and waits."""
+    async with trio.open_nursery() as nursery:
+
+        async def begin(app: listener.App, **values: Any) -> tuple[int, Callable[[], Awaitable[None]]]:
+            settings = build({"port": 0, "write_timeout_s": 3600, "idle_connection_s": 3600, **values})
+            sockets = listener.open_sockets(settings)
+            port, scope, ended = sockets[0].getsockname()[1], trio.CancelScope(), trio.Event()
+
+            async def run(task_status: trio.TaskStatus[list[str]]) -> None:
+                with scope:
+                    await contained(app, settings, sockets, task_status=task_status)
+                ended.set()
+
+            async def stop() -> None:
+                scope.cancel()
+                with trio.fail_after(SHUTDOWN_S):
+                    await ended.wait()
+
+            await nursery.start(run)
+            return port, stop
 
         yield begin
         nursery.cancel_scope.cancel()

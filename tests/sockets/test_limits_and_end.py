@@ -24,10 +24,6 @@ from .apps import start as begin
 from .peers import PATIENCE_S, soon
 from .servers import contained
 
-SHUTDOWN_S = 3.0
-"""The promise is one second; the rest is for a busy machine. Every stall below lasts an hour."""
-
-
 # -- limits
 
 
@@ -145,34 +141,6 @@ async def test_a_peer_that_never_stops_sending_is_cut_off(start, dial, monkeypat
 async def _send_for_ever(wire, data: bytes) -> None:
     while True:
         await wire.stream.send_all(data)
-
-
-@pytest.fixture
-async def stoppable():
-    """`begin(app, **settings)` starts the contained listener; the port and a function that stops it and waits."""
-    async with trio.open_nursery() as nursery:
-
-        async def started(app, **values):
-            settings = build({"port": 0, "write_timeout_s": 3600, "idle_connection_s": 3600, **values})
-            sockets = listener.open_sockets(settings)
-            port = sockets[0].getsockname()[1]
-            scope, ended = trio.CancelScope(), trio.Event()
-
-            async def run(task_status) -> None:
-                with scope:
-                    await contained(app, settings, sockets, task_status=task_status)
-                ended.set()
-
-            async def stop() -> None:
-                scope.cancel()
-                with trio.fail_after(SHUTDOWN_S):
-                    await ended.wait()
-
-            await nursery.start(run)
-            return port, stop
-
-        yield started
-        nursery.cancel_scope.cancel()
 
 
 async def test_shutdown_with_peers_that_do_not_read(stoppable, dial, certificate) -> None:

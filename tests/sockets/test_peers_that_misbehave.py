@@ -103,9 +103,6 @@ async def test_http1_peer_that_goes_on_sending_after_an_early_response_is_closed
     assert b"\r\n\r\nok" in await wire.read_to_end()
 
 
-# -- upgrades
-
-
 # -- peers that do not read
 
 
@@ -154,14 +151,6 @@ async def test_http2_stream_without_window_is_reset_after_the_write_timeout(star
     await soon(app.call("/forever").disconnected)
     await soon(app.call("/forever").ended)
     assert (await peer.answer(await peer.request("/"))).body == b"ok"
-
-
-async def test_http1_peer_that_stops_reading_is_aborted_after_the_write_timeout(start, dial) -> None:
-    app = Recorder({"/forever": stream_forever})
-    wire = await dial.wire(await start(app, write_timeout_s=0.3), receive_buffer=4096)
-    await wire.send(b"GET /forever HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    await soon(app.call("/forever").disconnected)
-    await soon(app.call("/forever").ended)
 
 
 async def test_tls_peer_that_stops_reading_is_aborted_after_the_write_timeout(start, dial, certificate) -> None:

@@ -14,15 +14,12 @@ import trio
 import trio_websocket
 from trio.testing import wait_all_tasks_blocked
 
-from probe.server import listener
 from probe.server.listener import websocket
 from probe.server.listener.outbox import CONTROL_ROOM, Outbox
-from probe.settings import build
 
 from ..support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, Reader, close, connected, frame
 from ..support.websocket import upgrade as asking
 from .peers import PATIENCE_S, Dialer, Wire, soon
-from .servers import contained
 
 Handler = Callable[..., Awaitable[None]]
 
@@ -546,27 +543,6 @@ async def test_a_call_that_fails_before_it_accepts(start, dial, caplog) -> None:
     assert "a defect" in caplog.text
 
 
-@pytest.fixture
-async def stoppable():
-    """`begin(app)` starts the listener; the port and what stops it."""
-    async with trio.open_nursery() as nursery:
-
-        async def begin(app: App) -> tuple[int, Callable[[], None]]:
-            settings = build({"port": 0})
-            sockets = listener.open_sockets(settings)
-            scope = trio.CancelScope()
-
-            async def run(task_status: Any) -> None:
-                with scope:
-                    await contained(app, settings, sockets, task_status=task_status)
-
-            await nursery.start(run)
-            return sockets[0].getsockname()[1], scope.cancel
-
-        yield begin
-        nursery.cancel_scope.cancel()
-
-
 async def in_many_tasks(receive: Any, send: Any, app: App) -> None:
     """A call that takes a while to be cancelled."""
     async with trio.open_nursery() as nursery:
@@ -582,7 +558,7 @@ async def in_many_tasks(receive: Any, send: Any, app: App) -> None:
 async def test_the_end_of_the_server_is_said(stoppable, dial, handler) -> None:
     port, stop = await stoppable(App(handler))
     peer = await opened(dial, port)
-    stop()
+    await stop()
     assert (await peer.closed()).code == 1001
 
 
@@ -595,7 +571,7 @@ async def test_the_end_of_the_server_during_a_handshake(stoppable, dial) -> None
     peer = Peer(await dial.wire(port))
     await peer.wire.send(asking())
     await soon(app.started)
-    stop()
+    await stop()
     status, headers = await peer.head()
     assert (status, headers["retry-after"], headers["connection"]) == (503, "5", "close")
     assert await peer.body() == b""
