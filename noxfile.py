@@ -329,16 +329,33 @@ def properties(session: nox.Session) -> None:
 
 @nox.session
 def quick(session: nox.Session) -> None:
-    """Lint, types, and the tests that run what git says has changed since main, or since `nox -s quick -- COMMIT`."""
+    """Lint, types, and the tests that run what git says has changed since main, or since `nox -s quick -- COMMIT`.
+
+    `nox -s record` finds which tests these are; without it they are guessed by imports.
+    """
     programs = environment(session, "dev")
     session.run(programs / "ruff", "check", ".")
     session.run(programs / "mypy")
     chosen = session.run(programs / "python", ".ci/nearest.py", *session.posargs, silent=True, stderr=None)
-    files = str(chosen).split()
-    if not files:
+    tests = str(chosen).split()
+    if not tests:
         session.log("no test is near to what has changed")
         return
-    session.run(programs / "pytest", "-q", *EVERYWHERE, *files)
+    session.run(programs / "pytest", "-q", *EVERYWHERE, *tests)
+
+
+@nox.session
+def record(session: nox.Session) -> None:
+    """Run the tests with all of hypothesis and note what each runs and reads, for `quick`; takes as long as `tests`."""
+    site(session)
+    install_programs(session, {"zsh": "zsh"})
+    shutil.rmtree(ENVIRONMENTS / "ran", ignore_errors=True)
+    programs = environment(session, "dev", pythons()[-1])
+    variables = {"PYTHONPATH": str(ROOT / ".ci" / "recorder"), "HYPOTHESIS_PROFILE": "few"}
+    # a test that fails is recorded, too
+    options = ("-q", "-p", "sitecustomize", *EVERYWHERE, *NOT_OURS, *session.posargs)
+    session.run(programs / "pytest", *options, env=variables, success_codes=[0, 1])
+    session.run(programs / "python", ".ci/nearest.py", "--map")
 
 
 @nox.session
