@@ -33,6 +33,7 @@ export default defineConfig(({ command }) => ({
     ...(!process.env["VITEST"] && { proxy: { "/api": server, "/dashboard/events": server, "/opened": server } }),
   },
   test: {
+    restoreMocks: true,
     projects: [
       {
         extends: true,

@@ -18,7 +18,6 @@ import { App, News } from "./app";
 // views ask the API for what the feed does not bring; here there is none
 beforeEach(() => {
   vi.spyOn(globalThis, "fetch").mockImplementation(() => Promise.resolve(Response.json({ detail: "none" }, { status: 404 })));
-  return () => vi.restoreAllMocks();
 });
 
 async function opened(path: string) {
@@ -98,7 +97,6 @@ test("where the views have no room in a line, a button shows them until one is c
   await views.getByRole("link", { name: "Calls" }).click();
   await expect.element(page.getByRole("button", { name: "Calls" })).toBeVisible();
   await expect.element(views).not.toBeInTheDocument();
-  await page.viewport(1280, 800);
 });
 
 test("? shows the keys and Escape hides them", async () => {
@@ -147,7 +145,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   icon.remove();
-  vi.restoreAllMocks();
 });
 
 test("findings that come while the tab is hidden are counted in its title and its icon until it is looked at", async () => {
@@ -170,8 +167,6 @@ test("what comes while the tab is looked at is no news", async () => {
   expect(document.title).toBe("Calls · MCP Probe");
   expect(icon.href).not.toMatch(/text/);
 });
-
-afterEach(() => vi.restoreAllMocks());
 
 const RECEIVED = { exchange: 4, rpc: "request", method: "tools/call", id: 5, message: {} };
 

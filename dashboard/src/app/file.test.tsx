@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { answerApi, openView } from "~/testing/view";
 import TraceView from "~/views/trace/trace-view";
@@ -23,8 +23,6 @@ async function opened(takes: boolean, answer: () => unknown = () => ({ number: 7
   await openView(() => <FileMessage {...useFileOpener(go)} />, "/trace", "/trace");
   return { asked, gone };
 }
-
-afterEach(() => vi.restoreAllMocks());
 
 test("a dropped file is sent to the server, and the page goes where that shows it", async () => {
   const { asked, gone } = await opened(true);
@@ -66,8 +64,6 @@ async function openedFile(file: object | null) {
   answerApi((path) => (path === "/api/server" ? { mcp: null, file } : undefined));
   await openView(FileNotice, "/trace", "/trace");
 }
-
-afterEach(() => vi.restoreAllMocks());
 
 test("a file is named, with what it has and when it was saved", async () => {
   await openedFile(FILE);

@@ -1,11 +1,7 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { at, brief, isRounded, parseJson, scalarText, writeJson } from "./json";
 
 const LARGE = '{"id":9007199254740993,"other":9007199254740992,"list":[-9007199254740993,1.5,7],"text":"9007199254740993"}';
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 /** What a browser does that calls a reviver without the source of the number. */
 function withoutSource(): void {

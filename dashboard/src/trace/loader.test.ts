@@ -1,11 +1,9 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { rowsOf, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
 import { FakeFeed } from "~/testing/fake-source";
 import { Loader } from "./loader";
 import { entriesOf, spansOf } from "./use-trace";
-
-afterEach(() => vi.restoreAllMocks());
 
 /** A loader of run `a`, of which the page has the entries behind 100; `answer` is what the server says to a path and query. */
 function loading(answer: (path: string, query: URLSearchParams) => object) {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { callRow, cancelledCall, entryOf, evidenceOf, progressEntry, sessionRow } from "~/testing/rows";
@@ -8,10 +8,6 @@ import CallsView from "./calls-view";
 
 beforeEach(() => {
   answerApi((path) => (path === "/api/calls" ? { calls: [], next: null } : undefined));
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 const ROUTE = "/calls/:id?";

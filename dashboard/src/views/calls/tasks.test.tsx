@@ -1,13 +1,9 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { callRow, cancelledCall, entryOf, evidenceOf, progressEntry, sessionRow, taskRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import TasksView from "./tasks-view";
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 const ROUTE = "/calls/tasks/:id?";
 const rowOf = (text: string | RegExp) => page.getByRole("row").filter({ hasText: text });

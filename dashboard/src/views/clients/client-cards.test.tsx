@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { judgedRule, judgedSubject, judgeReport, serverThat } from "~/testing/reports";
@@ -24,9 +24,6 @@ async function opened({ judges = true, server = {}, judged = [BROKEN, CLEAN] } =
 }
 
 const cards = () => page.getByRole("list", { name: "Clients" });
-
-beforeEach(() => page.viewport(1280, 800));
-afterEach(() => vi.restoreAllMocks());
 
 test("each client is a card with a sentence, figures that add up to it and what is worst; one that breaks rules first", async () => {
   const { come } = await opened();

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import type { JudgedRule } from "~/protocol/schema";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
@@ -27,12 +27,10 @@ const MISUSE = { seq: 7, at: 1_795_258_465, mono: 1, cause: null, kind: "client.
 let verdicts: readonly JudgedRule[];
 let judges: boolean;
 
-beforeEach(async () => {
+beforeEach(() => {
   verdicts = VERDICTS;
   judges = true;
-  await page.viewport(1280, 800);
 });
-afterEach(() => vi.restoreAllMocks());
 
 async function opened(path = "/acme", rows: readonly object[] = [sessionRow({ label: "acme" })]) {
   const asked = answerApi((at, query) => {

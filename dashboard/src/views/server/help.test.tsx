@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { answerApi, openView } from "~/testing/view";
@@ -17,9 +17,6 @@ async function opened(path = "", mcp: string | null = "http://probe.example/mcp"
   await openView(HelpView, "/help/:tool?", `/help${path}`);
   await expect.element(page.getByRole("heading", { name: "progress" })).toBeInTheDocument();
 }
-
-beforeEach(() => page.viewport(1280, 800));
-afterEach(() => vi.restoreAllMocks());
 
 test("clients are connected with this server's address", async () => {
   await opened();

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { entryOf, hostRow } from "~/testing/rows";
@@ -27,9 +27,6 @@ async function opened(path = "") {
   view.show({ hosts: ROWS }, "run");
   return { ...view, asked };
 }
-
-beforeEach(() => page.viewport(1280, 800));
-afterEach(() => vi.restoreAllMocks());
 
 test("connections are listed, the newest first, with what they do and why they ended", async () => {
   await opened();

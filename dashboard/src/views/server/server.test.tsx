@@ -1,5 +1,5 @@
 import type { ComponentType } from "react";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { streamRow } from "~/testing/rows";
@@ -38,9 +38,6 @@ async function streams() {
   ];
   view.show({ streams: rows }, "abc");
 }
-
-beforeEach(() => page.viewport(1280, 800));
-afterEach(() => vi.restoreAllMocks());
 
 test("a dashboard counts itself: the server is asked again as soon as the feed is there", async () => {
   // or the next answer would come by itself after two seconds

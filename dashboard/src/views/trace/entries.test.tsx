@@ -1,12 +1,10 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Locator, page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { countsRow, rowsOf, sessionRow, withViews } from "~/testing/rows";
 import { Story } from "~/testing/story";
 import { NO_CONTEXT } from "~/testing/fake-source";
 import { openTrace } from "~/testing/view";
-
-afterEach(() => vi.restoreAllMocks());
 
 const opened = (query: string, story = new Story(), answer?: Parameters<typeof openTrace>[2]) => openTrace(`${query}${query === "" ? "?" : "&"}view=all&order=newest`, story, answer);
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { cancelledCall, entryOf, rowsOf as exchangesOf, progressEntry, sessionRow, withViews } from "~/testing/rows";
@@ -8,9 +8,6 @@ import type { Viewed } from "~/trace/entry";
 import { layoutOf, pictureOf } from "~/widgets/ladder/picture";
 import { rowsOf } from "~/widgets/ladder/rows";
 import { svgOf } from "~/widgets/ladder/sheet";
-
-beforeEach(() => page.viewport(1280, 800));
-afterEach(() => vi.restoreAllMocks());
 
 const STREAM = { call: "c1", exchange: 4, stream: "p1" };
 const request = (seq: number, ms: number, id: number, name: string) =>

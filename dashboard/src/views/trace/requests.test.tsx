@@ -1,11 +1,9 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { cdp, page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { sessionRow } from "~/testing/rows";
 import { Story } from "~/testing/story";
 import { openTrace } from "~/testing/view";
-
-afterEach(() => vi.restoreAllMocks());
 
 function twoCalls(): Story {
   const story = new Story();
@@ -235,7 +233,6 @@ test("on a phone a request is a card of two lines, and on a tablet the outcome s
   await page.viewport(820, 800);
   await expect.element(head(/^Outcome/)).toBeVisible();
   expect(head(/^Time line/).query()).toBeNull();
-  await page.viewport(1280, 800);
 });
 
 test("it is accessible in light and dark, folded, open and with its legend", { timeout: 60_000 }, async () => {

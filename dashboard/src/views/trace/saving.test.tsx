@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { page } from "vitest/browser";
 import { OpenFileContext } from "~/protocol/client";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
@@ -17,9 +17,6 @@ async function opened(search = "", told: object | null = { run: "abc", client: n
   view.show({ sessions: [sessionRow({ id: "m1", client_name: "agent", client_version: "2" })] }, "abc");
   return asked;
 }
-
-beforeEach(() => page.viewport(1280, 800));
-afterEach(() => vi.restoreAllMocks());
 
 test("what would be in the file is shown before it is saved, with what is hidden and what is missing", async () => {
   const asked = await opened();
