@@ -31,9 +31,9 @@ interface BadgeProps {
 
 /** A short word with a colour. The word alone says everything; the colour only helps the eye. */
 export function Badge({ children, tone = "neutral", dot = false, title }: BadgeProps) {
-  const names = [styles["badge"], styles[tone], dot && styles["dot"]].filter(Boolean).join(" ");
+  const names = [styles["badge"], (tone === "warn" || tone === "bad") && styles["loud"], dot && styles["dot"]].filter(Boolean).join(" ");
   return (
-    <span className={names} title={title}>
+    <span className={names} data-tone={tone} title={title}>
       {children}
     </span>
   );

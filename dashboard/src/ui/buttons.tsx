@@ -1,5 +1,5 @@
 import { Check, Copy, type IconNode, X } from "lucide";
-import { type ComponentProps, type ReactNode, useEffect, useRef, useState } from "react";
+import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { Icon } from "./badge";
 import styles from "./buttons.module.css";
@@ -17,6 +17,25 @@ export function buttonClass({ look = "plain", small = false }: Looks, more = "")
 /** A button; everything of the HTML element can be passed, `aria-pressed` for one that stays down. */
 export function Button({ look, small, className, ...rest }: ComponentProps<"button"> & Looks) {
   return <button type="button" {...rest} className={buttonClass({ ...(look && { look }), ...(small && { small }) }, className)} />;
+}
+
+interface ValueButtonProps {
+  title: string;
+  onClick: (event: MouseEvent) => void;
+  children: ReactNode;
+}
+
+/** A value in a row that does something when it is clicked, and not what a click on its row does. It is not in the tab order, where a row has one stop. */
+export function ValueButton({ title, onClick, children }: ValueButtonProps) {
+  const press = (event: MouseEvent) => {
+    event.stopPropagation();
+    onClick(event);
+  };
+  return (
+    <button type="button" tabIndex={-1} className={styles["value"]} title={title} onClick={press}>
+      {children}
+    </button>
+  );
 }
 
 interface Named {

@@ -3,6 +3,9 @@ import styles from "./fields.module.css";
 
 const RESTED_MS = 150;
 
+/** The class of what text is typed into. */
+export const INPUT = styles["input"];
+
 interface Draft {
   /** What stands in the field. */
   text: string;

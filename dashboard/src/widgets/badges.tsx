@@ -124,7 +124,6 @@ const RUNNING = new Set(["running", "working", "queued", "input_required"]);
 /** How far something got, as a bar and in words. */
 export function ProgressBar({ label, done, total, status = "running" }: ProgressBarProps) {
   const share = done !== null && total !== null && total > 0 ? Math.min(1, Math.max(0, Number(done) / Number(total))) : null;
-  const tone = styles[stateOf(status).tone];
   const moving = share === null && RUNNING.has(status);
   const text = done === null ? "" : shareText(done, total);
   return (
@@ -140,7 +139,8 @@ export function ProgressBar({ label, done, total, status = "running" }: Progress
       >
         {(share !== null || moving) && (
           <span
-            className={`${styles["fill"]} ${tone} ${moving ? styles["moving"] : ""}`}
+            className={`${styles["fill"]} ${moving ? styles["moving"] : ""}`}
+            data-tone={stateOf(status).tone}
             style={share === null ? undefined : { width: `${share * 100}%` }}
           />
         )}

@@ -1,8 +1,9 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { createContext, type KeyboardEvent, type MouseEvent, type ReactNode, use, useEffect, useEffectEvent, useId, useRef, useState } from "react";
+import { createContext, type KeyboardEvent, type ReactNode, use, useEffect, useEffectEvent, useId, useRef, useState } from "react";
 import { get } from "~/protocol/client";
 import type { Completion, FilterReading } from "~/protocol/schema";
-import { FieldError, useDraft } from "~/ui/fields";
+import { ValueButton } from "~/ui/buttons";
+import { FieldError, INPUT, useDraft } from "~/ui/fields";
 import styles from "./filter-line.module.css";
 
 /** Puts a word into the filter of a list, `client:s1`; with `exclude` the list leaves out what has it. */
@@ -11,15 +12,11 @@ export const FilterContext = createContext<(word: string, value: string, exclude
 /** A value that filters the list when it is clicked; with Alt the list leaves out what has it. */
 export function FilterBy({ word, value, children }: { word: string; value: string; children: ReactNode }) {
   const filter = use(FilterContext);
-  const press = (event: MouseEvent) => {
-    event.stopPropagation();
-    filter(word, value, event.altKey);
-  };
   return (
-    // not in the tab order, which has one stop per row: fields above the list, and the panel of a row, do the same
-    <button type="button" tabIndex={-1} className={styles["value"]} title={`Only ${word}: ${value}. With Alt: all others`} onClick={press}>
+    // fields above the list, and the panel of a row, do the same
+    <ValueButton title={`Only ${word}: ${value}. With Alt: all others`} onClick={({ altKey }) => filter(word, value, altKey)}>
       {children}
-    </button>
+    </ValueButton>
   );
 }
 
@@ -100,7 +97,7 @@ export function FilterLine({ value, onChange }: FilterLineProps) {
         ref={input}
         type="text"
         role="combobox"
-        className={styles["input"]}
+        className={`${INPUT} ${styles["input"]}`}
         aria-label="Filter"
         aria-expanded={options.length > 0}
         aria-controls={`${id}-list`}

@@ -1,11 +1,13 @@
 import { useQueries, type UseQueryResult } from "@tanstack/react-query";
 import { createContext, use, useMemo } from "react";
 import { Link } from "wouter";
+import { traceHref } from "~/protocol/client";
 import type { CallRow, Entry, SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
 import { clientHref, faultOf, type Finding, looksOf, useJudged } from "~/trace/findings";
 import { entryQuery } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
+import { Time } from "~/ui/time";
 import styles from "./badges.module.css";
 
 interface FindingMarksProps {
@@ -88,6 +90,15 @@ export const CallFindingsContext = createContext<(call: Call) => readonly Findin
 /** The findings on the call of a row. */
 export function CallMarks({ call }: { call: Call }) {
   return <FindingMarks findings={use(CallFindingsContext)(call)} reachable={false} />;
+}
+
+/** When an entry was recorded, which leads to it. */
+export function EntryTime({ entry: { seq, at } }: { entry: { seq: number | string; at: number } }) {
+  return (
+    <Link href={traceHref({ at: seq })} className={styles["moment"] ?? ""}>
+      <Time at={at} />
+    </Link>
+  );
 }
 
 /** What stands where verdicts would while the server does not judge, and how to change that. */

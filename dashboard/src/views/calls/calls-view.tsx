@@ -85,7 +85,7 @@ function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow |
 function Conclusion({ call, ending }: { call: CallRow; ending: ExchangeRow["ending"] | undefined }) {
   const says = conclusionOf(call, ending?.text ?? "");
   return (
-    <section className={`${styles["conclusion"]} ${styles[toneOfEnding({ state: stateOfCall(call), sent_after: ending?.sent_after ?? 0 })]}`} aria-label="Conclusion">
+    <section className={styles["conclusion"]} data-tone={toneOfEnding({ state: stateOfCall(call), sent_after: ending?.sent_after ?? 0 })} aria-label="Conclusion">
       <p className={styles["says"]} role="status">
         {/* the text of a tool may have a full stop of its own */}
         {/[.!?…]$/.test(says) ? says : `${says}.`}

@@ -114,7 +114,7 @@ function Activity({ at }: { at: number }) {
 function Judged({ subject }: { subject: JudgedSubject }) {
   return (
     <>
-      <p className={`${styles["sentence"]} ${styles[moodOf(subject)]}`}>
+      <p className={styles["sentence"]} data-tone={moodOf(subject)}>
         <Dated text={begun(conclusionOf(subject))} />
       </p>
       <RuleFigures subject={subject} />
@@ -133,7 +133,7 @@ function Worst({ subject: { label, verdicts } }: { subject: JudgedSubject }) {
     <ul className={styles["worst"]} aria-label="Findings">
       {sorted.slice(0, NAMED).map((rule) => (
         <li key={rule.rule}>
-          <Link href={clientHref(label, rule.rule)} className={styles[looksOf(rule.verdict).tone] ?? ""}>
+          <Link href={clientHref(label, rule.rule)} data-tone={looksOf(rule.verdict).tone}>
             {looksOf(rule.verdict).sign} {faultOf(rule)}
           </Link>
         </li>
@@ -174,7 +174,7 @@ function Earlier({ clients }: { clients: readonly Client[] }) {
       {clients.slice(0, EARLIER).map(({ name, subject }) => {
         const mood = subject === null ? "neutral" : moodOf(subject);
         return (
-          <Link key={name} href={clientHref(name)} className={styles[mood] ?? ""} title={subject === null ? "not judged" : conclusionOf(subject)}>
+          <Link key={name} href={clientHref(name)} data-tone={mood} title={subject === null ? "not judged" : conclusionOf(subject)}>
             {name} {SIGNS[mood]}
           </Link>
         );

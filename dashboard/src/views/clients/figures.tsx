@@ -29,7 +29,7 @@ export function RuleFigures({ subject, whole = false }: RuleFiguresProps) {
     <>
       <Figures label="Rules" figures={shown} />
       <div className={styles["shares"]} role="img" aria-label={`${exercised} of ${counted(all, "rule")} exercised`}>
-        {figures.map(({ name, value, mood = "neutral" }) => value > 0 && <span key={name} className={styles[mood]} style={{ width: `${(100 * value) / all}%` }} />)}
+        {figures.map(({ name, value, mood }) => value > 0 && <span key={name} data-tone={mood} style={{ width: `${(100 * value) / all}%` }} />)}
       </div>
     </>
   );
@@ -39,10 +39,10 @@ export function RuleFigures({ subject, whole = false }: RuleFiguresProps) {
 export function Figures({ label, figures }: { label: string; figures: readonly Figure[] }) {
   return (
     <dl className={styles["figures"]} aria-label={label}>
-      {figures.map(({ name, value, mood = "neutral" }) => (
+      {figures.map(({ name, value, mood }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd className={value === 0 ? styles["none"] : styles[mood]}>{value.toLocaleString("en")}</dd>
+          <dd className={value === 0 ? styles["none"] : undefined} data-tone={value === 0 ? undefined : mood}>{value.toLocaleString("en")}</dd>
         </div>
       ))}
     </dl>

@@ -1,12 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, useMemo } from "react";
-import { Link } from "wouter";
-import { traceHref } from "~/protocol/client";
 import type { ClientMisuse, RefusalRow, SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
 import { newestEvents } from "~/trace/use-trace";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
-import { Time } from "~/ui/time";
+import { EntryTime } from "~/widgets/findings";
 import { UNATTRIBUTED } from "~/words/text";
 import styles from "./report.module.css";
 
@@ -14,7 +12,7 @@ import styles from "./report.module.css";
 const SHOWN = 100;
 
 const COLUMNS: readonly PlainColumn<RefusalRow>[] = [
-  { key: "at", head: "At", cell: (row) => <At row={row} /> },
+  { key: "at", head: "At", cell: ({ id, at }) => <EntryTime entry={{ seq: id, at }} /> },
   { key: "request", head: "Request and answer", cell: (row) => <Answered row={row} /> },
 ];
 
@@ -24,14 +22,6 @@ function Answered({ row: { method, status, code, message } }: { row: RefusalRow 
       {method === null ? "unreadable request" : <code>{method}</code>}: {status !== null && `HTTP ${status}, `}
       {code}, {message}
     </>
-  );
-}
-
-function At({ row }: { row: RefusalRow }) {
-  return (
-    <Link href={traceHref({ at: row.id })} className={styles["moment"] ?? ""}>
-      <Time at={row.at} />
-    </Link>
   );
 }
 
@@ -55,18 +45,10 @@ export function RefusalList({ row: { id, refused, requests } }: { row: SessionRo
 const NOTED = 100;
 
 const NOTED_COLUMNS: readonly PlainColumn<ClientMisuse>[] = [
-  { key: "at", head: "At", cell: (entry) => <NotedAt entry={entry} /> },
+  { key: "at", head: "At", cell: (entry) => <EntryTime entry={entry} /> },
   { key: "what", head: "What", cell: (entry) => `${entry.what}: ${entry.detail}` },
   { key: "clause", head: "Clause", width: "long", cell: (entry) => <Clause text={entry.clause} /> },
 ];
-
-function NotedAt({ entry }: { entry: ClientMisuse }) {
-  return (
-    <Link href={traceHref({ at: entry.seq })} className={styles["moment"] ?? ""}>
-      <Time at={entry.at} />
-    </Link>
-  );
-}
 
 /** A clause names a page, whose parts are where a line may end. */
 function Clause({ text }: { text: string }) {

@@ -66,8 +66,8 @@ const NOTHING: ReadonlySet<string> = new Set();
 export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineProps) {
   const { title, aside } = titleOf(client);
   return (
-    <section className={`${styles["headline"]} ${styles[moodOf(subject)]}`} aria-label="Conclusion">
-      <p className={styles["answer"]}>
+    <section className={styles["headline"]} aria-label="Conclusion">
+      <p className={styles["answer"]} data-tone={moodOf(subject)}>
         <Dated text={`${conclusionOn(title, subject)}.`} />
       </p>
       <p className={styles["quiet"]}>

@@ -17,6 +17,7 @@ import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/window";
 import { DirectionBadge, StatusBadge } from "~/widgets/badges";
+import { EntryTime } from "~/widgets/findings";
 import { describe, kindOf } from "~/words/entries";
 import styles from "./server.module.css";
 import { SERVER_TABS } from "./server-view";
@@ -253,7 +254,7 @@ interface Told {
 }
 
 const ENTRY_COLUMNS: readonly PlainColumn<Told>[] = [
-  { key: "at", head: "At", cell: ({ entry }) => <At entry={entry} /> },
+  { key: "at", head: "At", cell: ({ entry }) => <EntryTime entry={entry} /> },
   { key: "kind", head: "Entry", cell: ({ entry }) => <Kind entry={entry} /> },
   { key: "says", head: "Message", cell: ({ entry, says }) => <Says call={entry.call} says={says} /> },
 ];
@@ -278,14 +279,6 @@ function Recent({ row }: { row: HostRow }) {
 async function recent(connection: string, signal: AbortSignal): Promise<readonly Told[]> {
   const { events } = await newestEvents({ connection }, ENTRIES, signal);
   return events.map((entry) => ({ entry, says: describe(entry, entry.view.method) }));
-}
-
-function At({ entry }: { entry: Viewed }) {
-  return (
-    <Link href={traceHref({ at: entry.seq })} className={styles["moment"] ?? ""}>
-      <Time at={entry.at} />
-    </Link>
-  );
 }
 
 function Kind({ entry }: { entry: Viewed }) {

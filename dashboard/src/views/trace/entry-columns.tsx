@@ -5,6 +5,7 @@ import { isAnswer, isMessage, type Kept, peerOf, type Span, type Viewed } from "
 import { type Snapshot, useFeed } from "~/trace/feed";
 import type { Trace } from "~/trace/trace";
 import { Badge } from "~/ui/badge";
+import { ValueButton } from "~/ui/buttons";
 import type { Column } from "~/ui/grid-columns";
 import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
@@ -74,28 +75,10 @@ function Pair({ run, entry, trace, onOpen }: PairProps) {
   if (entry.rpc === "request") {
     if (other === undefined && (state === "cancelled" || state === "disconnected")) return <span className={styles["quiet"]} title={unanswered(state)}>no answer due</span>;
     if (other === undefined) return <span className={styles["quiet"]}>no answer yet</span>;
-    return <Jump text={`#${seq} after ${between(entry, other)}`} title="Show the answer" onClick={() => onOpen(run, seq)} />;
+    return <ValueButton title="Show the answer" onClick={() => onOpen(run, seq)}>{`#${seq} after ${between(entry, other)}`}</ValueButton>;
   }
   if (other === undefined) return isAnswer(entry) ? <span className={styles["quiet"]}>request not known</span> : null;
-  return <Jump text={`${between(other, entry)} after #${seq}`} title="Show the request" onClick={() => onOpen(run, seq)} />;
-}
-
-// Not in the tab order, which has one stop per row: the panel of the entry has the same as a link.
-function Jump({ text, title, onClick }: { text: string; title: string; onClick: () => void }) {
-  return (
-    <button
-      type="button"
-      tabIndex={-1}
-      className={styles["value"]}
-      title={title}
-      onClick={(event) => {
-        event.stopPropagation();
-        onClick();
-      }}
-    >
-      {text}
-    </button>
-  );
+  return <ValueButton title="Show the request" onClick={() => onOpen(run, seq)}>{`${between(other, entry)} after #${seq}`}</ValueButton>;
 }
 
 type Client = Pick<SessionRow, "client_name" | "client_version" | "revision" | "era">;

@@ -1,4 +1,4 @@
-import { createContext, type CSSProperties, type KeyboardEvent, type PointerEvent, use, useMemo, useRef, useState } from "react";
+import { createContext, type KeyboardEvent, type PointerEvent, use, useMemo, useRef, useState } from "react";
 import { isAnswer, progressOf, type Span, type Viewed } from "~/trace/entry";
 import { useTheFeed } from "~/trace/feed";
 import type { Range } from "~/trace/use-trace";
@@ -248,8 +248,7 @@ interface BarProps {
 function Bar({ scale, from, until, tone, look, open }: BarProps) {
   if (until < scale.from || from > scale.until) return null;
   const [left, right] = [placeIn(scale, from), placeIn(scale, until)];
-  const style = { left: `${left}%`, width: `${Math.max(0, right - left)}%`, "--tone": `var(--${tone})` } as CSSProperties;
-  return <span className={`${styles["bar"]} ${styles[look]} ${open ? styles["open"] : ""}`} style={style} />;
+  return <span className={`${styles["bar"]} ${styles[look]} ${open ? styles["open"] : ""}`} data-tone={tone} style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />;
 }
 
 interface Mark {
@@ -297,14 +296,14 @@ const TICKS: readonly (readonly [string, string])[] = [
 
 /** What the marks of the waterfall mean, drawn as they are. */
 export function Legend() {
-  const sample = { left: "10%", width: "80%", "--tone": "var(--info)" } as CSSProperties;
+  const sample = { left: "10%", width: "80%" };
   return (
     <dl className={styles["legend"]}>
       {SAMPLES.map(([look, text]) => (
         <div key={look}>
           <dt>
             <span className={styles["bars"]}>
-              <span className={`${styles["bar"]} ${styles[look === "open" ? "solid" : look]} ${look === "open" ? styles["open"] : ""}`} style={sample} />
+              <span className={`${styles["bar"]} ${styles[look === "open" ? "solid" : look]} ${look === "open" ? styles["open"] : ""}`} data-tone="info" style={sample} />
             </span>
           </dt>
           <dd>{text}</dd>
