@@ -30,8 +30,8 @@ nox.options.default_venv_backend = "none"
 LANES = (
     ("tests", "properties", "interop"),
     (
-        *("lint", "types", "imports", "dashboard_tests", "infra", "conformance", "interop_legacy", "docs", "build"),
-        "oldest",
+        *("lint", "types", "imports", "dashboard_tests", "infra", "balancers", "conformance", "interop_legacy", "docs"),
+        *("build", "oldest"),
     ),
 )
 nox.options.sessions = LANES[int(os.environ["LANE"])] if "LANE" in os.environ else [*LANES[0], *LANES[1]]
@@ -436,10 +436,16 @@ FRONTS = {
 }
 
 
+def installed_front(variable: str) -> str | None:
+    """A proxy that this machine has: what its variable names, or one on the PATH."""
+    package, _ = FRONTS[variable]
+    return os.environ.get(variable) or shutil.which(package) or shutil.which(package, path="/usr/sbin")
+
+
 def front(session: nox.Session, variable: str) -> str:
-    """A proxy: what its variable names, one on the PATH, or Debian's, which is unpacked and not installed."""
+    """A proxy that this machine has, or Debian's, which is unpacked and not installed."""
     package, path = FRONTS[variable]
-    known = os.environ.get(variable) or shutil.which(package) or shutil.which(package, path="/usr/sbin")
+    known = installed_front(variable)
     if known:
         return known
     home = ENVIRONMENTS / package
@@ -482,6 +488,18 @@ def infra(session: nox.Session) -> None:
     # all stages of the image are one fixture, which takes minutes and is no hang; others run beside it
     options = ("-n", "auto", "--dist", "loadfile", "--timeout", "900")
     pytest(session, "infra", "tests/infra", *(f"--ignore={file}" for file in FRONTED), *options)
+
+
+@nox.session
+def balancers(session: nox.Session) -> None:
+    """Rooms on three replicas behind HAProxy and nginx; skipped, and said so, where one of them is not installed."""
+    variables = {variable: installed_front(variable) or "" for variable in ("PROBE_HAPROXY", "PROBE_NGINX")}
+    missing = [FRONTS[variable][0] for variable, program in variables.items() if not program]
+    if missing:
+        session.skip(f"this machine has no {' and no '.join(missing)}; `nox -s proxy` fetches them")
+    site(session)
+    # the gateway check takes minutes, and `proxy` runs it
+    pytest(session, "infra", "tests/infra/test_balancers.py", "-k", "not gateway_check", **variables)
 
 
 # Real clients that talk to a server of the test's choice, which may be a room behind a balancer.

@@ -2,9 +2,10 @@
 
     python tally.py JUNIT_DIRECTORY REPORT...
 
-Where sessions failed, the line before that names the one that failed first, and its first test: others often have the
-same cause. A session that failed without a failing test (lint, a crash, a timeout) counts as one failure, so the last
-line never says `0 failed` about a run that failed. The exit code is 1 if anything failed, and if no test passed.
+Each session that was skipped has a line with the reason. Where sessions failed, the line before the last names the one
+that failed first, and its first test: others often have the same cause. A session that failed without a failing test
+(lint, a crash, a timeout) counts as one failure, so the last line never says `0 failed` about a run that failed. The
+exit code is 1 if anything failed, and if no test passed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Session:
     ended: float
     passed: int
     failed: int
+    reason: str
     first: str = ""
 
 
@@ -57,11 +59,12 @@ def sessions(reports: Iterable[Path], junits: Path) -> Iterator[Session]:
         for session in json.loads(report.read_text())["sessions"]:
             junit = junits / f"{session['name']}.xml"
             passed, failed = count(junit) if junit.exists() else (0, 0)
-            if session["result"] != "success":
+            if session["result"] not in ("success", "skipped"):
                 failed = max(failed, 1)
             ended += session["duration"]
             first = first_failure(junit) if junit.exists() else ""
-            yield Session(session["name"], session["result"], session["duration"], ended, passed, failed, first)
+            counts, reason = (passed, failed), session.get("reason") or ""
+            yield Session(session["name"], session["result"], session["duration"], ended, *counts, reason, first)
 
 
 def main() -> int:
@@ -71,6 +74,9 @@ def main() -> int:
     for session in ran:
         counts = f"{session.passed:>8}{session.failed:>8}" if session.passed + session.failed else ""
         print(f"{session.name:<18}{session.result:<10}{session.seconds:>8.0f}{counts}")
+    for session in ran:
+        if session.result == "skipped":
+            print(f"skipped: {session.name}: {session.reason}")
     passed, failed = (sum(getattr(session, which) for session in ran) for which in ("passed", "failed"))
     if broken := [session for session in ran if session.failed]:
         first = min(broken, key=lambda session: session.ended)
