@@ -157,10 +157,7 @@ class Feed:
 
 
 class _Ticks:
-    """The common moments of sending, with the end of the log at each of them.
-
-    Readers wake one after the other. With an end of its own, each would ask for a piece of its own.
-    """
+    """The common moments of sending, with the end of the log at each of them."""
 
     def __init__(self, engine: Engine) -> None:
         self._log = engine.log
