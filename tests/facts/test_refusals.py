@@ -71,14 +71,14 @@ async def test_a_tool_host_without_the_secret_is_told_how_to_give_it() -> None:
 # -- a name for each refusal
 
 
-def refused(probe: Probe) -> list[tuple[str, str]]:
-    """The refusals of messages, each with the kind of its cause."""
-    log = probe.engine.log
+def refused(probe: Probe) -> list[tuple[str, Any]]:
+    """The refusals of messages, each with the id of its message, found by the cause."""
+    received = {event["seq"]: event for event in probe.events("message.received")}
     events = probe.events("message.refused")
-    return [
-        (event["refusal"], (log.entry(event["cause"]) or pytest.fail("the cause is kept")).fact.kind)
-        for event in events
-    ]
+    for event in events:
+        message = received[event["cause"]]
+        assert (event["exchange"], event["connection"]) == (message["exchange"], message["connection"])
+    return [(event["refusal"], received[event["cause"]]["id"]) for event in events]
 
 
 REFUSED: list[tuple[str, Any, str]] = [
@@ -102,9 +102,10 @@ async def test_a_refused_message_has_the_same_name_on_a_pipe(
     async with pipe(probe.engine) as client:
         if revision != "2026-07-28":
             await client.initialize(revision)
-        await client.send_bytes(json.dumps(message_of(client, revision, said)).encode() + b"\n")
+        message = message_of(client, revision, said)
+        await client.send_bytes(json.dumps(message).encode() + b"\n")
         await until(lambda: probe.events("message.refused"))
-        assert refused(probe) == [(refusal, "message.received")]
+        assert refused(probe) == [(refusal, message["id"])]
 
 
 async def test_a_refused_message_has_a_name_over_http_in_both_eras(probe: Probe) -> None:
@@ -112,13 +113,37 @@ async def test_a_refused_message_has_a_name_over_http_in_both_eras(probe: Probe)
     for said in ({"method": "nope"}, {"method": "tools/call", "params": {}}, {"method": 5}):
         async with legacy.post({"jsonrpc": "2.0", "id": 9, **said}) as answer:
             await answer.body()
-    assert [name for name, _ in refused(probe)] == ["METHOD_NOT_FOUND", "INVALID_PARAMS", "INVALID_REQUEST"]
+    assert refused(probe) == [("METHOD_NOT_FOUND", 9), ("INVALID_PARAMS", 9), ("INVALID_REQUEST", 9)]
     modern: Modern = probe.modern()
     message = modern.request("nope")
     async with modern.post(message) as answer:
         assert answer.status == 404
-    assert refused(probe)[-1] == ("METHOD_NOT_FOUND", "message.received")
+    assert refused(probe)[-1] == ("METHOD_NOT_FOUND", message["id"])
     assert last(probe, "http.response")["refusal"] == "METHOD_NOT_FOUND"
+
+
+async def test_headers_that_do_not_fit_the_body_refuse_the_message(probe: Probe) -> None:
+    request = probe.modern().request("tools/list", id="one")
+    assert await post(probe, json.dumps(request).encode(), {**Modern.headers(request), "mcp-method": "x"}) == 400
+    assert refused(probe) == [("HEADER_MISMATCH", "one")]
+    response = last(probe, "http.response")
+    assert (response["refusal"], response["problem"]) == (
+        "HEADER_MISMATCH",
+        last(probe, "message.refused")["problem"],
+    )
+
+
+async def test_of_a_batch_the_message_at_fault_is_refused(probe: Probe) -> None:
+    client = await probe.client("2025-03-26")
+    batch = [client.request("ping", id=id) for id in ("fine", "twice", "twice")]
+    assert await post(probe, json.dumps(batch).encode(), client.headers) == 400
+    assert refused(probe) == [("INVALID_REQUEST", "twice")]
+
+
+async def test_a_request_refused_before_its_message_has_only_a_response(probe: Probe) -> None:
+    assert await post(probe, b"{}", {"host": "evil.example"}) == 403
+    assert last(probe, "http.response")["refusal"] == "FORBIDDEN_HOST"
+    assert probe.events("message.received", "message.refused") == []
 
 
 async def test_a_method_that_fails_has_refused_nothing(probe: Probe) -> None:
