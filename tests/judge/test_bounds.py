@@ -51,7 +51,9 @@ def _tokens(session: Any, number: int) -> None:
 
 
 def _questions(session: Any, number: int) -> None:
-    session.client.stream(session.call("t")).ask("roots/list")
+    question = session.client.stream(session.call("t")).ask("roots/list", {"_meta": {"progressToken": f"q{number}"}})
+    session.notify("notifications/progress", {"progressToken": f"q{number}", "progress": 1})
+    session.reply(question, {"roots": []})
 
 
 def _lists(session: Any, number: int) -> None:
@@ -151,6 +153,7 @@ def test_twice_as_many_clients_of_one_name_take_no_more_room(what: str) -> None:
 
 FIRST, PATIENCE = "lifecycle.initialize-first", "lifecycle.progress-extends-patience"
 TOLD, COMMENTS = "progress.asked-for", "http.sse-comments"
+INCREASES, STOPS = "progress.increases", "progress.stops"
 WAITS, FREE = "lifecycle.waits-for-initialize", "jsonrpc.id-not-in-flight"
 
 
@@ -227,6 +230,17 @@ def _ends_at_comments(log: Log, way: str, times: int) -> None:
         _work(session)
 
 
+def _reports_late(log: Log, progress: int, *, answered: bool = False) -> None:
+    session = log.http().session()
+    question = session.get().ask("roots/list", {"_meta": {"progressToken": "q"}})
+    session.notify("notifications/progress", {"progressToken": "q", "progress": 1})
+    if answered:
+        session.reply(question, {"roots": []})
+    log.after(10)
+    _work(session)
+    session.notify("notifications/progress", {"progressToken": "q", "progress": progress, "message": "late"})
+
+
 # By what a rule has seen before newer messages made room for it, and the verdict with all of it.
 PASTS: list[tuple[str, Verdict, Callable[[Log], None]]] = [
     *((FIRST, PASS, partial(_begins, way=way)) for way in ("http", "stdio", "websocket")),
@@ -238,6 +252,10 @@ PASTS: list[tuple[str, Verdict, Callable[[Log], None]]] = [
     *((PATIENCE, PASS, partial(_given_up, way=way)) for way in ("cancels", "leaves")),
     (PATIENCE, PASS, partial(_given_up, way="cancels", answered=False)),
     (TOLD, SILENT, _asks_for_progress_late),
+    (STOPS, PASS, partial(_reports_late, progress=2)),
+    (STOPS, FAIL, partial(_reports_late, progress=2, answered=True)),
+    (INCREASES, PASS, partial(_reports_late, progress=2)),
+    (INCREASES, FAIL, partial(_reports_late, progress=1)),
     *((COMMENTS, WARN, partial(_ends_at_comments, way=way, times=3)) for way in ("cancels", "leaves")),
     *((COMMENTS, UNCLEAR, partial(_ends_at_comments, way=way, times=2)) for way in ("cancels", "leaves")),
 ]

@@ -62,7 +62,7 @@ def lived(script: str, way: Way = HTTP) -> Log:
         made["question"] = place.ask("roots/list", {"_meta": {"progressToken": "mine"}}, **options)
 
     def reports(progress: Any, hidden: Any = (), **more: Any) -> None:
-        params = {"progressToken": "mine", "progress": progress, **more}
+        params = _progress(progress, **more)["params"]
         session.notify("notifications/progress", params, **({"message": {"hidden": hidden}} if hidden else {}))
 
     words = {
@@ -84,6 +84,7 @@ def lived(script: str, way: Way = HTTP) -> Log:
         "ask-late": partial(asks, delivered=False),
         "asked": lambda: session.deliver(made["question"].seq, session.context),
         "mine": partial(reports, 1),
+        "mine-lost": lambda: session.post(_progress(1)),
         "mine-again": partial(reports, 1.0, message="still"),
         "more": partial(reports, 2.5),
         "no-number": partial(reports, "2"),
@@ -94,6 +95,11 @@ def lived(script: str, way: Way = HTTP) -> Log:
     }
     play(log, script, words)
     return log
+
+
+def _progress(progress: Any, **more: Any) -> Any:
+    params = {"progressToken": "mine", "progress": progress, **more}
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
 def _refusal(id: Any) -> Any:
@@ -152,7 +158,8 @@ STORIES: list[tuple[str, Verdict, str, tuple[Way, ...]]] = [
     (INCREASES, UNCLEAR, "ask more mine reply 3", (HTTP,)),
     (INCREASES, FAIL, "ask more 3 mine reply 3", (HTTP,)),
     (INCREASES, FAIL, "ask mine mine reply 3", (STDIO,)),
-    (INCREASES, SILENT, "ask mine mine reply 3", (HTTP,)),
+    (INCREASES, FAIL, "ask mine mine reply 3", (HTTP,)),
+    (INCREASES, SILENT, "ask mine-lost mine reply 3", (HTTP,)),
     (INCREASES, SILENT, "ask more reply 3", (HTTP,)),
     (INCREASES, SILENT, "ask more hidden reply 3", (HTTP,)),
     (INCREASES, SILENT, "gap more mine 3", (STDIO,)),

@@ -10,14 +10,13 @@ an answer to it (`Message.question`) only where it took it; `AskedQuestions` fin
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from ...log.bounded import Newest
 from ...views.retention import members
 from ...views.values import Message
-from ...wire.jsonrpc import ProgressToken, RequestId, is_id
+from ...wire.jsonrpc import RequestId, is_id
 from ..retention import BOUNDS
 from ..values import pointer
 from .moments import TaskNews, declared_in
@@ -36,32 +35,17 @@ class AskedQuestions:
         self._questions: Newest[tuple[Place, RequestId], Message] = Newest(BOUNDS.places)
         # The first question with each id, in whatever session.
         self._first: Newest[RequestId, Message] = Newest(BOUNDS.places)
-        # By the token for the client's progress; several where a log has several runs of a server.
-        self._by_token: Newest[tuple[type, ProgressToken], deque[Message]] = Newest(BOUNDS.views)
         self.full = ALWAYS
 
     def ask(self, question: Message) -> None:
         if question.id is None:
             return
         self._first.store(question.id, self._first.get(question.id, question))
-        token = question.meta.get("progressToken")
-        if is_id(token):
-            key = type(token), token
-            same = self._by_token.get(key)
-            if same is None:
-                same = deque[Message](maxlen=BOUNDS.parts)
-                self._by_token.store(key, same)
-            same.append(question)
         if self._questions.store((place_of(question), question.id), question) is not None:
             self.full = min(self.full, question.at)
 
     def by_id(self, message: Message, id: RequestId) -> Message | None:
         return self._questions.get((place_of(message), id))
-
-    def with_token(self, token: ProgressToken, until: float) -> Message | None:
-        """The newest question with a token for progress, among those made before a time."""
-        same = self._by_token.get((type(token), token), ())
-        return next((question for question in reversed(same) if question.at < until), None)
 
     def anywhere(self, id: RequestId, until: float) -> bool:
         """True if a question before a time had this id, in any session."""

@@ -1,12 +1,14 @@
-"""Which requests are in flight beside each other, and which progress tokens they have."""
+"""Which requests are in flight beside each other, with their tokens, and what a client reports for the server's."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, NamedTuple
 
 from ...log.bounded import Newest
 from ...views.clients import Scope
-from ...views.values import Message
+from ...views.values import Exchange, Message
+from ...wire.jsonrpc import ProgressToken, is_id
 from ..retention import BOUNDS
 from .tasks import Tasks, task_of
 
@@ -25,8 +27,18 @@ class Beside(NamedTuple):
 _NOTHING: Final = Beside(None, None)
 
 
+class Report(NamedTuple):
+    """A progress notification of the client, without its content, which may make room."""
+
+    seq: int
+    at: float
+    progress: float
+    exchange: Exchange | None
+    digest: int
+
+
 class Tokens:
-    """Fed with the requests of one client that have a token, in order.
+    """Fed with what has a token, in the order of the log: requests of both sides, and the client's progress.
 
     A request runs until its answer is on the way, or the client has cancelled it or hung up; one that runs as a task,
     until the task has ended at the server.
@@ -36,6 +48,11 @@ class Tokens:
         self._tasks = tasks
         self._scopes: Newest[Scope, Newest[str, Message]] = Newest(BOUNDS.places)
         self._beside: Newest[int, Beside] = Newest(BOUNDS.views)
+        # By the token of the server; several where a log has several runs of it.
+        self._questions: Newest[tuple[type, ProgressToken], deque[Message]] = Newest(BOUNDS.places)
+        # By the number of the question, and by that of the notification that follows.
+        self._last: Newest[int, Report] = Newest(BOUNDS.places)
+        self._before: Newest[int, Report] = Newest(BOUNDS.places)
 
     def add(self, request: Message, grace_s: float) -> None:
         """One more. An answer counts for `grace_s` before its delivery, as the client can have read it by then."""
@@ -53,6 +70,42 @@ class Tokens:
         if newest is not None:
             self._beside.store(request.seq, Beside(alike, newest))
         running.store(token, request)
+
+    def give(self, question: Message) -> None:
+        """One more question of the server, emitted: the client can have it before its delivery is in the log."""
+        token = question.meta.get("progressToken")
+        if is_id(token):
+            same = self._questions.get((type(token), token), deque[Message](maxlen=BOUNDS.parts))
+            same.append(question)
+            self._questions.store((type(token), token), same)
+
+    def question(self, token: ProgressToken, until: float) -> Message | None:
+        """The newest question with a token, among those made before a time."""
+        same = self._questions.get((type(token), token), ())
+        return next((question for question in reversed(same) if question.at < until), None)
+
+    def report(self, message: Message) -> None:
+        """One more notification. The same progress once more, as the first POST had no response, is the same one."""
+        if message.method != "notifications/progress":
+            return
+        token, progress = message.params.get("progressToken"), message.params.get("progress")
+        question = self.question(token, message.at) if is_id(token) else None
+        if question is None or message.hides("/params/progress"):
+            return
+        if not isinstance(progress, int | float) or isinstance(progress, bool):
+            return
+        report = Report(message.seq, message.at, progress, message.exchange, hash(message.raw))
+        last = self._last.get(question.seq)
+        if last is not None:
+            unanswered = last.exchange is not None and last.exchange.response is None
+            if message.transport == "http" and unanswered and last.digest == report.digest:
+                return
+            self._before.store(message.seq, last)
+        self._last.store(question.seq, report)
+
+    def reported_before(self, message: Message) -> Report | None:
+        """The report on the same question before this one; None for the first, and for what is no number."""
+        return self._before.get(message.seq)
 
     def beside(self, request: Message) -> Beside:
         return self._beside.get(request.seq, _NOTHING)

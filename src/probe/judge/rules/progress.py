@@ -17,7 +17,6 @@ from ..values import is_whole, number_or_type, shown
 # Two waits that differ by less are of one timer.
 _SAME_WAIT: Final = 0.1
 _PROGRESS: Final = "notifications/progress"
-_NUMBERS: Final = (int, float)
 
 form(
     "progress.token-type",
@@ -63,7 +62,7 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
     token = member(message, "/params/progressToken")
     if not is_id(token):
         return None
-    if trace.subject.dialogue.asked.with_token(token, message.at + trace.allowances.arrival_s) is not None:
+    if trace.subject.tokens.question(token, message.at + trace.allowances.arrival_s) is not None:
         return PASS()
     trace.sure.crossed(message.at, "arrival_s")
     trace.sure.knows_all(ASKED, None, NEVER, "the server may have given the token before the log begins")
@@ -73,20 +72,14 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
 @rule("progress.increases", each=NOTIFICATION, methods={_PROGRESS})
 def increases(message: Message, trace: Trace) -> Finding | None:
     """Over HTTP two notifications can change places on the way, but equal values stay equal."""
-    question = _reported(message, trace)
-    before = None if question is None else trace.before(question.seq)
+    before = trace.subject.tokens.reported_before(message)
     if before is None:
         return None
-    last, now = member(before, "/params/progress"), member(message, "/params/progress")
-    if type(last) not in _NUMBERS or type(now) not in _NUMBERS:
-        return None
-    if now > last:
+    now = message.params["progress"]
+    if now > before.progress:
         return PASS(before)
-    apart = message.at - before.at
-    if message.transport == "http" and message.raw == before.raw and apart <= trace.allowances.repeat_s:
-        return None  # the same POST once more
-    remark = f"progress was {shown(last)}, then {shown(now)}"
-    if now < last and _may_overtake(message, apart, trace):
+    remark = f"progress was {shown(before.progress)}, then {shown(now)}"
+    if now < before.progress and _may_overtake(message, message.at - before.at, trace):
         return UNCLEAR(f"{remark}; the two may have changed places on the way", before)
     return FAIL(remark, before)
 
@@ -94,7 +87,8 @@ def increases(message: Message, trace: Trace) -> Finding | None:
 @rule("progress.stops", each=NOTIFICATION, methods={_PROGRESS})
 def stops(message: Message, trace: Trace) -> Finding | None:
     """Over HTTP the answer can overtake a notification that was sent before it."""
-    question = _reported(message, trace)
+    token = member(message, "/params/progressToken")
+    question = trace.subject.tokens.question(token, message.at) if is_id(token) else None
     if question is None:
         return None
     answers = trace.seen.answers(question, message.at)
@@ -105,12 +99,6 @@ def stops(message: Message, trace: Trace) -> Finding | None:
     if _may_overtake(message, late, trace):
         return UNCLEAR(f"{remark}; the answer may have overtaken it on the way", answers[0])
     return FAIL(remark, answers[0])
-
-
-def _reported(message: Message, trace: Trace) -> Message | None:
-    """The question of the server whose progress it is."""
-    token = member(message, "/params/progressToken")
-    return trace.subject.dialogue.asked.with_token(token, message.at) if is_id(token) else None
 
 
 def _may_overtake(message: Message, seconds: float, trace: Trace) -> bool:

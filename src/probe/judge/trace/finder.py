@@ -257,6 +257,7 @@ class Finder:
             if is_first:
                 self._note(subject, each.FIRST, message, entry)
         elif fact.rpc == "notification":
+            subject.tokens.report(message)
             if fact.method == CANCELLED:
                 subject.given_up.cancel(message, self._settings)
             self._note(subject, each.NOTIFICATION, message, entry, fact.method)
@@ -284,6 +285,8 @@ class Finder:
         if sent is None or (sent.rpc == "notification" and sent.method not in NEWS):
             return
         try:
+            if sent.rpc == "request":
+                subject.tokens.give(sent)
             questions = subject.dialogue.emitted(sent)
         except ForgottenError:
             subject.miss(entry.mono)
