@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from gzip import compress
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from probe.server.endpoints.exchange import HttpExchange
 from probe.wire.errors import Code, Refusal
 
 from ..support.calls import misuses
@@ -236,6 +238,19 @@ async def test_each_bad_header_has_its_answer_and_harms_nobody(
     sent = {name: value for name, value in {**client.headers, **headers}.items() if value is not None}
     await check_answer(client, Bad("", ping(), status, INVALID_REQUEST, part, id), sent)
     await check_unharmed(probe, client)
+
+
+async def test_nothing_of_a_refused_request_is_left_to_the_collector(probe: Probe) -> None:
+    client = await probe.client()
+    gc.collect()
+    gc.disable()
+    try:
+        for headers in ({**client.headers, "host": "evil.example"}, {**client.headers, "mcp-session-id": "gone"}):
+            async with exchange(probe.app, "POST", "/mcp", headers, ping()) as answer:
+                await answer.body()
+        assert not [kept for kept in gc.get_objects() if isinstance(kept, HttpExchange)]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

@@ -56,9 +56,10 @@ class McpHttp:
             try:
                 rest = await self._serve(exchange)
             except Rejection as rejection:
-                rest = partial(exchange.reject, rejection)
-            if rest is not None:
-                await rest()
+                await exchange.reject(rejection)
+            else:
+                if rest is not None:
+                    await rest()
             # The era returned without a response because the client has gone.
             by = "client"
         except ClientGoneError:
