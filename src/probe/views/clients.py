@@ -121,7 +121,7 @@ class Connection(Struct, eq=False):
     @property
     def revision(self) -> str | None:
         """The session's, else the newest sessionless revision named on a pipe."""
-        return self.modern if self.session is None else self.session.fact.revision
+        return self.modern if self.session is None else self.session.revision
 
     @property
     def seq(self) -> int:
@@ -192,6 +192,7 @@ class Session(Struct, eq=False):
     label: str
     opened: Entry
     is_legacy: bool
+    revision: str
     acts: Acts
     client: Client | None = None
     connection: Connection | None = None
@@ -211,10 +212,6 @@ class Session(Struct, eq=False):
     @property
     def seq(self) -> int:
         return self.opened.seq
-
-    @property
-    def revision(self) -> str:
-        return self.opened.fact.revision  # type: ignore[union-attr]
 
     @property
     def client_name(self) -> str:
@@ -396,7 +393,8 @@ class Peers:
         client = self.client_of(entry) if exchange is None or exchange.client is None else exchange.client
         place = self.place(entry) if entry.context.pipe is not None else None
         acts = Acts(entry.seq, entry.at, entry.at, entry.seq, self._keep.names)
-        session = Session(label, entry, events.is_session(label), acts, client, place, declared=[entry])
+        about = label, entry, events.is_session(label), fact.revision, acts
+        session = Session(*about, client, place, declared=[entry])
         gone = self.sessions.store(label, session)
         if gone is not None:
             gone.streams.clear()

@@ -43,7 +43,8 @@ class Views:
     Without `audited` calls have no rows and no evidence.
 
     `exchanges` and `messages` are found by their numbers; `connections`, `hosts`, `sessions` and `tasks` by the labels
-    and ids of the context; `streams` by session and id; `clients` by kind and label.
+    and ids of the context; `streams` by session and id; `clients` by kind and label. `last` is the number of the entry
+    taken last, and `exchange` the exchange of that entry.
     """
 
     def __init__(self, run: str = "", retention: Retention | None = None, *, audited: bool = True) -> None:
@@ -51,6 +52,7 @@ class Views:
         self._run = run
         self._audited = audited
         self.last = 0
+        self.exchange: Exchange | None = None
         self.gaps = 0
         self.calls = Calls(keep)
         self._named, self._most_entries = self.calls.named, keep.of_call
@@ -110,6 +112,7 @@ class Views:
                 entries.append(seq)
             else:
                 exchange.cut = True
+        self.exchange = exchange
         call = None if name is None else self._named.get(name)
         taker, role = self._kinds.get(type(entry.fact), _UNKNOWN)
         ended = taker(entry, entry.fact, exchange, call)
@@ -196,6 +199,7 @@ class Views:
         if client is not None:
             exchange.client = client
             for message in exchange.messages:
+                message.scope = message.scope or client.scope
                 self._messages.enter(message)
 
     def client_of(self, entry: Entry) -> Client | None:
@@ -245,6 +249,7 @@ class Views:
             leave(before, asked)
             before.forgot -= 1
         session.initialize, asked.opened = asked, session
+        asked.in_session, asked.scope = session, session.scope
         self._messages.enter(asked)
 
     # -- tasks

@@ -121,8 +121,8 @@ class Messages:
             leave(scope, message)
         self._bytes -= message.forget(whole=True)
         message.replies = None
-        message.place = message.exchange = message.session = message.opened = message.call = None
-        message.stream = message.resumed = None
+        message.place = message.pipe = message.exchange = message.session = message.opened = message.call = None
+        message.stream = message.resumed = message.scope = message.in_session = None
         message.same_id = None
         message.request = message.answer = message.asked_to_cancel = message.question = None
 
@@ -143,11 +143,9 @@ class Messages:
     def _received(
         self, entry: Entry, fact: events.MessageReceived, exchange: Exchange | None, call: Call | None
     ) -> None:
-        context = entry.context
-        place, session = self._peers.place(entry), self._peers.session(context)
-        message = Message(
-            entry, True, entry.seq, entry.mono, fact.rpc, fact.method, place, exchange, session, contents=self._parsed
-        )
+        message = self._made(entry, True, fact, exchange)
+        place, session = message.place, message.session
+        message.batch, message.hidden = fact.batch, fact.hidden
         question = None if entry.cause is None else self.messages.get(entry.cause)
         if question is not None and not question.received:
             message.question = question
@@ -168,18 +166,30 @@ class Messages:
         elif fact.method == _INITIALIZED and session is not None and session.initialized is None:
             session.initialized = message
 
-    def _made(self, entry: Entry, fact: MessageFact, exchange: Exchange | None, call: Call | None) -> Message:
-        context = entry.context
+    def _made(self, entry: Entry, received: bool, fact: MessageFact, exchange: Exchange | None) -> Message:
+        place, session = self._peers.place(entry), self._peers.session(entry.context)
+        pipe = place if place is not None and place.scope is not None else None
+        client = None if exchange is None else exchange.client
+        scope = None if client is None else client.scope
+        in_session = None
+        if session is not None and session.is_legacy:
+            scope, in_session = session.scope, session
+        elif pipe is not None:
+            scope, in_session = pipe.scope, pipe.session
+        about = entry.seq, entry.mono, fact.rpc, fact.method, fact.id, place, exchange, session, pipe, scope, in_session
+        return Message(entry, received, *about, contents=self._parsed)
+
+    def _sent(self, entry: Entry, fact: MessageFact, exchange: Exchange | None, call: Call | None) -> Message:
         asked = None if entry.cause is None else self.messages.get(entry.cause)
         if (asked is None or not asked.received) and call is not None:
             asked = call.request
-        place, session = self._peers.place(entry), self._peers.session(context)
-        stream = self.streams.find(context)
-        parts = place, exchange, session, asked, call, stream
-        return Message(entry, False, entry.seq, entry.mono, fact.rpc, fact.method, *parts, contents=self._parsed)
+        message = self._made(entry, False, fact, exchange)
+        message.request, message.call, message.stream = asked, call, self.streams.find(entry.context)
+        return message
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted, exchange: Exchange | None, call: Call | None) -> None:
-        message = self._made(entry, fact, exchange, call)
+        message = self._sent(entry, fact, exchange, call)
+        message.hidden = fact.hidden
         request, stream = message.request, message.stream
         if request is not None and fact.rpc in ANSWERS and entry.cause == request.entry.seq:
             request.answer = message
@@ -202,7 +212,7 @@ class Messages:
             self._failed(message)
 
     def _dropped(self, entry: Entry, fact: events.MessageDropped, exchange: Exchange | None, call: Call | None) -> None:
-        message = self._made(entry, fact, exchange, call)
+        message = self._sent(entry, fact, exchange, call)
         if call is not None and call.row is not None:
             call.row.dropped(entry.cause, fact)
         self._store(message, fact)

@@ -65,7 +65,7 @@ class Exchange(Struct, eq=False):
     `session` are None until an entry has them. `entries` are the numbers of its entries; `shared` those that belong to
     all of its `calls`. `unreadable` is the entry of an unread body, `misuse` the first `client.misuse`, `stream` the
     first event stream that its response read. `refusals` wait for the status of the response. `labels` are those of
-    sessions and modern clients in its entries.
+    sessions and modern clients in its entries. The judge reads the head into `fields`, which has no headers on a pipe.
     """
 
     number: int
@@ -87,28 +87,23 @@ class Exchange(Struct, eq=False):
     stream: Stream | None = None
     labels: tuple[str, ...] = ()
     refusals: tuple[RefusalRow, ...] = ()
-    _fields: HttpHead | None = None
+    fields: HttpHead = _NO_HEAD
 
     @property
     def seq(self) -> int:
         return self.began.seq
 
-    @property
-    def fields(self) -> HttpHead:
-        """The head as the server reads it, with the secrets hidden; without headers on a pipe."""
-        return self._fields or self._read()
-
-    def _read(self) -> HttpHead:
-        self._fields = fields = _NO_HEAD if self.head is None else _head(self.request.method, self.request.headers)
-        return fields
+    def read_head(self) -> None:
+        """Set `fields`: the head as the server reads it, with the secrets hidden."""
+        self.fields = _head(self.request.method, self.request.headers)
 
     @property
     def headers(self) -> Mapping[str, Sequence[str]]:
-        return (self._fields or self._read()).values
+        return self.fields.values
 
     def header(self, name: str) -> str | None:
         """The first value of a header."""
-        values = (self._fields or self._read()).values.get(name)
+        values = self.fields.values.get(name)
         return values[0] if values else None
 
     def is_hidden(self, name: str) -> bool:
@@ -160,10 +155,15 @@ class Exchange(Struct, eq=False):
 class Message(Struct, eq=False):
     """One JSON-RPC message, of either side. `received` is true for the client's.
 
-    `seq` and `at` are the number and the time of its entry, `rpc` and `method` those of its fact: the judge reads them
-    twelve times for an entry. `place` is its connection, `session` the session of its context. The judge reads
-    contents, and sets `era` and `spoken` of the client's messages, the typed progress `token` of its requests, and
-    `has_meta`: False where the params have no `_meta`.
+    `seq` and `at` are the number and the time of its entry, `rpc`, `method`, `id`, `batch` and `hidden` those of its
+    fact. `id` is None without one, or with one that JSON-RPC forbids, `batch` is the place of a client's message in its
+    batch, and `hidden` has JSON pointer (RFC 6901) and JSON type of each hidden member.
+
+    `place` is its connection, `pipe` the same if it is one, `session` the session of its context. `in_session` is its
+    legacy session, for an `initialize` the one that it opened. `scope` is None until its client is known.
+
+    The judge reads contents, and sets `revision`, `era` of the client's messages, the typed progress `token` of its
+    requests, and `has_meta`: False where the params have no `_meta`.
 
     A client's request: `answer` is the final message, `call` the call that it began, `opened` the session of an
     `initialize`, `stream` the stream opened for its answer, `resumed` the stream that it resumed. `refused` and
@@ -181,9 +181,15 @@ class Message(Struct, eq=False):
     at: float
     rpc: Rpc
     method: str | None
+    id: RequestId | None
     place: Connection | None = None
     exchange: Exchange | None = None
     session: Session | None = None
+    pipe: Connection | None = None
+    scope: Scope | None = None
+    in_session: Session | None = None
+    batch: int | None = None
+    hidden: tuple[tuple[str, str], ...] = ()
     request: Message | None = None
     call: Call | None = None
     stream: Stream | None = None
@@ -200,7 +206,7 @@ class Message(Struct, eq=False):
     contents: Contents | None = None
     parsed: Content | None = None
     era: Literal["legacy", "modern"] | None = None
-    spoken: str | None = None
+    revision: str | None = None
     token: ProgressToken | None = None
     has_meta: bool = True
     is_forgotten: bool = False
@@ -211,11 +217,6 @@ class Message(Struct, eq=False):
     def fact(self) -> MessageFact:
         """Without the content once that is forgotten."""
         return self.entry.fact  # type: ignore[return-value]
-
-    @property
-    def id(self) -> RequestId | None:
-        """None without an id, or with one forbidden by JSON-RPC."""
-        return self.entry.fact.id  # type: ignore[union-attr]
 
     @property
     def raw(self) -> bytes:
@@ -256,20 +257,9 @@ class Message(Struct, eq=False):
     def error(self) -> Any:
         return members(self.value).get("error")
 
-    @property
-    def batch(self) -> int | None:
-        """The place of a client's message in its batch."""
-        return getattr(self.fact, "batch", None)
-
-    @property
-    def hidden(self) -> tuple[tuple[str, str], ...]:
-        """The members hidden in the log: JSON pointer (RFC 6901) and JSON type of each."""
-        return getattr(self.fact, "hidden", ())
-
     def hides(self, pointer: str) -> bool:
         """True if the log hides the member at a JSON pointer, or one below or above it."""
-        hidden = self.hidden
-        return bool(hidden) and covers(hidden, pointer)
+        return bool(self.hidden) and covers(self.hidden, pointer)
 
     @property
     def post(self) -> Exchange | None:
@@ -278,37 +268,8 @@ class Message(Struct, eq=False):
         return None if exchange is None or exchange.head is None else exchange
 
     @property
-    def pipe(self) -> Connection | None:
-        return self.place if self.place is not None and self.place.scope is not None else None
-
-    @property
     def transport(self) -> Literal["http", "websocket", "stdio"]:
-        return "http" if self.place is None else self.place.transport
-
-    @property
-    def in_session(self) -> Session | None:
-        """Its legacy session; for an `initialize`, the session that it opened."""
-        if self.era == "modern":
-            return None
-        if self.opened is not None:
-            return self.opened
-        session, place = self.session, self.place
-        if session is not None and session.is_legacy:
-            return session
-        session = None if place is None or place.scope is None else place.session
-        # A session that was opened later is not this message's.
-        return session if session is not None and session.opened.seq < self.entry.seq else None
-
-    @property
-    def revision(self) -> str | None:
-        """A message of the server has the revision of its session or request."""
-        if self.opened is not None:
-            return self.opened.revision
-        if self.received:
-            return self.spoken
-        if self.session is not None and self.session.is_legacy:
-            return self.session.revision
-        return None if self.request is None else self.request.revision
+        return "http" if self.pipe is None else self.pipe.transport
 
     @property
     def position(self) -> int | None:
@@ -332,17 +293,6 @@ class Message(Struct, eq=False):
         """The time of its first bytes: over HTTP the head of its request. The body can come much later."""
         exchange = self.exchange
         return self.entry.mono if exchange is None or exchange.head is None else exchange.head.mono
-
-    @property
-    def scope(self) -> Scope | None:
-        """None until its client is known."""
-        session, place, exchange = self.opened or self.session, self.place, self.exchange
-        if session is not None and session.is_legacy:
-            return session.scope
-        if place is not None and place.scope is not None:
-            return place.scope
-        client = None if exchange is None else exchange.client
-        return None if client is None else client.scope
 
     def had_by(self, at: float) -> bool:
         return _before(self.delivered, at)

@@ -147,7 +147,10 @@ def era_by_head(head: HttpHead) -> Era | None:
 
 
 def note_speech(message: Message) -> None:
-    """Note the era, the revision, `_meta` and the progress token of a message of the client, in their order."""
+    """Note the era, the revision, `_meta` and the progress token of a message of the client, in their order.
+
+    An `initialize` has the revision that it asks for until its session is open.
+    """
     value, pipe = message.value, message.pipe
     session = message.opened or message.session
     if session is None or not session.is_legacy:
@@ -159,7 +162,9 @@ def note_speech(message: Message) -> None:
         elif era is None and message.rpc in ("notification", "response", "error") and pipe.modern is not None:
             # Answers and notifications without a session name no revision themselves.
             era, revision = "modern", pipe.modern
-    message.era, message.spoken = era, revision
+    message.era, message.revision = era, revision
+    if era == "modern":
+        message.in_session = None
     if message.method is None:
         return
     meta = message.meta

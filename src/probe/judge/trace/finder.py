@@ -95,8 +95,7 @@ class Finder:
         taker = self._takers.get(type(entry.fact))
         if taker is None and not self._held:
             return
-        number = entry.context.exchange
-        exchange = None if number is None else self.views.exchanges.get(number)
+        exchange = self.views.exchange
         if self._held and exchange is not None and exchange.client is not None:
             subject = self._subject_of(exchange.client)
             for each_held in self._held.pop(exchange.number, ()):
@@ -108,11 +107,11 @@ class Finder:
         client = exchange.client if exchange is not None and in_exchange else self.views.client_of(entry)
         if client is not None:
             taker(self._subject_of(client), entry, entry.fact, exchange)
-        elif number is not None:
-            held = self._held.get(number)
+        elif exchange is not None:
+            held = self._held.get(exchange.number)
             if held is None:
                 held = []
-                self._held.store(number, held)
+                self._held.store(exchange.number, held)
             if len(held) < BOUNDS.parts:
                 held.append(entry)
 
@@ -125,6 +124,7 @@ class Finder:
     def _requested(self, subject: Subject, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None) -> None:
         if exchange is None:
             return
+        exchange.read_head()
         subject.count_exchange(exchange)
         session = exchange.session if exchange.session is not None and exchange.session.is_legacy else None
         subject.act(entry.mono, entry.seq, session)
@@ -204,7 +204,10 @@ class Finder:
         session = self.views.sessions.get(entry.context.session or "")
         if session is None:
             return
-        subject.sessions += session.opened is entry
+        if session.opened is entry:
+            subject.sessions += 1
+            if session.initialize is not None:
+                session.initialize.revision = session.revision
         subject.revisions.add(fact.revision)
         subject.named(fact.client_name, fact.client_version, members(from_json(fact.capabilities)), entry.mono)
         self._note(subject, each.SESSION, session, entry)
@@ -282,7 +285,13 @@ class Finder:
 
     def _emitted(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
         sent = self.views.messages.get(entry.seq)
-        if sent is None or (sent.rpc == "notification" and sent.method not in NEWS):
+        if sent is None:
+            return
+        if sent.session is not None and sent.session.is_legacy:
+            sent.revision = sent.session.revision
+        elif sent.request is not None:
+            sent.revision = sent.request.revision
+        if sent.rpc == "notification" and sent.method not in NEWS:
             return
         try:
             if sent.rpc == "request":
