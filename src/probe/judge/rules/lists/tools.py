@@ -145,13 +145,16 @@ class Habits(Struct):
 
 @rule("tools.error-survived", each=MESSAGE)
 def goes_on(message: Message, trace: Trace) -> Finding | None:
-    """An `initialize` begins anew."""
+    """An `initialize` begins anew. A client that went on often enough shows more only after an error."""
+    habits = trace.kept(Habits)
+    if habits.went_on >= _WENT_ON and not trace.subject.known.errors:
+        return None
     call = None if message.method == "initialize" else unfollowed(message.scope, message.at, trace)
     if call is None or (message.scope is not None and message.scope.kind == "client" and trace.several() is not None):
         return None
     if trace.seen.error_of(call) in _SURVIVED:
         return PASS(message, at=call)
-    trace.kept(Habits).went_on += message.method == "tools/call"
+    habits.went_on += message.method == "tools/call"
     return None
 
 

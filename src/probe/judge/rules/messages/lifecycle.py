@@ -266,9 +266,11 @@ def uses_declared(request: Message, trace: Trace) -> Finding | None:
 
 
 def _told(request: Message, trace: Trace) -> Message | None:
-    session, at, url = request.in_session, request.at, _url(request)
+    session = request.in_session
     if session is not None:
-        return session.initialize if session.initialize is not None and session.initialize.answered_by(at) else None
+        asked = session.initialize
+        return asked if asked is not None and asked.answered_by(request.at) else None
+    url = _url(request)
     discoveries = trace.seen.newest(
         ANSWERED, "server/discover", 1, lambda each: _url(each) == url and _offered(each, trace) is not None
     )

@@ -40,12 +40,7 @@ def is_post(exchange: Exchange) -> bool:
 
     A POST without a body carries no message: health checks send such ones.
     """
-    length, headers = exchange.header("content-length"), exchange.headers
-    if exchange.fields.method != "POST" or not exchange.is_endpoint:
-        return False
-    if length is not None:
-        return length.strip("0") != ""
-    return "transfer-encoding" in headers or "content-type" in headers
+    return exchange.is_endpoint and _posts_body(exchange.fields)
 
 
 def is_modern(exchange: Exchange) -> bool:
@@ -66,6 +61,16 @@ def parts(exchange: Exchange, name: str) -> Sequence[str]:
 
 
 # A client sends the same heads again and again; equal ones are one object.
+@lru_cache(maxsize=64)
+def _posts_body(head: HttpHead) -> bool:
+    if head.method != "POST":
+        return False
+    length = head.each("content-length")[:1]
+    if length:
+        return length[0].strip("0") != ""
+    return "transfer-encoding" in head.values or "content-type" in head.values
+
+
 @lru_cache(maxsize=64)
 def accepts(head: HttpHead, *kinds: str) -> Finding:
     """A range such as `*/*` covers media types, and every server takes it: WARN."""
