@@ -81,8 +81,9 @@ def recorded() -> Covered:
 
 
 def git(*arguments: str) -> str:
-    """What git prints; nothing where it refuses."""
-    return subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout  # noqa: S603, S607
+    """What git prints; nothing where it refuses, as for a file that a commit does not have."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    return done.stdout
 
 
 def changed(commit: str | None) -> tuple[str, set[Path]]:
@@ -142,14 +143,14 @@ def names(files: Iterable[Path]) -> set[str]:
     return {str(file.relative_to(ROOT)) for file in files}
 
 
-def chosen(parts: Iterable[set[str]], covered: Covered) -> list[str]:
+def chosen(changes: Iterable[set[str]], covered: Covered) -> list[str]:
     """The tests that run most of what has changed, and little else, up to `MOST_S`; at least one for each part."""
-    parts = [kept for tests in parts if (kept := {test for test in tests if stands(test)})]
+    changes = [kept for tests in changes if (kept := {test for test in tests if stands(test)})]
     sizes = Counter(number for numbers in covered.reached.values() for number in numbers)
     size = {test: sizes[number] for number, test in enumerate(covered.seconds)}
-    often = Counter(test for tests in parts for test in tests)
+    often = Counter(test for tests in changes for test in tests)
     rank = {test: (-often[test], size.get(test, 0), test) for test in often}
-    taken = {min(tests, key=rank.__getitem__) for tests in parts}
+    taken = {min(tests, key=rank.__getitem__) for tests in changes}
     left = MOST_S - sum(seconds(test, covered) for test in taken)
     for test in sorted(rank.keys() - taken, key=rank.__getitem__):
         left -= seconds(test, covered)
@@ -248,7 +249,8 @@ def main() -> None:
     covered = Covered(**json.loads(MAP.read_text())) if MAP.exists() else Covered()
     uses = {file: set(imported(file)) for folder in (SOURCES, TESTS) for file in folder.glob("**/*.py")}
     base, files = changed(next(iter(sys.argv[1:]), None))
-    print("\n".join(chosen((part for file in sorted(files) for part in wanted(file, base, covered, uses)), covered)))
+    changes = (tests for file in sorted(files) for tests in wanted(file, base, covered, uses))
+    print("\n".join(chosen(changes, covered)))
 
 
 if __name__ == "__main__":
