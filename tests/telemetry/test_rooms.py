@@ -14,7 +14,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.cli.parts import export_rooms
-from probe.rooms.exported import Hidden, room_number
+from probe.rooms.exported import HiddenSecrets, room_number
 from probe.telemetry.service import following
 
 from ..rooms.house import House, Room, house
@@ -176,7 +176,7 @@ SECRET = "fQ_1iaaG1GV4fbwPerToDmsKhicd21GTowTeP_DI"
     ],
 )
 def test_a_text_without_a_secret(text: str, hidden: str) -> None:
-    assert Hidden([SECRET, "another"], "N")(text) == hidden
+    assert HiddenSecrets([SECRET, "another"], "N")(text) == hidden
 
 
 def test_a_number_is_the_same_on_each_replica_and_no_part_of_the_id() -> None:

@@ -108,12 +108,12 @@ def make_rooms(engine: Engine, pages: SharedPages) -> Rooms:
 
 def export_rooms(rooms: Rooms, follow: Callable[[Engine, Source], None]) -> None:
     """Have `follow` export the spans and log records of each room, with its number."""
-    from ..rooms.exported import Hidden, room_number
+    from ..rooms.exported import HiddenSecrets, room_number
     from ..rooms.ids import secret_of
 
     def opened(room: Room) -> None:
         number = room_number(room.id)
-        hide = Hidden([secret_of(room.id), secret_of(room.reading)], number)
+        hide = HiddenSecrets([secret_of(room.id), secret_of(room.reading)], number)
         follow(room.engine, Source("room", {"mcp_probe.room": number}, hide))
 
     rooms.on_open(opened)

@@ -27,7 +27,7 @@ def room_number(id: str) -> str:
     return sha256(_PURPOSE + id.encode()).hexdigest()[:_DIGITS]
 
 
-class Hidden:
+class HiddenSecrets:
     """Replaces the `secrets` of a room by `shown` in a text, also percent-encoded, and where a long text was cut."""
 
     def __init__(self, secrets: Sequence[str], shown: str) -> None:
