@@ -41,7 +41,7 @@ _FORMATS = ("table", "json", "junit", "markdown", "html")
     type=click.Choice(["quick", "full", "idle"]),
     default="full",
     show_default=True,
-    help="quick: under a minute. full: under two minutes, silence of 70 s. idle: silence of 310 s.",
+    help="quick: under a minute. full: two minutes, silence of 70 s. idle: silence of 310 s.",
 )
 @click.option(
     "--only", multiple=True, metavar="NAME", help="Only these checks, or those that begin so: close, limit.body."
