@@ -173,6 +173,17 @@ def _counts_anew(log: Log, ids: int) -> None:
         client.answer(client.modern("tools/list", id=1 + number % ids), {"resultType": "complete", "tools": []})
 
 
+def _reuses_an_id(log: Log) -> None:
+    """The first request makes room after its id came again, and before the rules are asked."""
+    client = log.stdio()
+    asked = client.modern("tools/call", {"name": "x"}, id=1)
+    for number in range(FEW // 2 - 3):
+        client.answer(client.modern("tools/list", id=2 + number), {"resultType": "complete", "tools": []})
+    client.modern("tools/list", id=1)
+    for _ in range(FEW // 2):
+        client.emit({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, asked.context, asked.seq)
+
+
 def _begins_and_forgets_its_session(log: Log) -> None:
     client = log.http()
     _work(client.session())
@@ -249,6 +260,7 @@ PASTS: list[tuple[str, Verdict, Callable[[Log], None]]] = [
     (FIRST, PASS, _begins_and_forgets_its_session),
     *((WAITS, PASS, partial(_begins, way=way)) for way in ("http", "stdio", "websocket")),
     *((FREE, SILENT, partial(_counts_anew, ids=ids)) for ids in (FEW // 3, FEW // 2 - 2, FEW // 2, FEW)),
+    (FREE, FAIL, _reuses_an_id),
     *((PATIENCE, PASS, partial(_given_up, way=way)) for way in ("cancels", "leaves")),
     (PATIENCE, PASS, partial(_given_up, way="cancels", answered=False)),
     (TOLD, SILENT, _asks_for_progress_late),
