@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -16,7 +17,15 @@ from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 from probe.views.retention import Retention
 
+from .checks import UNCLEAR, play
+from .finality import with_gap
 from .logs import HEADER, Http, Log, judge_all, judged
+from .test_cancel import of_the_modern_era_beside_a_session
+from .test_elicit import waits
+from .test_ends import no_session_id
+from .test_http_answers import Client as Answered
+from .test_resume import Story as Lost
+from .test_tools import Client as Caller
 
 LITTLE = Retention(content_bytes=20_000)
 INPUT = {"k": {"method": "roots/list", "params": {}}}
@@ -117,3 +126,37 @@ def test_a_session_that_made_room_before_its_request_was_judged() -> None:
     for _ in range(6):
         client.session().call("echo")
     assert judged(log, retention=Retention(sessions=4), batch_s=60)["acme"].faults == {}
+
+
+def _opens_after_large() -> Log:
+    log = Log()
+    play(log, "good open good good large 3 open 301", Caller(log, "http").words())
+    return log
+
+
+def _lists_beside_initialize() -> Log:
+    """The answer to `initialize` is missing, and the server refuses the list for its session."""
+    log = Log()
+    no_session_id(log)
+    log.items = with_gap(log.items, 5, 6)[:22]
+    return log
+
+
+WITNESSES: list[tuple[str, Callable[[], Log]]] = [
+    ("cancel.own-request", of_the_modern_era_beside_a_session),
+    ("elicit.declared-served", partial(waits, 299, answered=60)),
+    ("http.both-answer-forms", lambda: Answered().acts("json ping sse ping sse 30 cancel sse 30 cancel")),
+    ("http.sse-empty-data", lambda: Answered().acts("primed ping primed 30 cancel primed 30 cancel")),
+    ("lifecycle.waits-for-initialize", _lists_beside_initialize),
+    ("resume.comes-back", lambda: Lost().acts("cancel 1 ping 10 ping 10 ping")),
+    ("tools.large-result", _opens_after_large),
+]
+
+
+@pytest.mark.parametrize(("rule", "story"), WITNESSES)
+def test_a_witness_that_has_made_room_leaves_a_doubt(rule: str, story: Callable[[], Log]) -> None:
+    large = judged(story(), over=None)["acme"]
+    smalls = [judged(story(), over=None, retention=Retention(messages=few))["acme"] for few in range(4, 9)]
+    for small in smalls:
+        assert small.faults.items() <= large.faults.items(), small.faults
+    assert UNCLEAR in [small[rule] for small in smalls]

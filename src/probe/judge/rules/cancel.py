@@ -53,7 +53,8 @@ def own_request(message: Message, trace: Trace) -> Finding | None:
         return None
     why = f"no request with the id {shown(id)} is known, and not all are"
     trace.sure.whole(why)
-    if message.scope is None or message.scope.forgot or trace.seen.all(UNREADABLE, until=until):
+    has_forgot = any(scope.forgot for scope in scopes_of(message))
+    if message.scope is None or has_forgot or trace.seen.all(UNREADABLE, until=until):
         return UNCLEAR(why)
     return _unknown(message, id, until, trace)
 

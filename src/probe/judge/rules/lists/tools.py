@@ -16,7 +16,7 @@ from ...clients.listings import ListedTool
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWERED, LARGE, LARGEST, LEFT, MESSAGE, PIPE_END, REQUEST, SESSION_END, TOLD
 from ...trace.rules import MISSING, member, rule
-from ...trace.trace import Trace
+from ...trace.trace import Trace, has_made_room
 from ...values import shown
 from ..transports.session import is_deleted
 
@@ -247,7 +247,8 @@ def begins_anew(call: Message, trace: Trace) -> Finding | None:
     newest = trace.seen.last(MESSAGE, until=due) or call
     fates = trace.fates(ANSWERED, went_on, "tools/call", before=newest)
     others = {fate for other, fate in fates if other is not call and not _is_large(other)}
-    if "on" in others and "anew" not in others:
+    is_known = not any(map(has_made_room, trace.seen.all(ANSWERED, "tools/call", until=due)))
+    if is_known and "on" in others and "anew" not in others:
         return FAIL(f"the client or a gateway initialized anew after a result of {call.answer.size} bytes", anew)
     return UNCLEAR("initialized anew after a large result; it may do so after each", anew)
 

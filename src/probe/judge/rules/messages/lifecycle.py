@@ -207,8 +207,13 @@ def waits(request: Message, trace: Trace) -> Finding | None:
         pending = trace.seen.last(REQUEST, "initialize", until=at, scope=request.scope)
     else:
         pending = session.initialize
-    if pending is None or has_made_room(pending):
+    if pending is None:
         return None
+    if has_made_room(pending):
+        opened = trace.seen.all(SESSION, since=pending.at, until=at) if session is None else [session]
+        if any(each.answered is not None and each.answered.mono < at for each in opened):
+            return None
+        raise ForgottenError
     if pending.answered_by(at):
         is_first = session is not None and trace.subject.firsts.get(session) is request
         return PASS(session) if session is not None and is_first else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ....views.retention import members
+from ....views.retention import ForgottenError, members
 from ...clients.questions import Question, Reply
 from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, CutShort, Finding, Seen
 from ...trace.opportunities import REPLY
-from ...trace.trace import Trace
+from ...trace.trace import Trace, has_made_room
 from ..messages.schemas import misfit
 
 _METHOD_NOT_FOUND: Final = -32601
@@ -92,7 +92,11 @@ def is_silent(question: Question, trace: Trace, seconds: float, *, given_up: boo
     if given_up:
         raise CutShort("the server gave the question up before an answer came")
     trace.sure.had_time(had, seconds)
-    return trace.seen.acted(session, had, until)
+    if not trace.seen.acted(session, had, until):
+        return False
+    if question.sent.request is not None and has_made_room(question.sent.request):
+        raise ForgottenError  # it may have been answered or left
+    return True
 
 
 def _is_declared(reply: Reply) -> bool:

@@ -18,10 +18,10 @@ from ...clients.given_up import (
 from ...clients.series import NEVER
 from ...clients.tasks import task_of
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
+from ...trace.findings import FAIL, PASS, UNCLEAR, Finding, Undecided
 from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import Trace, has_made_room
 
 _EVENTS: Final = "text/event-stream"
 _FORMS: Final = frozenset({"application/json", _EVENTS})
@@ -107,10 +107,17 @@ def misses_a_form(message: Message, trace: Trace) -> Finding | None:
     before = [each for each in trace.seen.all(ANSWERED, until=request.answered) if form_of(each) == form]
     if len(before) + 1 != count:
         return None
-    trace.sure.knows_all(ANSWERED, None, NEVER, _UNKNOWN)
+    _know_all_answers(request.answered, trace)
     waited = message.at - request.answered
     remark = f"cancelled a request {waited:.1f} s after its answer as {form}, and so all that had such an answer"
     return FAIL(remark, *(each.asked_to_cancel or each for each in before))
+
+
+def _know_all_answers(until: float, trace: Trace) -> None:
+    """Raise `Undecided` unless all answers before a time show their forms."""
+    trace.sure.knows_all(ANSWERED, None, NEVER, _UNKNOWN)
+    if any(map(has_made_room, trace.seen.all(ANSWERED, until=until))):
+        raise Undecided(_UNKNOWN)
 
 
 @rule("http.sse-empty-data", each=REQUEST, after=CONTROL)
@@ -165,11 +172,12 @@ def _missed_empty(request: Message, by: Message, remark: str, trace: Trace) -> F
     count = trace.nth()
     if count == 1:
         return UNCLEAR(f"{remark}, once", by, at=request)
-    before = trace.seen.all(ANSWERED, until=request.answered or 0) if count <= BOUNDS.searched else ()
+    answered = request.answered or 0
+    before = trace.seen.all(ANSWERED, until=answered) if count <= BOUNDS.searched else ()
     primed = [each for each in before if is_primed(each)]
     if len(primed) + 1 != count:
         return None
-    trace.sure.knows_all(ANSWERED, None, NEVER, _UNKNOWN)
+    _know_all_answers(answered, trace)
     return FAIL(remark, by, *primed, at=request)
 
 

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from ....log import events
 from ....views.clients import Session
+from ....views.retention import ForgottenError
 from ....views.values import Exchange, Message
 from ....views.work import Stream
 from ...clients.moments import ClientEnd
@@ -101,6 +102,8 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
     tries = sum(each.since.mono < left for each in stream.readings) - 1
     if tries >= _PATIENT:
         return MEASURED(reconnections_before_it_gave_up=tries)
+    if stream.request is not None and has_made_room(stream.request):
+        raise ForgottenError  # it may have been cancelled or answered
     return FAIL(f"went on, and did not come back for stream {stream.id} within {pause + _BACK_S:.0f} s")
 
 
