@@ -97,8 +97,10 @@ async def test_a_session_that_a_modern_request_names_by_mistake_is_no_matter_of_
     """2026-07-28 ignores it, so a 404 is about the method, and the request may be the first for its room."""
     async with house(**KEYS) as here:
         client = Modern(Below(here.app, (await here.make())["id"]), "/mcp")
-        for _ in range(2):
-            async with client.post(client.request(method), {"mcp-session-id": "of-another-server"}) as answer:
+        # RFC 9110 section 5.5: spaces around a value are no part of it.
+        for version in (" 2026-07-28 ", "2026-07-28"):
+            named = {"mcp-session-id": "of-another-server", "mcp-protocol-version": version}
+            async with client.post(client.request(method), named) as answer:
                 assert answer.status == status
         assert len(here.rooms) == 1
         assert "another process" not in caplog.text
