@@ -154,35 +154,38 @@ def measure(judge: Callable[[], Judge], rounds: int = 3) -> float:
 
 
 async def live(calls: int, rounds: int = 3) -> None:
-    """Print the processor time of a server for a call, by turns with its judge and without: the least of the rounds."""
+    """Print processor time and rate of the calls, by turns with the judge and without: the best of the rounds."""
     ours, cores = all_servers("", Path())[0], Cores.divided()
     without = replace(ours, command=(*ours.command, "--no-judge"))
     eras: tuple[Era, ...] = get_args(Era)
     for era in eras:
         for clients in (1, 32):
-            found: dict[bool, list[float]] = {True: [], False: []}
+            found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
             for _ in range(rounds):
                 for judges, server in ((True, ours), (False, without)):
                     found[judges].append(await _call_s(replace(server, era=era), clients, calls, cores))
-            judged, alone = min(found[True]), min(found[False])
+            judged, passed = map(min, zip(*found[True], strict=True))
+            alone, passed_alone = map(min, zip(*found[False], strict=True))
             line = f"{era:6} {clients:2} clients: {judged * 1e6:.0f} us a call, {alone * 1e6:.0f} us with --no-judge"
-            sys.stdout.write(f"{line}: {judged / alone - 1:+.1%}\n")
+            rates = f"{1 / passed:,.0f} calls a second, {1 / passed_alone:,.0f}"
+            sys.stdout.write(f"{line}: {judged / alone - 1:+.1%}; {rates}: {passed_alone / passed - 1:+.1%}\n")
             sys.stdout.flush()
 
 
-async def _call_s(server: Server, clients: int, calls: int, cores: Cores) -> float:
+async def _call_s(server: Server, clients: int, calls: int, cores: Cores) -> tuple[float, float]:
+    """The processor time of the server for a call, and the time that passes for each."""
     async with running(server, "calls", cores) as ours, AsyncExitStack() as stack:
         opened = []
         for _ in range(clients):
             connection = await stack.enter_async_context(Connection(ours.port))
             opened.append((connection, await open_client(connection, ours.port, server.era)))
-        ids, began = count(FIRST_ID), 0.0
+        ids, began, since = count(FIRST_ID), 0.0, 0.0
         for part in (calls // 4, calls):  # the first is to warm up
-            numbers, began = islice(ids, part), ours.cpu_s()
+            numbers, began, since = islice(ids, part), ours.cpu_s(), trio.current_time()
             async with trio.open_nursery() as nursery:
                 for connection, client in opened:
                     nursery.start_soon(_call, connection, client, server, numbers)
-        return (ours.cpu_s() - began) / calls
+        return (ours.cpu_s() - began) / calls, (trio.current_time() - since) / calls
 
 
 async def _call(connection: Connection, client: Client, server: Server, ids: Iterator[int]) -> None:
