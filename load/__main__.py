@@ -23,6 +23,7 @@ from bench.servers import Cores
 from . import floods, rooms
 from .process import ROOT, Target, target, visit
 from .report import AIM_MS, MARGIN_MB, Found, faults, load, save, table
+from .rooms import percentile
 
 _CALLS_PER_SECOND = 5
 # Of the clients of all rooms.
@@ -84,16 +85,16 @@ async def _flooded(
             await run()
         beside.cancel_scope.cancel()
     after, left = await _settled(server, before, usual)
-    late = sorted(found["late_ms"])
+    late = found["late_ms"]
     return Found(
         flood=name,
         per_second=round(flood.done / seconds, 1),
         errors=dict(flood.errors),
         served=len(late),
         failed=found["failed"],
-        late_p50=_percentile(late, 50),
-        late_p99=_percentile(late, 99),
-        late_max=_percentile(late, 100),
+        late_p50=percentile(late, 50),
+        late_p99=percentile(late, 99),
+        late_max=percentile(late, 100),
         before=before,
         peak=peak,
         after=after,
@@ -110,10 +111,6 @@ async def _settled(server: Target, before: int, usual: Counter[str]) -> tuple[in
         await trio.sleep(0.5)
         memory, tasks = await server.figures()
     return memory, tasks - usual
-
-
-def _percentile(values: list[float], percent: float) -> float:
-    return values[min(len(values) - 1, int(len(values) * percent / 100))] if values else 0.0
 
 
 async def _measure(options: argparse.Namespace, cores: Cores) -> tuple[list[str], list[Found], list[str]]:
@@ -133,10 +130,10 @@ async def _measure_rooms(options: argparse.Namespace, cores: Cores) -> tuple[lis
         most = options.idle + _FIRST_ROOMS
         settings = {"port": 0, "trusted_proxies": "127.0.0.1", "rooms": "only", "max_rooms": most}
         async with target(settings, cores) as server:
-            await rooms.opened(server, _FIRST_ROOMS)
-            idle = await rooms.opened(server, options.idle)
-        lines, wrong = [idle.line()], [*idle.faults()]
-        _note(idle.line())
+            first = await rooms.opened(server, _FIRST_ROOMS)
+            idle = await rooms.idle(server, options.idle, first.paths)
+        lines, wrong = [*idle.lines()], [*idle.faults()]
+        _note("\n".join(lines))
     if options.rooms:
         of_rooms = {"rooms": "only", "room_idle_s": 8, "max_rooms": options.rooms + _MORE_ROOMS}
         settings = SETTINGS | of_rooms | {"event_log_events": 100, "call_records": 100}

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from statistics import median
+from typing import Any
 from urllib.parse import urlsplit
 
 import trio
@@ -14,7 +14,8 @@ from bench.http1 import BrokenResponseError, Connection
 from bench.servers import processor_s
 
 from . import wire
-from .process import Target
+from .process import Target, visit
+from .report import MARGIN_MB
 
 MEMORY_KB = 150.0
 """What an idle room may cost."""
@@ -28,26 +29,32 @@ _FIRST = 1 << 21
 # Each has some eight entries of the hundred that a room keeps here.
 _CALLS = 15
 _KB = 1e3
+_VISITS_PER_SECOND = 20
+_FIRST_S, _THERE_S = 3.0, 10.0
+# To open a room takes more.
+_FASTEST_S = 0.003
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
     """Rooms that were opened: their paths, such as `/r/ROOM`, and what one cost.
 
-    `wait_ms` is the median time to the answer that opens a room, with some others being opened; `processor_ms` is of
-    the server, with the request that makes the id.
+    `wait_ms` and `wait_p99_ms` are the times to the answer that opens a room, with some others being opened;
+    `processor_ms` is of the server, with the request that makes the id.
     """
 
     paths: Sequence[str]
     wait_ms: float
+    wait_p99_ms: float
     processor_ms: float
     memory_kb: float
 
     def line(self) -> str:
         """The figures as a sentence."""
         return (
-            f"{len(self.paths):,} rooms: {self.memory_kb:.0f} kB each, opened in {self.wait_ms:.1f} ms (median), "
-            f"of which the processor took {self.processor_ms:.1f} ms"
+            f"{len(self.paths):,} rooms: {self.memory_kb:.0f} kB each, opened {_AT_ONCE} at a time in "
+            f"{self.wait_ms:.1f} ms (p50) and {self.wait_p99_ms:.1f} ms (p99); the processor took "
+            f"{self.processor_ms:.1f} ms for each"
         )
 
     def faults(self) -> Iterator[str]:
@@ -78,7 +85,100 @@ async def opened(server: Target, count: int) -> Opened:
             nursery.start_soon(worker)
     took_s = processor_s(server.process.pid) - began_s
     after, _ = await server.figures()
-    return Opened(paths, median(waits_ms), took_s / count * 1e3, (after - before) / _KB / count)
+    memory_kb = (after - before) / _KB / count
+    return Opened(paths, percentile(waits_ms, 50), percentile(waits_ms, 99), took_s / count * 1e3, memory_kb)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """0 without values."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * percent / 100))] if values else 0.0
+
+
+async def ended(server: Target, paths: Sequence[str]) -> None:
+    """End these rooms, each as its owner. Raises `BrokenResponseError` if one does not end."""
+    left = iter(paths)
+
+    async def worker() -> None:
+        async with Connection(server.port) as connection:
+            for number, path in enumerate(left, _FIRST):
+                head, _ = await connection.exchange(
+                    wire.request("DELETE", wire.Client.numbered(number), {}, f"{path}/api/room")
+                )
+                if head.status != 204:
+                    raise BrokenResponseError(f"a room does not end: {head.status}")
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(_AT_ONCE):
+            nursery.start_soon(worker)
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Rooms that nobody uses: what they cost, and how long calls in some others waited beside them.
+
+    `opening_ms` is of calls while they were opened, `there_ms` while they were there. `memory_mb` is before them, with
+    them, after their end, and with as many others then: Python keeps what it has, for the next ones.
+    """
+
+    rooms: Opened
+    opening_ms: Sequence[float]
+    there_ms: Sequence[float]
+    failed: int
+    memory_mb: tuple[float, float, float, float]
+
+    def lines(self) -> Iterator[str]:
+        """The figures as sentences."""
+        yield self.rooms.line()
+        when = {"while they were opened": self.opening_ms, "while they were there": self.there_ms}
+        for what, late_ms in when.items():
+            yield (
+                f"{len(late_ms):,} calls in other rooms {what}: answered in {percentile(late_ms, 50):.0f} ms (p50), "
+                f"{percentile(late_ms, 99):.0f} ms (p99)"
+            )
+        before, there, after, again = self.memory_mb
+        yield (
+            f"Memory before them {before:.0f} MB, with them {there:.0f} MB, after their end {after:.0f} MB, "
+            f"with as many others then {again:.0f} MB"
+        )
+
+    def faults(self) -> Iterator[str]:
+        """Each bound that is not kept, as a sentence."""
+        yield from self.rooms.faults()
+        _, there, _, again = self.memory_mb
+        if again > there + MARGIN_MB:
+            yield f"rooms that have ended leave {again - there:.0f} MB that the next ones cannot use"
+        if self.failed:
+            yield f"{self.failed} calls in other rooms failed beside idle ones"
+
+
+async def idle(server: Target, count: int, others: Sequence[str]) -> Idle:
+    """Open so many rooms and end them, with calls in the rooms `others` at even intervals."""
+    found: dict[str, dict[str, Any]] = {}
+
+    async def visited(when: str, seconds: float) -> None:
+        found[when] = await visit(server.port, seconds, _VISITS_PER_SECOND, others)
+
+    # The first calls load what all rooms share, and the first ones of each room something of its own.
+    await visited("first", _FIRST_S)
+    memory_mb = [await _memory_mb(server)]
+    async with trio.open_nursery() as nursery:
+        # Over before the last room opens.
+        nursery.start_soon(visited, "opening", max(1.0, count * _FASTEST_S))
+        rooms = await opened(server, count)
+    await visited("there", _THERE_S)
+    memory_mb.append(await _memory_mb(server))
+    await ended(server, rooms.paths)
+    memory_mb.append(await _memory_mb(server))
+    await opened(server, count)
+    before, there, after, again = *memory_mb, await _memory_mb(server)
+    failed = sum(sum(each["failed"].values()) for each in found.values())
+    opening_ms, there_ms = (found[when]["late_ms"] for when in ("opening", "there"))
+    return Idle(rooms, opening_ms, there_ms, failed, (before, there, after, again))
+
+
+async def _memory_mb(server: Target) -> float:
+    memory, _ = await server.figures()
+    return memory / 1e6
 
 
 async def _opened(connection: Connection, client: wire.Client) -> tuple[str, float]:

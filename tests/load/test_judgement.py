@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bench.replicas import Replicated, efficiency, same_work
 from load.report import Found, faults, load, save, table
-from load.rooms import Opened
+from load.rooms import Idle, Opened
 
 FINE = Found("churn", 50.0, {"429": 3}, 40, {}, 5.0, 80.0, 90.0, 70_000_000, 90_000_000, 71_000_000, {})
 
@@ -67,14 +67,34 @@ def test_a_file_of_another_make_is_no_run_before(tmp_path: Path) -> None:
         assert load(file) == {}
 
 
+OPENED = Opened(["/r/a"], wait_ms=9.0, wait_p99_ms=90.0, processor_ms=5.0, memory_kb=150.0)
+
+
 @pytest.mark.parametrize(
     ("change", "says"), [({"memory_kb": 151.0}, "costs 151 kB"), ({"processor_ms": 5.1}, "takes 5.1 ms")]
 )
 def test_a_room_that_costs_too_much_is_a_fault(change: dict[str, Any], says: str) -> None:
-    fine = Opened(["/r/a"], wait_ms=9.0, processor_ms=5.0, memory_kb=150.0)
-    assert list(fine.faults()) == []
-    (told,) = replace(fine, **change).faults()
+    assert list(OPENED.faults()) == []
+    (told,) = replace(OPENED, **change).faults()
     assert says in told
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"memory_mb": (66.0, 148.0, 142.0, 173.0)},
+            ["rooms that have ended leave 25 MB that the next ones cannot use"],
+        ),
+        ({"failed": 2}, ["2 calls in other rooms failed beside idle ones"]),
+        ({"rooms": replace(OPENED, memory_kb=151.0)}, ["a room costs 151 kB; the aim is 150 kB"]),
+    ],
+)
+def test_idle_rooms_leave_their_memory_to_the_next_ones(change: dict[str, Any], says: list[str]) -> None:
+    fine = Idle(OPENED, [1.0], [3.0, 2.0], 0, (66.0, 148.0, 142.0, 172.0))
+    assert list(fine.faults()) == []
+    assert list(replace(fine, **change).faults()) == says
+    assert "2 calls in other rooms while they were there: answered in 3 ms (p50)" in "".join(fine.lines())
 
 
 @pytest.mark.parametrize(
