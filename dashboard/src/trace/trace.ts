@@ -105,8 +105,10 @@ export interface TraceView {
   /** The oldest first; the last one is the server's present life. */
   runs: readonly RunView[];
   passing: Passing;
-  /** How many entries there ever were. */
+  /** How many entries the feed ever brought. */
   total: number;
+  /** How many parts of the log were loaded. */
+  added: number;
 }
 
 const spanKey = (run: string, exchange: number) => `${run}-x${exchange}`;
@@ -124,6 +126,7 @@ export class Trace {
   #passing = nothing("");
   #shown: Passing = this.#passing;
   #total = 0;
+  #added = 0;
   #view: TraceView | null = null;
 
   /** The present run; what is told of another one is of a life of the server that is over. */
@@ -172,6 +175,7 @@ export class Trace {
     for (const row of part.exchanges) run.row(row);
     for (const entry of part.events) run.put(entry);
     if (from !== null) run.first = from;
+    this.#added += 1;
     this.#view = null;
   }
 
@@ -224,7 +228,7 @@ export class Trace {
   }
 
   view(): TraceView {
-    this.#view ??= { runs: this.#runs.map((run) => run.view()), passing: this.#shown, total: this.#total };
+    this.#view ??= { runs: this.#runs.map((run) => run.view()), passing: this.#shown, total: this.#total, added: this.#added };
     return this.#view;
   }
 

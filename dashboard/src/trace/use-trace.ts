@@ -24,7 +24,7 @@ interface Options {
 
 /** What of the log a view shows. */
 export interface Traced {
-  /** The newest snapshot, or the one at which the view was paused. */
+  /** The newest snapshot, or the one at which the view was paused, with what was loaded since. */
   snapshot: Snapshot;
   /** The present run of the server; empty before it is known. */
   run: string;
@@ -56,7 +56,11 @@ export function useTrace({ filter, by, whole = false, range }: Options): Traced 
   const setPaused = useCallback((paused: boolean) => setHeld(paused ? feed.snapshot() : null), [feed]);
   const answered = ({ trace: { passing } }: Snapshot) => passing.line === filter && (filter === "" || passing.searched.has(by));
   // what another filter finds is not in the snapshot of the pause: that of the end of its search is held then
-  if (held !== null && !answered(held) && answered(live) && loading.busy !== "search") setHeld(live);
+  if (held !== null && !answered(held)) {
+    if (answered(live) && loading.busy !== "search") setHeld(live);
+  } else if (held !== null && held.trace.added !== live.trace.added && answered(live)) {
+    setHeld({ ...held, trace: withLoaded(held.trace, live.trace) });
+  }
   const snapshot = held ?? live;
   const run = snapshot.hello?.run ?? "";
   useEffect(() => {
@@ -78,6 +82,30 @@ export function useTrace({ filter, by, whole = false, range }: Options): Traced 
   const gaps = useMemo(() => trace.runs.flatMap((each) => each.gaps), [trace.runs]);
   const first = trace.runs.at(-1)?.first ?? null;
   return { snapshot, run, first, state, all, spans, entries, gaps, loading, loader, paused: held !== null, setPaused, behind: live.trace.total - trace.total };
+}
+
+/** A view of an earlier moment with what was loaded since then, and without what the feed brought. */
+function withLoaded(before: TraceView, now: TraceView): TraceView {
+  const runs = before.runs.map((run) => {
+    const later = now.runs.find((each) => each.run === run.run);
+    if (later === undefined) return run;
+    const newest = Math.max(run.entries.at(-1)?.entry.seq ?? 0, ...run.gaps.map(({ last }) => last ?? 0));
+    return {
+      ...run,
+      // the later one has let its oldest entries go where it has too many
+      first: run.first === null || later.first === null ? run.first : Math.min(run.first, later.first),
+      entries: joined(run.entries, later.entries, newest, ({ entry }) => entry.seq),
+      spans: joined(run.spans, later.spans, newest, ({ row }) => row.began.seq),
+      gaps: later.gaps.filter(({ key }) => run.gaps.some((gap) => gap.key === key)),
+    };
+  });
+  return { ...now, runs, total: before.total };
+}
+
+/** Some items, and others up to a number that are not among them, in their order. */
+function joined<Item>(items: readonly Item[], others: readonly Item[], newest: number, numberOf: (item: Item) => number): readonly Item[] {
+  const byNumber = new Map([...others.filter((item) => numberOf(item) <= newest), ...items].map((item) => [numberOf(item), item]));
+  return [...byNumber.values()].toSorted((a, b) => numberOf(a) - numberOf(b));
 }
 
 const inRange = ({ from, until }: { from: number; until: number | null }, range: Range) => from <= range.until && (until === null || until >= range.from);

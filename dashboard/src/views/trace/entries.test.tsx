@@ -313,27 +313,6 @@ test.each(LISTS)("a log that cannot be searched is said, no row of an earlier fi
   expect(rows().some((text) => text?.includes("s1"))).toBe(false);
 });
 
-test.each(LISTS)("a list that is paused shows what another filter finds, and stands still again: %s", async (view) => {
-  const story = twoClients();
-  const list = { exchange: 0 };
-  const { fake, play } = await openTrace(`?view=${view}`, story, (path) => (path === "/api/search" ? found(story.entries.filter(({ exchange }) => exchange === list.exchange), { last: story.entries.length }) : undefined));
-  const listed = () => rows().filter((text) => text?.includes("tools/list")).length;
-  await page.getByRole("button", { name: "Pause" }).click();
-  list.exchange = story.request("s1", 50, "tools/list").exchange;
-  play();
-  await expect.element(page.getByRole("button", { name: "Resume (2 new)" })).toBeVisible();
-  expect(listed()).toBe(0);
-  await userEvent.fill(line(), "method:tools/list");
-  await expect.poll(() => (fake.frame(), listed())).toBe(1);
-  expect(rows().some((text) => text?.includes("tools/call"))).toBe(false);
-  await expect.element(page.getByRole("button", { name: "Resume (0 new)" })).toBeVisible();
-  fake.source.hello("a", { resumed: true });
-  story.request("s1", 51, "tools/list");
-  play();
-  await expect.element(page.getByRole("button", { name: "Resume (2 new)" })).toBeVisible();
-  expect(listed()).toBe(1);
-});
-
 test("problems that repeat are one line, which unfolds", async () => {
   const story = new Story();
   for (let id = 1; id <= 30; id += 1) {

@@ -144,19 +144,6 @@ test("the newest lines stay in view, too, for people who want less motion", asyn
   }
 });
 
-test("a pause holds the picture and counts; resuming shows the newest", async () => {
-  const story = twoCalls();
-  const { play } = await openTrace("", story);
-  await page.getByRole("button", { name: "Pause" }).click();
-  const before = texts();
-  story.request("s1", 50, "tools/list");
-  play();
-  await expect.element(page.getByRole("button", { name: "Resume (2 new)" })).toBeVisible();
-  expect(texts()).toEqual(before);
-  await page.getByRole("button", { name: /Resume/ }).click();
-  await expect.poll(() => texts().at(-1)).toMatch("tools/list");
-});
-
 test("a cleared view says when and how many requests it hides, and shows them again", async () => {
   const story = twoCalls();
   const { play } = await openTrace("", story);
