@@ -106,19 +106,23 @@ def begin(client: Http, connection: str) -> HttpSession:
     return client.opened(client.post(value, connection=connection), "2025-11-25")
 
 
-@each("same, verdict", [(True, WARN), (False, SILENT)])
-def test_who_begins_anew_on_the_same_connection(same: bool, verdict: Verdict) -> None:
-    """A program that runs again and again has a connection of its own each time."""
+@each("same, deletes, verdict", [(True, False, UNCLEAR), (True, True, PASS), (False, False, SILENT)])
+def test_a_session_for_each_call_is_no_fault(same: bool, deletes: bool, verdict: Verdict) -> None:
+    """Programs keep a connection for their sessions, and one that runs again and again has a new one each time."""
     log = Log()
     client = log.http()
     for number in range(4):
         connection = "tcp1" if same else f"tcp{number}"
-        asked = begin(client, connection).request("tools/call", {"name": "x"}, connection=connection)
+        session = begin(client, connection)
+        client.answer(session.request("tools/list", connection=connection), {"tools": []})
+        asked = session.request("tools/call", {"name": "x"}, connection=connection)
         stream = client.stream(asked)
         stream.control("priming", "1-0", 500)
         stream.answer({"content": []})
         log.after(1)
-    check(log, EMPTY, verdict)
+        if deletes:
+            session.delete()
+    check(log, EMPTY, verdict, only={EMPTY})
 
 
 def comments(log: Log, delays: list[float], *, end_after: float = 0.05, end: str = "leave", modern: bool = True) -> Log:

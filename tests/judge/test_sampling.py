@@ -56,7 +56,9 @@ STORIES: list[tuple[Expected, Story]] = [
         )
         for revision in LEGACY
     ),
-    ({SHAPE: WARN}, sampled({"role": "user"})),
+    # `Role` is "user" or "assistant" in each revision.
+    *(({SHAPE: PASS}, sampled({"role": "user"}, revision=revision)) for revision in LEGACY),
+    ({SHAPE: FAIL}, sampled({"role": "system"})),
     # null for a member that should be left out
     *(({SHAPE: WARN}, sampled({"stopReason": None, "_meta": None}, way=way)) for way in ("http", "round")),
     *(({SHAPE: FAIL}, sampled({"model": None}, way=way)) for way in ("http", "round")),

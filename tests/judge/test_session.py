@@ -8,6 +8,8 @@ from probe.judge.judge import Judge
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
+from probe.log import events
+from probe.log.context import Context
 from probe.log.event_log import Entry
 
 from ..support.rows import each
@@ -213,13 +215,40 @@ def test_a_deleted_session_is_not_used(acts: str, verdict: Verdict) -> None:
     assert judged(log)["acme"]["refused.by-server"] is SILENT  # it has no other reason for the 404
 
 
-@each("behind, verdict", [(False, UNCLEAR), (True, WARN)])
-def test_what_is_sent_behind_the_answer_to_the_delete_was_not_under_way(behind: bool, verdict: Verdict) -> None:
+@each(
+    "connection, after, verdict",
+    [
+        ("its own", 0.0, WARN),
+        ("another", 0.0, UNCLEAR),
+        ("another", 0.3, UNCLEAR),
+        ("another", 1.0, WARN),
+    ],
+)
+def test_what_is_sent_behind_the_answer_to_the_delete_was_not_under_way(
+    connection: str, after: float, verdict: Verdict
+) -> None:
+    """The log has another connection from its first request on, whenever it was opened."""
     log = Log()
     session = log.http().session()
     deleted = session.delete()
-    connection = deleted.context.connection if behind else "tcp99"
-    session.client.refuse(session.request("ping", connection=connection), 404, "UNKNOWN_SESSION")
+    log.after(after)
+    name = "tcp99" if connection == "another" else deleted.context.connection
+    if connection == "another":
+        log.add(events.SocketOpened("127.0.0.1:5000"), Context("tcp99"))
+    session.client.refuse(session.request("ping", connection=name), 404, "UNKNOWN_SESSION")
+    check(log, AFTER, verdict)
+
+
+@each("own, verdict", [("acme", WARN), (None, WARN), ("other", SILENT)])
+def test_who_has_not_sent_the_delete_may_use_the_session(own: str | None, verdict: Verdict) -> None:
+    log = Log()
+    session = log.http().session()
+    headers = {"mcp-session-id": "abcdefgh…", "mcp-protocol-version": "2025-11-25"}
+    head = log.http(own).request_head("DELETE", session.context, headers=headers, named=session.label)
+    log.add(events.SessionClosed("deleted"), head.context, head.seq)
+    session.client.respond(head, 204)
+    log.after(3)
+    refused(session)
     check(log, AFTER, verdict)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .acts import COMPLETION, let_pass, stay_alive
 from .client import Client
 from .story import pause
-from .wire import OneConnection, Reply
+from .wire import Reply
 
 MUCH = {"blocks": 20, "chars": 65536}
 _TRIES = 6
@@ -22,18 +22,6 @@ def gives_streams_up(client: Client) -> None:
         let_pass(client, 3)
         client.notify("notifications/cancelled", {"requestId": call["id"]})
         client.result("completion/complete", COMPLETION)
-
-
-def begins_anew(client: Client) -> None:
-    """It fails on the empty event of a stream, and begins a new session on the connection that it has."""
-    client.wire = OneConnection(client.http.url)
-    connect_anew(client)
-    for _ in range(2):
-        reply = client.send(client.message("tools/call", {"name": "progress", "arguments": {"steps": 1, "step_ms": 1}}))
-        client.response(reply)
-        for _ in reply:
-            pass
-        connect_anew(client)
 
 
 def connect_anew(client: Client) -> None:

@@ -11,7 +11,7 @@ from .answers import connect_anew, silent
 from .client import MODERN, Client
 from .ends import until_ended, withdrawn
 from .story import listen_in_vain, long_call, pause
-from .wire import WebSocket
+from .wire import OneConnection, WebSocket
 
 _LEGACY: Final = "2025-11-25"
 
@@ -128,12 +128,30 @@ def _reports(client: Client) -> None:
     reports(client, {"progress": 1}, {"progress": 2.5})
 
 
+def _pools_sessions(client: Client) -> None:
+    """A session for each call, some left and some ended, on one connection; each answer is read to its end."""
+    before, client.wire = client.wire, OneConnection(client.http.url)
+    for ends in (False, True, False, True):
+        connect_anew(client)
+        client.result("tools/list")
+        reply = client.send(client.message("tools/call", {"name": "progress", "arguments": {"steps": 1, "step_ms": 1}}))
+        client.response(reply)
+        for _ in reply:
+            pass
+        if ends:
+            client.http.request("DELETE", client.headers(None))
+    client.wire.close()
+    client.wire = before
+    connect_anew(client)
+
+
 SCENES: Final = {
     "reports": Patience(_LEGACY, _reports),
     "in-measure": Patience(_LEGACY, _asks_in_time),
     "extends": Patience(_LEGACY, _extends),
     "hangs-up-and-cancels": Patience(_LEGACY, _hangs_up_and_cancels),
     "resumes": Patience(_LEGACY, _resumes),
+    "pools-sessions": Patience(_LEGACY, _pools_sessions),
     "uses-sessions": Patience(_LEGACY, _uses_sessions),
     "polls-no-more": Patience(_LEGACY, _polls_no_more),
     "polls-no-more-modern": Patience(MODERN, _polls_no_more),

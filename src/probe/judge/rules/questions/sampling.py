@@ -23,13 +23,9 @@ _REJECTED: Final = -1
 
 @rule("sampling.result-shape", each=REPLY, methods=_SAMPLING)
 def shapes_message(reply: Reply, trace: Trace) -> Finding | None:
-    """The role of a result is that of the assistant by its meaning only, so `user` is no misfit."""
     if reply.error is not None or reply.is_wrapped or reply.revision is None:
         return None
-    found = has_form(reply, reply.revision, "CreateMessageResult")
-    if found.says == "pass" and members(reply.value).get("role") == "user":
-        return WARN("the role of the sampled message is user")
-    return found
+    return has_form(reply, reply.revision, "CreateMessageResult")
 
 
 @rule("sampling.max-tokens", each=REPLY, methods=_SAMPLING)

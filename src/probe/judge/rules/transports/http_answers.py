@@ -122,18 +122,23 @@ def _know_all_answers(until: float, trace: Trace) -> None:
 
 @rule("http.sse-empty-data", each=REQUEST, after=CONTROL)
 def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
-    """The fault shows later: the request is cancelled although its answer came, or the connection begins a new session.
+    """The fault shows later, as a cancellation of an answered request.
 
-    A new process begins a session as well, and has a connection of its own.
+    A new session is no sign of it: programs begin one for each call, on a pooled connection or on one of their own.
     """
     request = primed_before(message.at, trace)
     if request is None:
         return None
     if message.method != "initialize":
         return PASS(message, at=request)
-    if message.place is None or message.place is not request.place:
+    if message.place is None or message.place is not request.place or _is_deleted(request, message.at):
         return None
-    return _missed_empty(request, message, f"began a new session {_AFTER_EMPTY}", trace)
+    return UNCLEAR(f"began a new session {_AFTER_EMPTY}; it may use one for each call", message, at=request)
+
+
+def _is_deleted(request: Message, at: float) -> bool:
+    ended = None if request.session is None else request.session.asked_to_end
+    return ended is not None and ended.began.mono < at
 
 
 @rule("http.sse-empty-data", each=EXCHANGE, methods={"DELETE"})
@@ -147,7 +152,16 @@ def misses_after_empty(message: Message, trace: Trace) -> Finding | None:
     request = missed_by(message, trace)
     if request is None or not is_primed(request):
         return None
-    return _missed_empty(request, message, f"cancelled a request {_AFTER_EMPTY}", trace)
+    remark, count = f"cancelled a request {_AFTER_EMPTY}", trace.nth()
+    if count == 1:
+        return UNCLEAR(f"{remark}, once", message, at=request)
+    answered = request.answered or 0
+    before = trace.seen.all(ANSWERED, until=answered) if count <= BOUNDS.searched else ()
+    primed = [each for each in before if is_primed(each)]
+    if len(primed) + 1 != count:
+        return None
+    _know_all_answers(answered, trace)
+    return FAIL(remark, message, *primed, at=request)
 
 
 def is_primed(request: Message) -> bool:
@@ -166,19 +180,6 @@ def primed_before(at: float, trace: Trace) -> Message | None:
         return None
     last = trace.seen.last(REQUEST, until=at)
     return None if last is not None and last.at > request.answered else request
-
-
-def _missed_empty(request: Message, by: Message, remark: str, trace: Trace) -> Finding | None:
-    count = trace.nth()
-    if count == 1:
-        return UNCLEAR(f"{remark}, once", by, at=request)
-    answered = request.answered or 0
-    before = trace.seen.all(ANSWERED, until=answered) if count <= BOUNDS.searched else ()
-    primed = [each for each in before if is_primed(each)]
-    if len(primed) + 1 != count:
-        return None
-    _know_all_answers(answered, trace)
-    return FAIL(remark, by, *primed, at=request)
 
 
 @rule("http.sse-comments", each=ANSWERED, after=CONTROL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ....log.event_log import Entry
 from ....views.clients import Session
 from ....views.values import Exchange, Message
 from ...clients.moments import ProcessChange
@@ -153,24 +154,35 @@ _UNDER_WAY_S: Final = 1.0
 
 @rule("session.nothing-after-delete", each=EXCHANGE)
 def uses_deleted(exchange: Exchange, trace: Trace) -> Finding | None:
-    """A second DELETE is harmless."""
+    """A second DELETE is harmless, and a client cannot know that another one has ended its session."""
     session, method = exchange.session, exchange.fields.method
     deleted = session.closed if session is not None and is_deleted(session) else None
     if session is None or deleted is None or trace.at <= deleted.mono or method == "DELETE":
+        return None
+    if not _has_deleted(session, deleted, trace):
         return None
     if trace.at < deleted.mono + _UNDER_WAY_S and not _is_behind(exchange, session.asked_to_end):
         return UNCLEAR(f"{method} came right after the DELETE of its session; it may have been under way", deleted.seq)
     return FAIL(f"{method} with the id of a session that was deleted", deleted.seq)
 
 
+def _has_deleted(session: Session, deleted: Entry, trace: Trace) -> bool:
+    """True if the DELETE came from this client, by the label of its URL or as the session's own."""
+    label, subject = deleted.context.label, trace.subject
+    if label is not None:
+        return (subject.kind, subject.label) == ("label", label)
+    return session.client is None or (subject.kind, subject.label) == (session.client.kind, session.client.label)
+
+
 def _is_behind(exchange: Exchange, end: Exchange | None) -> bool:
-    """True if a request was sent after the answer to a DELETE."""
-    answered, place = None if end is None else end.response, exchange.connection
-    if end is None or answered is None or place is None or exchange.began.mono <= answered.mono:
+    """True if a request came behind the answer to a DELETE on its connection.
+
+    On others it may have been sent before: the log has a connection from its first request on.
+    """
+    answered = None if end is None else end.response
+    if end is None or answered is None or exchange.connection is None or exchange.connection is not end.connection:
         return False
-    if place is end.connection:
-        return exchange.request.http_version.startswith("1")
-    return place.opened is not None and place.opened.mono > answered.mono
+    return exchange.began.mono > answered.mono and exchange.request.http_version.startswith("1")
 
 
 @rule("session.nothing-after-delete", each=SESSION_END)
