@@ -21,8 +21,9 @@ from .judge import Judge
 from .report import Judgement, SubjectReport, report_with, subject_report
 from .verdicts import Verdict
 
-# How much of the time that passes may be spent on judging.
-_SHARE: Final = 0.05
+# How much of the time that passes may be spent on judging. The collector's passes over what a judge keeps, most of them
+# in other tasks, make a twentieth of it.
+_SHARE: Final = 0.04
 
 
 class JudgeTurns:
