@@ -10,13 +10,13 @@ from typing import Final
 
 _PURPOSE: Final = b"mcp-probe room in telemetry "
 _DIGITS: Final = 16
-# A percent sign may be coded again within another address.
-_CODED: Final = pattern(r"%(?:25)*([0-9A-Fa-f]{2})")
-_HALF: Final = pattern(r"%[0-9A-Fa-f]?…$")
-# Where a long text was cut off.
-_MORE: Final = "…"
-# A shorter beginning of an id says nothing of the rest.
-_LEAST: Final = 8
+# A percent sign may be coded again within another address, and a code cut off where a long text is clipped.
+_PERCENT_CODE: Final = pattern(r"%(?:25)*(?:([0-9A-Fa-f]{2})|[0-9A-Fa-f]?(?=…))")
+# Codes of codes that are undone.
+_CODINGS: Final = 3
+# A shorter part of a secret says nothing of the rest.
+_SHORTEST_PART: Final = 8
+_WORD: Final = pattern(rf"[A-Za-z0-9_-]{{{_SHORTEST_PART},}}")
 
 
 def room_number(id: str) -> str:
@@ -28,25 +28,36 @@ def room_number(id: str) -> str:
 
 
 class HiddenSecrets:
-    """Replaces the `secrets` of a room by `shown` in a text, also percent-encoded, and where a long text was cut."""
+    """Replaces `secrets` of a room, and each part of one with 8 characters, by `shown`, also percent-encoded.
+
+    A part is what is left where a long text was clipped. Upper and lower case are the same.
+    """
 
     def __init__(self, secrets: Sequence[str], shown: str) -> None:
-        self._secrets = secrets
+        self._secrets = " ".join(secrets).lower()
         self._shown = shown
 
     def __call__(self, text: str) -> str:
-        plain = _HALF.sub(_MORE, _CODED.sub(_character, text)) if "%" in text else text
-        hidden = plain
-        for secret in self._secrets:
-            hidden = hidden.replace(secret, self._shown)
-            if hidden.endswith(_MORE):
-                hidden = self._without_begun(hidden[: -len(_MORE)], secret)
-        return text if hidden == plain else hidden
+        forms = [text]
+        while "%" in forms[-1] and len(forms) <= _CODINGS:
+            forms.append(_PERCENT_CODE.sub(_character, forms[-1]))
+        # The text without codes first; but a percent sign before a secret may have taken its first characters.
+        for form in reversed(forms):
+            hidden = _WORD.sub(self._hidden, form)
+            if hidden != form:
+                return hidden
+        return text
 
-    def _without_begun(self, text: str, secret: str) -> str:
-        begun = next((size for size in range(len(secret), _LEAST - 1, -1) if text.endswith(secret[:size])), 0)
-        return f"{text[:-begun]}{self._shown}{_MORE}" if begun else f"{text}{_MORE}"
+    def _hidden(self, word: Match[str]) -> str:
+        text, hidden, end = word[0], "", 0
+        letters = text.lower()
+        for at in range(len(text) - _SHORTEST_PART + 1):
+            if letters[at : at + _SHORTEST_PART] in self._secrets:
+                if at > end or not hidden:
+                    hidden += text[end:at] + self._shown
+                end = at + _SHORTEST_PART
+        return hidden + text[end:]
 
 
 def _character(coded: Match[str]) -> str:
-    return chr(int(coded[1], 16))
+    return chr(int(coded[1], 16)) if coded[1] else ""
