@@ -241,6 +241,26 @@ async def test_confirming_twice_or_with_a_body_that_nobody_asked_for_is_confirmi
     assert (await page(probe, "PUT", asked["params"]["url"]))[0] == 405
 
 
+@pytest.mark.parametrize(("after", "statuses"), [([{"type": "http.disconnect"}], []), ([], [408])])
+async def test_a_confirmation_that_is_not_complete_confirms_nothing(
+    after: list[dict[str, Any]], statuses: list[int], autojump_clock: Any
+) -> None:
+    async with running(idle_connection_s=5) as probe:
+        asked, _ = await first_round(probe.modern(capabilities=URL_CAPABLE))
+        path = asked["params"]["url"].removeprefix("http://127.0.0.1:8000")
+        events, sent = [{"type": "http.request", "body": b"abc", "more_body": True}, *after], []
+
+        async def receive() -> dict[str, Any]:
+            return events.pop(0) if events else await trio.sleep_forever()
+
+        async def send(event: Any) -> None:
+            sent.append(event)
+
+        await probe.app(http_scope("POST", path, {**PAGE_HEADERS, "content-length": "10"}), receive, send)
+        assert [event["status"] for event in sent if "status" in event] == statuses
+        assert probe.engine.services.interactions.is_open(path.rpartition("/")[2])
+
+
 async def test_a_page_that_was_never_opened_confirms_nothing(probe: Probe) -> None:
     assert (await page(probe, "GET", "/interaction/none"))[0] == 404
     assert (await page(probe, "POST", "/interaction/none"))[0] == 404

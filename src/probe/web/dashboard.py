@@ -91,7 +91,7 @@ class Dashboard:
     async def _site(self) -> _Site:
         async with self._reading:
             if self._files is None:
-                self._files = await trio.to_thread.run_sync(_read, self._path)
+                self._files = await trio.to_thread.run_sync(_read, self._path, abandon_on_cancel=True)
         return self._files
 
 

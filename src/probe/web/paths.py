@@ -22,6 +22,8 @@ from ..log.events import LimitReached
 from ..log.ndjson import OpenedFile
 from ..server.endpoints.asgi import (
     App,
+    Body,
+    ClientGoneError,
     Receive,
     RefusedError,
     Scope,
@@ -170,7 +172,8 @@ class SharedPages:
     async def loaded(self, engine: Engine) -> SidePages:
         async with self._loading:
             if self.made is None:
-                self.made = await trio.to_thread.run_sync(_load_pages, engine)
+                # Abandoned at the end of the server: the request gets its 503, which does not wait for imports.
+                self.made = await trio.to_thread.run_sync(_load_pages, engine, abandon_on_cancel=True)
         return self.made
 
 
@@ -220,6 +223,8 @@ class Paths:
         self._engine = engine
         self._pages_only = pages_only or engine.opened is not None
         self.pages = SharedPages() if pages is None else pages
+        self._pages_open = 0
+        self._page_closed = trio.lowlevel.ParkingLot()
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         return self._admit(self._serve, scope, receive, send)
@@ -287,7 +292,7 @@ class Paths:
             await self._page(scope, receive, send)
 
     async def wait_idle(self) -> None:
-        """Wait until no response or connection of the protocol is open, no feed is read and no file is shown."""
+        """Wait until no response, page or connection of the protocol is open, no feed is read and no file is shown."""
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
         await self.toolhost.wait_idle()
@@ -295,17 +300,23 @@ class Paths:
         await self.feed.wait_idle()
         if self.opened is not None:
             await self.opened.wait_idle()
+        while self._pages_open:
+            await self._page_closed.park()
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)
+        self._pages_open += 1
         try:
             self._policy.check(head)
             check_purpose(head)
             services = self._engine.services
-            holder = client_key((scope.get("client") or ("", 0))[0])
-            await PageAnswer(services.unsent, holder, services.recorder, send).serve(self._answer_page, scope, receive)
+            answer = PageAnswer(services.unsent, _holder(scope), services.recorder, send)
+            await answer.serve(self._answer_page, scope, receive)
         except Rejection as rejection:
             await refuse(send, head, RefusedError(rejection.refusal.status, rejection.message, rejection.headers))
+        finally:
+            self._pages_open -= 1
+            self._page_closed.unpark_all()
 
     async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/dashboard/events":
@@ -317,8 +328,23 @@ class Paths:
         elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):
             await self._dashboard(scope, receive, send)
         else:
+            if scope["method"] == "POST" and scope["path"].startswith("/interaction/"):
+                try:
+                    await self._read_body(scope, receive)
+                except ClientGoneError:
+                    return
             pages = await self.pages.loaded(self._engine)
             await pages.serve(self._shown(), scope, despite_half_close(receive), send)
+
+    async def _read_body(self, scope: Scope, receive: Receive) -> None:
+        """Read a body that nothing uses: a request that breaks off must have no effect.
+
+        Raises `Rejection` and `ClientGoneError`.
+        """
+        services, settings = self._engine.services, self._engine.settings
+        with services.arriving.counting(_holder(scope), services.recorder) as count:
+            body = Body(settings.limits.max_body_bytes)
+            await body.read(receive, timeout_s=settings.idle_connection_s, count=count)
 
     def _shown(self) -> Shown:
         from .api.app import Shown
@@ -333,6 +359,10 @@ class Paths:
             takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),
         )
         return Shown(self._engine, beside)
+
+
+def _holder(scope: Scope) -> str | None:
+    return client_key((scope.get("client") or ("", 0))[0])
 
 
 async def _served_elsewhere(where: str, scope: Scope, receive: Receive, send: Send) -> None:
