@@ -283,12 +283,13 @@ async def test_the_id_in_the_params_counts_and_not_the_metadata(probe: Probe, au
         (999, 1000),
         (1000, 1000),
         (60_000, 60_000),
+        (60_000.0, 60_000),
         (3_600_000, 3_600_000),
         (3_600_001, 3_600_000),
         (10**15, 3_600_000),
     ],
 )
-async def test_the_actual_ttl_is_told(asked: int | None, granted: int, probe: Probe) -> None:
+async def test_the_actual_ttl_is_told(asked: float | None, granted: int, probe: Probe) -> None:
     client = await probe.client()
     task = await create(client, ttl=asked)
     assert task["ttl"] == granted

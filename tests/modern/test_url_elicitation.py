@@ -117,8 +117,9 @@ async def test_a_client_without_url_mode_is_not_asked(probe: Probe, capabilities
     assert refused.value.code == -32021
     assert refused.value.data == {"requiredCapabilities": {"elicitation": {"url": {}}}}
     legacy = await probe.client(capabilities=capabilities)
-    with pytest.raises(RpcError, match=r"elicitation\.url"):
+    with pytest.raises(RpcError, match=r"elicitation\.url") as refused:
         await legacy.tool("elicit_url")
+    assert refused.value.data == {"requiredCapabilities": {"elicitation": {"url": {}}}}
 
 
 async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe: Probe) -> None:
@@ -145,10 +146,11 @@ async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe:
     told = client.noted("notifications/elicitation/complete")
     assert told == [{"elicitationId": asked["params"]["elicitationId"]}]
     assert events[-1].message["result"]["structuredContent"] == {"action": "accept", "confirmed": True}
+    assert (await page(probe, "POST", urls[0]))[0] == 200, "as a second click on the button"
 
 
 async def check_unknown(probe: Probe, url: str) -> None:
-    """An ended page is answered as one that never was."""
+    """A page that ended unconfirmed is answered as one that never was."""
     for method in ("GET", "POST"):
         assert await page(probe, method, url) == await page(probe, method, "/interaction/none")
 
@@ -163,12 +165,13 @@ async def test_modern_answered_calls_give_their_places_back_and_can_be_repeated(
             await page(probe, "POST", asked["params"]["url"])
             assert (await client.tool("elicit_url", **retry))["structuredContent"] == accepted
             assert probe.engine.services.interactions.held == 0
-            await check_unknown(probe, asked["params"]["url"])
+            assert (await page(probe, "GET", asked["params"]["url"]))[0] == 404
+            assert (await page(probe, "POST", asked["params"]["url"]))[0] == 200, "as a second click on the button"
             retries.append(retry)
         for retry in retries[1:] * 2:
             assert (await client.tool("elicit_url", **retry))["structuredContent"] == accepted
         forgotten = await client.tool("elicit_url", **retries[0])
-        assert "not confirmed in time" in forgotten["content"][0]["text"], "two are remembered"
+        assert "no longer remembered" in forgotten["content"][0]["text"], "two are remembered"
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
@@ -181,6 +184,25 @@ async def test_modern_a_declined_page_is_over_and_stays_declined(probe: Probe, a
         assert result["structuredContent"] == {"action": action, "confirmed": False}
         assert probe.engine.services.interactions.held == 0
     await check_unknown(probe, asked["params"]["url"])
+    retry["inputResponses"] = {key: {"action": "accept"} for key in retry["inputResponses"]}
+    text = (await client.tool("elicit_url", **retry))["content"][0]["text"]
+    assert "ended without a confirmation" in text
+
+
+async def test_modern_a_round_that_declines_ends_the_wait_of_another(probe: Probe) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    _, retry = await first_round(client)
+    texts = []
+
+    async def go_on() -> None:
+        texts.append((await client.tool("elicit_url", **retry))["content"][0]["text"])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(go_on)
+        await trio.testing.wait_all_tasks_blocked()
+        declined = {key: {"action": "decline"} for key in retry["inputResponses"]}
+        await client.tool("elicit_url", **{**retry, "inputResponses": declined})
+    assert "ended without a confirmation" in texts[0]
 
 
 async def test_modern_a_page_waits_through_a_retry_with_a_malformed_answer(probe: Probe) -> None:

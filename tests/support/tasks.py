@@ -16,7 +16,7 @@ from .legacy import Legacy, RpcError
 RELATED = "io.modelcontextprotocol/related-task"
 
 
-async def create(client: Legacy, name: str = "pure_task", ttl: int | None = None, **arguments: Any) -> dict[str, Any]:
+async def create(client: Legacy, name: str = "pure_task", ttl: float | None = None, **arguments: Any) -> dict[str, Any]:
     """Call a tool as a task; returns the `task` of the handle."""
     task = {} if ttl is None else {"ttl": ttl}
     return dict((await client.tool(name, arguments, task=task))["task"])

@@ -27,7 +27,7 @@ from ..log.events import LimitReached
 from ..settings import Limits, Settings
 from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId
-from .catalogue.tool import ToolFailureError
+from .catalogue.tool import ClientRequestError, ToolFailureError
 from .clock import Alarm, Clock
 
 _RETRY_S = 5
@@ -316,7 +316,8 @@ class Interactions:
 
         waiting      its call is not over, and nobody has confirmed it
         confirmed    its call is not over: the answer of the client has not come
-        answered     its call has returned, confirmed; the client may repeat a request with the same state
+        answered     its call is over, confirmed; a modern client may repeat a request with the same state, and a person
+                     the click on the button
         unknown      its call ended in any other way, or `keep_s` seconds have passed
 
     A page has a place of the limit while its call is not over; the engine's timer ends it after `keep_s`. As many
@@ -344,7 +345,7 @@ class Interactions:
     def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
         """Make a page for the call of `recorder`; returns its id, which cannot be guessed.
 
-        The caller ends it by `end` or `answer`. Raises `ToolFailureError` without an origin, as no person could reach
+        The caller ends it by `answer`. Raises `ToolFailureError` without an origin, as no person could reach
         the page, and `LimitError`.
         """
         if not origin:
@@ -356,8 +357,7 @@ class Interactions:
         self._waiting[id] = _OpenPage(until, holder, self._clock.timer.at(until, self._forget))
         return id
 
-    def end(self, id: str) -> None:
-        """Forget a page, as its call is over. Harmless when repeated."""
+    def _end(self, id: str) -> None:
         page = self._waiting.pop(id, None)
         if page is not None:
             if page.alarm is not None:
@@ -366,9 +366,9 @@ class Interactions:
             page.over.set()
 
     def answer(self, id: str) -> None:
-        """End a page whose call may be repeated with the same state, which then finds it confirmed again, or not."""
+        """End a page, as its call is over; a confirmed one stays confirmed. Harmless when repeated."""
         page = self._waiting.get(id)
-        self.end(id)
+        self._end(id)
         if page is None or not page.confirmed:
             return
         self._answered[id] = _Answered(self._clock.now() + self._keep_s, page.holder)
@@ -381,29 +381,35 @@ class Interactions:
         return id in self._waiting and not self._waiting[id].confirmed
 
     def confirm(self, id: str) -> bool:
-        """Returns False if the call of the page is over. Harmless when repeated."""
-        self._forget()
-        page = self._waiting.get(id)
-        if page is None:
-            return False
-        page.confirmed = True
-        page.over.set()
-        return True
-
-    async def wait_confirmed(self, id: str, timeout_s: float) -> bool:
-        """Returns False if the confirmation did not come within `timeout_s`, or the page is unknown."""
+        """Returns False if the call of the page ended without a confirmation. Harmless when repeated."""
         self._forget()
         page = self._waiting.get(id)
         if page is None:
             return id in self._answered
-        with trio.move_on_at(min(self._clock.now() + timeout_s, page.until)):
-            await page.over.wait()
-        return page.confirmed
+        page.confirmed = True
+        page.over.set()
+        return True
+
+    async def wait_confirmed(self, page: ConfirmationPage, timeout_s: float) -> None:
+        """Raises `ClientRequestError` if the page ends unconfirmed, or `timeout_s` seconds pass."""
+        self._forget()
+        if page.id in self._answered:
+            return
+        why = "it is over: a round of its call ended without a confirmation, or it is no longer remembered"
+        waiting = self._waiting.get(page.id)
+        if waiting is not None:
+            with trio.move_on_at(min(self._clock.now() + timeout_s, waiting.until)) as waited:
+                await waiting.over.wait()
+            if waiting.confirmed:
+                return
+            if waited.cancelled_caught or self._clock.now() >= waiting.until:
+                why = "it was not confirmed in time"
+        raise ClientRequestError(f"The page {page.url} was accepted, but {why}")
 
     def _forget(self) -> None:
         now = self._clock.now()
         while self._waiting and (first := next(iter(self._waiting.items())))[1].until <= now:
-            self.end(first[0])
+            self._end(first[0])
         while self._answered and (known := next(iter(self._answered.items())))[1].until <= now:
             del self._answered[known[0]]
 

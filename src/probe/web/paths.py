@@ -96,7 +96,8 @@ Most pieces are smaller: so an answer is refused at its beginning, and not cut o
 class PageAnswer:
     """The answer of one page: it holds the bytes of its largest part, and `RESERVED` at least.
 
-    A head with a Content-Length is sent with the body, so that a large body can still be refused.
+    A head with a Content-Length is sent with the body, so that a large body can still be refused. `answered` is set
+    with the first part of a body.
     """
 
     def __init__(self, unsent: ByteLimit, holder: str | None, recorder: Recorder, send: Send) -> None:
@@ -109,6 +110,7 @@ class PageAnswer:
         self._begun = False
         self._refused: Rejection | None = None
         self._scope = trio.CancelScope()
+        self.answered = trio.Event()
 
     async def serve(self, app: App, scope: Scope, receive: Receive) -> None:
         """Let an application answer; its `send` waits and raises as that of the server does.
@@ -122,6 +124,7 @@ class PageAnswer:
                 await app(scope, receive, self._pass)
         finally:
             self._unsent.release(self._holder, self._held)
+            self.answered.set()
         if self._refused is not None:
             raise self._refused
 
@@ -145,6 +148,8 @@ class PageAnswer:
         if self._head is not None:
             head, self._head = self._head, None
             await self._send(head)
+        if message["type"] == "http.response.body":
+            self.answered.set()
         await self._send(message)
 
 
@@ -223,8 +228,7 @@ class Paths:
         self._engine = engine
         self._pages_only = pages_only or engine.opened is not None
         self.pages = SharedPages() if pages is None else pages
-        self._pages_open = 0
-        self._page_closed = trio.lowlevel.ParkingLot()
+        self._pages_open: set[PageAnswer] = set()
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         return self._admit(self._serve, scope, receive, send)
@@ -292,7 +296,10 @@ class Paths:
             await self._page(scope, receive, send)
 
     async def wait_idle(self) -> None:
-        """Wait until no response, page or connection of the protocol is open, no feed is read and no file is shown."""
+        """Wait until no response or connection of the protocol is open, no feed is read and no file is shown.
+
+        Then it waits for the answers of pages to begin: a slow download is not waited for.
+        """
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
         await self.toolhost.wait_idle()
@@ -300,23 +307,23 @@ class Paths:
         await self.feed.wait_idle()
         if self.opened is not None:
             await self.opened.wait_idle()
-        while self._pages_open:
-            await self._page_closed.park()
+        for answer in tuple(self._pages_open):
+            await answer.answered.wait()
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)
-        self._pages_open += 1
         try:
             self._policy.check(head)
             check_purpose(head)
             services = self._engine.services
             answer = PageAnswer(services.unsent, _holder(scope), services.recorder, send)
-            await answer.serve(self._answer_page, scope, receive)
+            self._pages_open.add(answer)
+            try:
+                await answer.serve(self._answer_page, scope, receive)
+            finally:
+                self._pages_open.remove(answer)
         except Rejection as rejection:
             await refuse(send, head, RefusedError(rejection.refusal.status, rejection.message, rejection.headers))
-        finally:
-            self._pages_open -= 1
-            self._page_closed.unpark_all()
 
     async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/dashboard/events":

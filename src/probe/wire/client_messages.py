@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, FileUrl
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FileUrl
 from pydantic.alias_generators import to_camel
 
 _Role: TypeAlias = Literal["user", "assistant"]
 
 
 LoggingLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_Integer: TypeAlias = Annotated[int, BeforeValidator(_whole)]
+"""As `integer` of JSON Schema, which 5.0 is, too."""
 
 
 class Shape(BaseModel):
@@ -114,7 +122,7 @@ class InitializeRequestParams(RequestParams):
 class TaskMetadata(Shape):
     """`ttl` is in milliseconds."""
 
-    ttl: int | None = None
+    ttl: _Integer | None = None
 
 
 class CallToolRequestParams(RequestParams):
@@ -242,7 +250,7 @@ class ResourceLink(WithMeta):
     uri: str
     description: str | None = None
     mime_type: str | None = None
-    size: int | None = None
+    size: _Integer | None = None
     icons: list[ClientIcon] | None = None
     annotations: ContentAnnotations | None = None
 

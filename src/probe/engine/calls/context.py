@@ -12,7 +12,7 @@ import trio
 from ...core.call import ProgressGate, Report
 from ...log.context import Recorder
 from ...wire.jsonrpc import Json, ProgressToken
-from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
+from ..catalogue.tool import Ask, ListKind, LogLevel
 from ..clock import Clock
 from ..services import ConfirmationPage
 from ..streams.stream import Waker
@@ -51,7 +51,8 @@ class Channel(ABC):
         """A page of this server for the question `key`, the same in each run of a tool. It ends with the question."""
 
     @abstractmethod
-    async def wait_confirmed(self, page: ConfirmationPage) -> bool: ...
+    async def wait_confirmed(self, page: ConfirmationPage) -> None:
+        """Raises `ClientRequestError`."""
 
     @abstractmethod
     def announce(self, changed: ListKind) -> None: ...
@@ -209,8 +210,8 @@ class ToolContext:
         with self._channel.open_page(name) as page:
             params = {"mode": "url", "message": message, "url": page.url, **page.named}
             answer = (await self.ask({name: Ask("elicitation/create", params)}))[name]
-            if answer.get("action") == "accept" and not await self._channel.wait_confirmed(page):
-                raise ClientRequestError(f"The page {page.url} was accepted, but not confirmed in time")
+            if answer.get("action") == "accept":
+                await self._channel.wait_confirmed(page)
         return answer
 
     async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:

@@ -39,6 +39,7 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip, id_length, is_id, notification, request
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers, task_request
+from ...wire.v2026.meta import required_capabilities
 from ..calls.context import LEVELS, Channel, ToolContext
 from ..calls.outcome import Outcome
 from ..calls.scope import CallScope
@@ -83,14 +84,12 @@ class _LegacyChannel(Channel):
         try:
             yield session.interactions.page(id, session.origin, elicitationId=id)
         finally:
-            session.interactions.end(id)
+            session.interactions.answer(id)
 
-    async def wait_confirmed(self, page: ConfirmationPage) -> bool:
+    async def wait_confirmed(self, page: ConfirmationPage) -> None:
         """Wait, and then notify the client: "Servers MAY send a `notifications/elicitation/complete` notification"."""
-        confirmed = await self.session.interactions.wait_confirmed(page.id, self.settings.client_request_s)
-        if confirmed:
-            self.notify("notifications/elicitation/complete", {**page.named})
-        return confirmed
+        await self.session.interactions.wait_confirmed(page, self.settings.client_request_s)
+        self.notify("notifications/elicitation/complete", {**page.named})
 
     def announce(self, changed: ListKind) -> None:
         announce(self.session, changed, self.call.recorder)
@@ -353,6 +352,7 @@ class LegacyTools:
         if task.outcome is None or task.outcome.kind == "given_up":
             raise McpError(Code.TASK_CANCELLED, task.machine.message or "cancelled", {"_meta": related})
         if task.outcome.error is not None:
+            # Without the task's id: "`tasks/result` MUST return that same JSON-RPC error".
             raise task.outcome.error
         result = task.outcome.result or {}
         return {**result, "_meta": {**result.get("_meta", {}), **related}}
@@ -428,9 +428,5 @@ def _check_capabilities(tool: Tool, session: Session) -> None:
     tool.check_revision(machine.revision)
     missing = [name for name in tool.requires if not offers(machine.capabilities, machine.revision, name)]
     if missing:
-        needed: Json = {"requiredCapabilities": {name: {} for name in missing}}
-        raise McpError(
-            Code.INVALID_PARAMS,
-            f"Tool {tool.name} asks the client, which did not declare the capability {', '.join(missing)}",
-            needed,
-        )
+        why = f"Tool {tool.name} asks the client, which did not declare the capability {', '.join(missing)}"
+        raise McpError(Code.INVALID_PARAMS, why, required_capabilities(missing))

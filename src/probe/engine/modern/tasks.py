@@ -70,8 +70,8 @@ class _ModernChannel(Channel):
             raise
         interactions.answer(id)
 
-    async def wait_confirmed(self, page: ConfirmationPage) -> bool:
-        return await self.services.interactions.wait_confirmed(page.id, self.services.settings.client_request_s)
+    async def wait_confirmed(self, page: ConfirmationPage) -> None:
+        await self.services.interactions.wait_confirmed(page, self.services.settings.client_request_s)
 
     def announce(self, changed: ListKind) -> None:
         """Notify the subscriptions with the same selection; the lists of others have not changed."""

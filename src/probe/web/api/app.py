@@ -147,7 +147,7 @@ def register_interactions(app: QuartTrio, engine: Engine) -> None:
     async def confirm(id: str) -> Response:
         if not engine.services.interactions.confirm(id):
             return _page(404, "Nothing to confirm", "The call that asked for this is over.")
-        return _page(200, "Confirmed", "The tool goes on. You can close this page and return to your client.")
+        return _page(200, "Confirmed", "You can close this page and return to your client.")
 
 
 def _page(status: int, title: str, text: str, form: str = "") -> Response:

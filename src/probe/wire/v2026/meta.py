@@ -122,7 +122,10 @@ def _invalid(why: str) -> McpError:
 
 
 def required_capabilities(names: Iterable[str]) -> Json:
-    """The `data` of error -32021; extensions have a prefix in their name, `elicitation.url` is a mode."""
+    """The `data` of error -32021, and of the legacy -32602 about a capability.
+
+    Extensions have a prefix in their name; `elicitation.url` is a mode.
+    """
     required: Json = {}
     for name in names:
         path = ("extensions", name) if "/" in name else tuple(name.split("."))
