@@ -795,9 +795,12 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> type[Watched]:
 
 async def test_who_reads_after_many_pings_gets_an_answer_to_the_newest(start, dial, watched) -> None:
     """RFC 6455 section 5.5.3: one answer to the newest ping is enough; so all pings are read, and few answers wait."""
-    peer = await opened(dial, await start(App(listen)), receive_buffer=4096)
+    # However long the pings take, the server neither gives up writing nor sends a ping of its own.
+    port = await start(App(listen), write_timeout_s=3600, ws_ping_s=3600)
+    peer = await opened(dial, port, receive_buffer=4096)
     count = 50_000
-    await peer.wire.send(b"".join(frame(PING, b"%0125d" % n) for n in range(count)))
+    for first in range(0, count, 1000):
+        await peer.wire.send(b"".join(frame(PING, b"%0125d" % n) for n in range(first, first + 1000)))
     answers = [-1]
     while answers[-1] != count - 1:
         found = await peer.frame()
