@@ -282,7 +282,7 @@ def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
     if ended is not None and (ended.status, ended.timed_out) != (0, False):
         why = "its time was over" if ended.timed_out else ended.signal or f"status {ended.status}"
         how = f"the client ended: {why}"
-        if options.must_exit_0:
+        if options.must_exit_0 and status == CLEAN:
             status = FOUND
         elif ended.signal is not None and not (ended.timed_out or ended.told) and status == CLEAN:
             status, reasons = NOTHING_SAID, ["a client that a signal has ended may have had more to do"]

@@ -50,7 +50,7 @@ _OWN = {
     "or none. Without it message, list and call must.",
 )
 @click.option("--strict", is_flag=True, help="A warning makes the status 1, too.")
-@click.option("--client-must-exit-0", "must_exit_0", is_flag=True, help="Another status of the client makes it 1.")
+@click.option("--client-must-exit-0", "must_exit_0", is_flag=True, help="Another status of the client makes a 0 a 1.")
 @click.option("--json", type=_PATH, help="Write the report as JSON; - is standard output.")
 @click.option("--junit", type=_PATH, help="Write the report as JUnit XML.")
 @click.option("--html", type=_PATH, help="Write the report as one HTML page.")

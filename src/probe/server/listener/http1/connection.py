@@ -130,8 +130,7 @@ class HttpCall:
         Raises `PeerGoneError`, and `ResponseError` for an invalid response. If cancelled, no more can be sent.
         """
         if message["type"] == "http.response.start":
-            # When the response begins, most of the work is done.
-            self._connection.service.fair_queue.worked(self._connection.turn)
+            self._connection.note_worked()
             await self._send_head(message)
         elif message["type"] == "http.response.body":
             await self._send_part(message.get("body", b""), more=message.get("more_body", False))
@@ -185,7 +184,7 @@ class Http1Connection:
         self._stream = transport.stream
         self._turns = connection_turns(service, transport)
         self._busy = False
-        self.turn = 0
+        self._turn = 0
         self._idle_since = trio.current_time()
         self._sending_since = inf
         self._torn = False
@@ -257,7 +256,7 @@ class Http1Connection:
         goes_on = self.service.hooks.goes_on
         message = goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
         try:
-            self.turn = await self._turns.wait_request(head.target, head.headers, message=message)
+            self._turn = await self._turns.wait_request(head.target, head.headers, message=message)
         except trio.Cancelled:
             await self._send_unavailable()
             raise
@@ -339,6 +338,10 @@ class Http1Connection:
                 await self._stream.send_eof()
             while await self.read():
                 pass
+
+    def note_worked(self) -> None:
+        """Charge the turn: when the response begins, most of the work is done."""
+        self._turns.worked(self._turn)
 
     async def read(self, *, ahead: bool = False) -> bytes:
         """The next bytes of the peer, with `ahead` kept for the parser; empty at the end of its direction."""
