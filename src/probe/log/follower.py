@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final
 
 import trio
 
+from ..core.callbacks import nothing
 from . import events, ndjson
 from .event_log import Entry, EventLog, Gap
 from .ndjson import End, Header
@@ -41,10 +42,6 @@ DEFECTS: Final = (
 """The errors that a defect in the code of a reader of the log raises. It must not end the server, which logs it."""
 
 
-def _nothing() -> None:
-    pass
-
-
 class LogFollower:
     """Passes each entry after the number `after` to `take` once, in order.
 
@@ -61,7 +58,7 @@ class LogFollower:
         missed: Callable[[int, int], None],
         *,
         after: int = 0,
-        begin: Callable[[], None] = _nothing,
+        begin: Callable[[], None] = nothing,
         kinds: Collection[type] | None = None,
         pause: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
     ) -> None:

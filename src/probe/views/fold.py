@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from ..core.callbacks import nothing
 from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
@@ -30,11 +31,8 @@ _DISCONNECT: Final = "disconnect"
 _Taker: TypeAlias = Callable[[Entry, Any, Exchange | None, Call | None], Sequence[Call] | None]
 
 
-def _nothing(entry: Entry, fact: Any, exchange: Exchange | None, call: Call | None) -> None:
-    """An entry of its kind changes no view."""
-
-
-_UNKNOWN: Final = (_nothing, NO_ROLE)
+# An entry of an unknown kind changes no view.
+_UNKNOWN: Final = (nothing, NO_ROLE)
 
 
 class Views:
@@ -93,7 +91,7 @@ class Views:
             events.StreamResumed: self._stream_read,
         }
         roles = ROLES if audited else {}
-        self._kinds = {kind: (takers.get(kind, _nothing), roles.get(kind, NO_ROLE)) for kind in {*takers, *roles}}
+        self._kinds = {kind: (takers.get(kind, nothing), roles.get(kind, NO_ROLE)) for kind in {*takers, *roles}}
 
     def take(self, entry: Entry) -> Sequence[Call]:
         """Take the next entry; returns its tool calls."""

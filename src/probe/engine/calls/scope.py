@@ -33,6 +33,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 import trio
 
 from ...core.call import CallMachine, CallState, Cause, Deadlines, ProgressGate, Report
+from ...core.callbacks import nothing
 from ...log.bounded import Newest
 from ...log.context import Recorder
 from ...log.events import (
@@ -49,7 +50,7 @@ from ...wire.jsonrpc import Json, Notification, RequestId, clip, is_id, shown_id
 from ..catalogue.tool import ToolResult
 from ..clock import Alarm, Clock
 from ..messages import RequestContext
-from ..streams.stream import Stream, drop, nothing, send
+from ..streams.stream import Stream, drop, send
 from .outcome import Outcome, attempt_async, deadline_failure
 
 MAX_REASON = 500

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from ...core.call import Deadlines, ProgressGate
+from ...core.callbacks import nothing
 from ...log.context import Recorder
 from ...log.events import CallStarted, DispatchSent
 from ...log.redaction import bounded
@@ -26,7 +27,7 @@ from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool
 from ..messages import RequestContext
 from ..services import Services
-from ..streams.stream import Stream, nothing
+from ..streams.stream import Stream
 from .context import Channel, ToolContext
 from .outcome import Outcome, attempt_tool, handled
 from .scope import CallScope, run

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 import trio
 
+from ...core.callbacks import nothing
 from ...core.clients import client_key
 from ...log.context import Recorder
 from ...wire.errors import Refusal, Rejection
@@ -22,7 +23,7 @@ from ...wire.jsonrpc import error_response
 from ..services import Services
 from ..streams.draft_streams import ToolStream, lost_error
 from ..streams.reading import Reading, Track
-from ..streams.stream import Emitted, answer, note_delivered, nothing
+from ..streams.stream import Emitted, answer, note_delivered
 
 
 class WireBrokenError(Exception):

@@ -30,6 +30,7 @@ from typing import TypeAlias
 import trio
 
 from ...core.call import Cause
+from ...core.callbacks import nothing
 from ...core.draft_stream import DraftStream, Interval, Lost, LostError, MessageKind, Poll
 from ...log.bounded import Newest
 from ...log.context import Recorder
@@ -42,7 +43,7 @@ from ..calls.scope import CallScope
 from ..messages import RequestContext
 from ..services import Limit, LimitError, Services
 from ..sessions import ClientRequests, Session
-from .stream import Reader, Stream, StreamLostError, nothing, send
+from .stream import Reader, Stream, StreamLostError, send
 
 _NOBODY = b"\0" * sha256().digest_size
 # Enough for several clients that lose theirs in the same hour.

@@ -25,6 +25,7 @@ import trio
 from msgspec import Struct
 
 from ...core.budgets import SharedBytes
+from ...core.callbacks import nothing
 from ...core.replay import ReplayLog
 from ...log import redaction
 from ...log.context import Recorder
@@ -70,10 +71,6 @@ class Waker:
 
 class StreamLostError(Exception):
     """The stream takes no more messages: its client can never have all of them. The message has the reason."""
-
-
-def nothing(*_values: object) -> None:
-    """Stand in for a function that is not given, or not needed any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

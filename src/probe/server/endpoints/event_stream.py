@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import trio
 
+from ...core.callbacks import nothing
 from ...engine.streams.reading import Piece, Reading, Track
-from ...engine.streams.stream import nothing
 from ...log.events import Control
 from ...wire import sse
 from .asgi import Receive, Send, disconnected_by, watch

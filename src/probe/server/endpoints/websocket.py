@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import trio
 
 from ...core.budgets import Rates
+from ...core.callbacks import nothing
 from ...core.inbound import HostPolicy, HttpHead
 from ...engine.engine import Engine
 from ...engine.pipes.wires import Closed, ConnectionEnd, Peer, WireBrokenError
 from ...engine.services import Limit, LimitError
-from ...engine.streams.stream import nothing
 from ...log.context import Recorder
 from ...log.events import Direction, Opcode, WebSocketFrame
 from ...wire.errors import Refusal, Rejection

@@ -10,6 +10,8 @@ from typing import Any, Final
 import trio
 from trio.lowlevel import ParkingLot
 
+from ...core.callbacks import nothing
+
 LOG = logging.getLogger("probe.listener")
 
 Message = MutableMapping[str, Any]
@@ -24,10 +26,6 @@ MESSAGE_COST = 64
 UNAVAILABLE = ((b"content-length", b"0"), (b"connection", b"close"), (b"retry-after", b"5"))
 
 WRITE_TIMEOUT = "write timeout"
-
-
-def nothing(*_values: object) -> None:
-    """Stand in for a function that is not given."""
 
 
 class PeerGoneError(OSError):

@@ -14,7 +14,8 @@ from math import inf
 import trio
 from trio.lowlevel import Abort, ParkingLot, Task
 
-from .calls import PeerGoneError, nothing
+from ...core.callbacks import nothing
+from .calls import PeerGoneError
 
 HIGH_WATER = 64 * 1024
 """The bytes above which `put` waits: one default HTTP/2 window, enough for a socket between two task switches."""

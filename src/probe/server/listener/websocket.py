@@ -18,7 +18,8 @@ from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, Tex
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
-from .calls import CONTAINED_CALL, UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, PeerGoneError, nothing
+from ...core.callbacks import nothing
+from .calls import CONTAINED_CALL, UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, PeerGoneError
 from .fair_queue import ConnectionTurns
 from .http1.protocol import ResponseError, ResponseWriter
 from .outbox import CALLS_END_S, CHECK_S, CONTROL_ROOM, Outbox, Writer
