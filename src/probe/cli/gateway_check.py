@@ -46,7 +46,7 @@ _LISTEN_LIMITS = {"requests_per_second": 100_000.0, "request_burst": 100_000, "e
 
 @dataclass(frozen=True, slots=True)
 class CheckArguments:
-    """The arguments of one run."""
+    """The options of the command, by their names there, but for `--observe`."""
 
     listen: int | None
     host: str
@@ -68,36 +68,34 @@ class CheckArguments:
     names: str | None
     seed: int | None
     limit: float | None
+    saved: str | None
+    allow: str | None
+    strict: bool
+    form: str
+    verbose: bool
+    out: str | None
 
 
-def check(
-    given: CheckArguments,
-    saved: str | None,
-    allow: str | None,
-    form: str,
-    out: str | None,
-    *,
-    strict: bool,
-    verbose: bool,
-) -> int:
+def check(given: CheckArguments) -> int:
     """Do a run, or read the `saved` one, and write its report; returns the exit code. Raises `click.ClickException`."""
     try:
         names = [each.name for each in catalogue().values()]
-        allowed = Allowed() if allow is None else read_allowed(_text(allow), names)
+        allowed = Allowed() if given.allow is None else read_allowed(_text(given.allow), names)
     except AllowedError as error:
-        raise click.ClickException(f"{allow}: {error}") from None
+        raise click.ClickException(f"{given.allow}: {error}") from None
     chosen = _chosen(given.only, given.skip)
-    done = _load(saved) if saved is not None else _execute(given, chosen)
+    done = _load(given.saved) if given.saved is not None else _execute(given, chosen)
     findings = judge(done, [check for check in CHECKS if check.number in chosen])
-    if form == "table":
-        _write(out, table(done, findings, allowed, verbose=verbose, width=_width(out)))
+    if given.form == "table":
+        text = table(done, findings, allowed, verbose=given.verbose, width=_width(given.out))
     else:
-        _write(out, FORMATS[form](done, findings, allowed))
-    return exit_code(findings, allowed, strict=strict, partial=bool(done.partial))
+        text = FORMATS[given.form](done, findings, allowed)
+    _write(given.out, text)
+    return exit_code(findings, allowed, strict=given.strict, partial=bool(done.partial))
 
 
 def _width(out: str | None) -> int | None:
-    """The columns of a terminal. None for a file, a pipe, and CI, where nobody makes the window wider."""
+    """The columns of a terminal. None for a file or a pipe, and in CI, as its log is read in windows of any width."""
     if out is not None or not sys.stdout.isatty() or os.environ.get("CI"):
         return None
     return shutil.get_terminal_size().columns
@@ -280,7 +278,7 @@ async def _until_signal() -> AsyncIterator[Any]:
             nursery.cancel_scope.cancel()
 
 
-def observed(given: CheckArguments, out: str | None) -> int:
+def observed(given: CheckArguments) -> int:
     """Write what is likely from the log of --probe alone; returns the exit code. Raises `click.ClickException`."""
     if given.probe is None:
         raise click.ClickException("--observe reads the log of --probe URL")
@@ -289,5 +287,5 @@ def observed(given: CheckArguments, out: str | None) -> int:
         found = trio.run(observe, api)
     except (TargetError, BehindError) as error:
         raise click.ClickException(str(error)) from None
-    _write(out, found.shown())
+    _write(given.out, found.shown())
     return 0

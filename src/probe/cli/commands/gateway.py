@@ -83,17 +83,7 @@ _FORMATS = ("table", "json", "junit", "markdown", "html")
     help="The marks in arguments are made of this number, so that two runs send the same bytes.",
 )
 @click.option("--observe", is_flag=True, help="Only read the log of --probe, and say what is likely.")
-def command(
-    allow: str | None,
-    form: str,
-    out: str | None,
-    saved: str | None,
-    *,
-    strict: bool,
-    observe: bool,
-    verbose: bool,
-    **given: Any,
-) -> int:
+def command(*, observe: bool, **given: Any) -> int:
     """Compare the protocol through a gateway with the protocol without it, and say how to mend what differs.
 
     Exit: 0 nothing is broken, 1 something is, 2 it cannot be checked, 3 nothing is broken, but something is unclear or
@@ -102,7 +92,4 @@ def command(
     # Imports of half a second, unused by other commands.
     from ..gateway_check import CheckArguments, check, observed
 
-    arguments = CheckArguments(**given)
-    if observe:
-        return observed(arguments, out)
-    return check(arguments, saved, allow, form, out, strict=strict, verbose=verbose)
+    return (observed if observe else check)(CheckArguments(**given))
