@@ -73,12 +73,14 @@ def test_a_table_has_the_worst_first_and_folds_what_is_the_same() -> None:
 
 
 def test_lines_of_a_table_are_cut_to_a_width_but_for_what_a_person_copies() -> None:
-    found = [finding(8, GatewayVerdict.BROKEN, "x" * 200), finding(1, GatewayVerdict.SAME)]
+    wide = {"direct": "1" * 50, "through": "2" * 50}
+    found = [replace(finding(8, GatewayVerdict.BROKEN, "x" * 200), **wide), finding(1, GatewayVerdict.SAME)]
     whole, cut = (table(RUN, found, Allowed(), width=width).splitlines() for width in (None, 40))
     assert max(map(len, whole)) > 200
     hints = ["    -> mend it", "    -> nginx: first;", "              second;"]
     assert cut[:6] == [whole[0][:39] + "…", whole[1][:39] + "…", whole[2][:39] + "…", *hints]
     assert max(map(len, cut)) == 40
+    assert [line.split()[:2] for line in cut[:2]] == [["check", "verdict"], [found[0].name, "BROKEN"]]
     long = replace(found[0], hints=(Hint(None, ("y" * 60,)),))
     assert f"    -> {'y' * 60}" in table(RUN, [long], Allowed(), width=40).splitlines()
 

@@ -132,11 +132,13 @@ def table(
 ) -> str:
     """The report as a table for a terminal, the worst findings first.
 
-    Without `verbose` all that is `same` is one line. Lines are cut to `width`, but for hints: a person copies them.
+    Without `verbose` all that is `same` is one line. Lines are cut to `width`, but for hints: a person copies them. A
+    verdict stands before what was measured, so that no cut takes it.
     """
     ordered = sorted(findings, key=lambda each: (_WORST_FIRST.index(each.verdict), each.fault.severity))
     listed = [each for each in ordered if verbose or each.verdict != GatewayVerdict.SAME]
     rows = [("check", "direct", "through", "verdict", "evidence"), *(_cells(each, allowed) for each in listed)]
+    rows = [(name, verdict, direct, through, evidence) for name, direct, through, verdict, evidence in rows]
     widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
     lines: list[str] = []
     for cells, finding in zip(rows, (None, *listed), strict=True):
