@@ -23,6 +23,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -72,8 +73,8 @@ def recorded() -> Covered:
                 meaning[number] = name
             elif test:
                 reached[meaning[kind]].add(test)
-        # the process that leads the workers of xdist notes the tests of all of them once more
-        seconds |= {test: max(ms / 1000, seconds.get(test, 0.0)) for test, ms in took.items()}
+        # the workers of xdist share the parameters of a test
+        seconds |= {test: ms / 1000 + seconds.get(test, 0.0) for test, ms in took.items()}
     numbers = {test: number for number, test in enumerate(seconds)}
     return Covered(
         seconds, {name: [numbers[test] for test in tests & numbers.keys()] for name, tests in reached.items()}
@@ -125,7 +126,7 @@ def wanted(file: Path, base: str, covered: Covered, uses: Mapping[Path, set[str]
     """For each part that has changed in a file the tests that run or read it; a test file stands for all its tests."""
     path = str(file.relative_to(ROOT))
     known = {test.partition("::")[0] for test in covered.seconds}
-    near = names(nearest(file, uses))
+    near = paths_of(nearest(file, uses))
     if is_test(file):
         yield near
     elif file.suffix != ".py":
@@ -133,27 +134,28 @@ def wanted(file: Path, base: str, covered: Covered, uses: Mapping[Path, set[str]
         yield near | covered.tests(path)
     else:
         now = file.read_text() if file.exists() else ""
+        of_module = covered.of_file(path) | paths_of(importing(module_name(file), uses))
         for name in differing(git("show", f"{base}:{path}"), now):
-            tests = covered.tests(f"{path}::{name}") or covered.of_file(path) | names(importing(module(file), uses))
+            tests = covered.tests(f"{path}::{name}") or of_module
             yield tests | (near - known) if tests else near
 
 
-def names(files: Iterable[Path]) -> set[str]:
+def paths_of(files: Iterable[Path]) -> set[str]:
     """The paths of some files below the project."""
     return {str(file.relative_to(ROOT)) for file in files}
 
 
 def chosen(changes: Iterable[set[str]], covered: Covered) -> list[str]:
     """The tests that run most of what has changed, and little else, up to `MOST_S`; at least one for each part."""
-    changes = [kept for tests in changes if (kept := {test for test in tests if stands(test)})]
+    changes = [kept for tests in changes if (kept := standing(tests))]
     sizes = Counter(number for numbers in covered.reached.values() for number in numbers)
     size = {test: sizes[number] for number, test in enumerate(covered.seconds)}
     often = Counter(test for tests in changes for test in tests)
     rank = {test: (-often[test], size.get(test, 0), test) for test in often}
     taken = {min(tests, key=rank.__getitem__) for tests in changes}
-    left = MOST_S - sum(seconds(test, covered) for test in taken)
+    left = MOST_S - sum(duration(test, covered) for test in taken)
     for test in sorted(rank.keys() - taken, key=rank.__getitem__):
-        left -= seconds(test, covered)
+        left -= duration(test, covered)
         if left < 0:
             print(f"{len(rank)} tests run what has changed; the {len(taken)} nearest are taken", file=sys.stderr)
             break
@@ -161,14 +163,28 @@ def chosen(changes: Iterable[set[str]], covered: Covered) -> list[str]:
     return sorted(taken)
 
 
+def standing(tests: Iterable[str]) -> set[str]:
+    """Those tests that are still there; if there is none, the files in which they were."""
+    return set(filter(stands, tests)) or set(filter(stands, (test.partition("::")[0] for test in tests)))
+
+
 def stands(test: str) -> bool:
     """True if a test is still there, and in the environment of `nox -s quick`."""
     path, _, name = test.partition("::")
-    file = ROOT / path
-    return not path.startswith(ELSEWHERE) and file.exists() and f"def {name.rpartition('::')[2]}" in file.read_text()
+    if path.startswith(ELSEWHERE) or not (ROOT / path).exists():
+        return False
+    name = name.rpartition("::")[2]
+    # no file defines the test of a state machine of hypothesis
+    return name in ("", "runTest") or f"def {name}(" in content(path)
 
 
-def seconds(test: str, covered: Covered) -> float:
+@cache
+def content(path: str) -> str:
+    """The text of a file of tests."""
+    return (ROOT / path).read_text()
+
+
+def duration(test: str, covered: Covered) -> float:
     """How long a test, or a file of tests, takes."""
     if test in covered.seconds:
         return covered.seconds[test]
@@ -194,7 +210,7 @@ def dotted(file: Path) -> str:
     return ".".join(file.relative_to(above).with_suffix("").parts)
 
 
-def module(file: Path) -> str:
+def module_name(file: Path) -> str:
     """The name by which a module, or a package, is imported."""
     return dotted(file).removesuffix(".__init__")
 
@@ -211,7 +227,7 @@ def nearest(file: Path, uses: Mapping[Path, set[str]]) -> set[Path]:
     seen, ring, found = {file}, {file}, set[Path]()
     while ring and not found:
         found = {test for file in ring for test in own(file, uses)}
-        imports = {module(file) for file in ring}
+        imports = {module_name(file) for file in ring}
         ring = {other for other in uses if other.is_relative_to(SOURCES) and imports & uses[other]} - seen
         seen |= ring
     return found or {test for test in uses if is_test(test) and room(file) in test.parts}
@@ -230,7 +246,7 @@ def is_test(file: Path) -> bool:
 def own(file: Path, uses: Mapping[Path, set[str]]) -> set[Path]:
     """The test files that have the name of a module or import it."""
     named = {test for test in uses if test.name == f"test_{file.stem}.py" and room(file) in test.parts}
-    return named | importing(module(file), uses)
+    return named | importing(module_name(file), uses)
 
 
 def importing(name: str, uses: Mapping[Path, set[str]]) -> set[Path]:

@@ -42,6 +42,10 @@ def forked() -> int:
 
 def slow() -> int:
     return 5
+
+
+def replayed() -> int:
+    return 6
 """,
     "src/probe/room/table.toml": "rows = 1\n",
     # it is killed, so nothing that waits for its end is recorded
@@ -72,6 +76,15 @@ def test_far(how):
 def test_fork():
     subprocess.run([sys.executable, "-m", "probe", "fork"])
 """,
+    # like a state machine of hypothesis: its test is defined in no test file
+    "tests/room/machine.py": """\
+import importlib, unittest
+
+class Machine(unittest.TestCase):
+    def runTest(self):
+        importlib.import_module('probe.room.work').replayed()
+""",
+    "tests/room/test_replay.py": "from .machine import Machine as TestReplay\n",
     "tests/room/test_table.py": """\
 from pathlib import Path
 
@@ -83,6 +96,7 @@ def test_table():
 WORK = "src/probe/room/work.py"
 NEAR, FAR = "tests/room/test_near.py::test_near", "tests/room/test_process.py::test_far"
 FORK, TABLE = "tests/room/test_process.py::test_fork", "tests/room/test_table.py::test_table"
+REPLAY = "tests/room/test_replay.py::TestReplay::runTest"
 
 
 @pytest.fixture
@@ -131,19 +145,49 @@ CHANGES = [
     ("a function that only a forked process runs", WORK, "return 4", "return 44", [FORK]),
     ("a file that is read", "src/probe/room/table.toml", "1", "2", [TABLE]),
     ("a test file", "tests/room/test_table.py", "read_text", "read_bytes", ["tests/room/test_table.py"]),
-    ("a value outside of functions", WORK, "LIMIT = 3", "LIMIT = 4", [NEAR, FAR, FORK]),
-    ("a new method", WORK, "    def unused", "    def new(self): ...\n\n    def unused", [NEAR, FAR, FORK]),
-    ("a function that no test runs", WORK, "return 5", "return 55", [NEAR, FAR, FORK]),
+    ("a value outside of functions", WORK, "LIMIT = 3", "LIMIT = 4", [NEAR, FAR, FORK, REPLAY]),
+    ("a new method", WORK, "    def unused", "    def new(self): ...\n\n    def unused", [NEAR, FAR, FORK, REPLAY]),
+    ("a function that no test runs", WORK, "return 5", "return 55", [NEAR, FAR, FORK, REPLAY]),
+    ("a function that only a test without a definition runs", WORK, "return 6", "return 66", [REPLAY]),
     ("a comment", WORK, "return 2", "return 2  # two", []),
 ]
 
 
-def test_a_change_selects_the_tests_that_run_it(project: Callable[..., str], tmp_path: Path) -> None:
+def test_a_change_selects_the_tests_that_run_it_and_their_file_where_they_are_gone(
+    project: Callable[..., str], tmp_path: Path
+) -> None:
     mapped(project)
     for what, name, before, after, tests in CHANGES:
         change(tmp_path, name, before, after)
         assert project(sys.executable, ".ci/nearest.py").split() == tests, what
         project("git", "checkout", "--quiet", ".")
+    change(tmp_path, "tests/room/test_process.py", "def test_fork(", "def test_forked(")
+    commit(project)
+    change(tmp_path, WORK, "return 4", "return 44")
+    assert project(sys.executable, ".ci/nearest.py").split() == ["tests/room/test_process.py"]
+
+
+def test_a_test_has_the_time_of_all_its_workers_and_none_of_the_process_that_leads_them(
+    project: Callable[..., str], tmp_path: Path
+) -> None:
+    mapped(project)
+    ran = list((tmp_path / ".nox/ran").iterdir())
+    assert sum(file.read_text().count("\n< ") for file in ran) == len([NEAR, FAR, FORK, REPLAY, TABLE])
+    for file in ran:
+        file.unlink()
+    for name, seconds in (("one", 0.25), ("other", 0.5)):
+        (tmp_path / ".nox/ran" / name).write_text(f"> {FAR}\n< {seconds}\n")
+    project(sys.executable, ".ci/nearest.py", "--map")
+    assert json.loads((tmp_path / ".nox/map.json").read_text())["seconds"] == {FAR: 0.75}
+
+
+def test_nothing_is_recorded_into_a_file_of_a_program_that_closes_all_others(
+    project: Callable[..., str], tmp_path: Path
+) -> None:
+    program = "import os; os.closerange(3, 4096); os.open('own', os.O_CREAT | os.O_WRONLY); import probe.room.work"
+    project(sys.executable, "-c", program, PYTHONPATH=os.pathsep.join([".ci/recorder", "src"]))
+    assert (tmp_path / "own").read_bytes() == b""
+    assert list((tmp_path / ".nox/ran").iterdir()), "it was recorded until then"
 
 
 def test_test_files_that_the_map_does_not_know_count_and_a_minute_is_the_bound(

@@ -14,6 +14,7 @@ pytest leaves its asserts alone, as Python has loaded it before: PYTEST_DONT_REW
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import sys
@@ -26,6 +27,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FOLDER = f"{ROOT}.nox/ran"
 # of the numbers that sys.monitoring has for tools, one that no kind of tool has for itself
 TOOL = 3
+# a program that closes all files and opens its own gives them lower ones; macOS allows 256
+FILE_NUMBER = 200
 
 
 class Recorder:
@@ -39,7 +42,9 @@ class Recorder:
     def open(self) -> None:
         """Begin a file. A forked process has one of its own: its numbers would mean other names than its parent's."""
         os.makedirs(FOLDER, exist_ok=True)  # noqa: PTH103
-        self._file = os.open(f"{FOLDER}/{os.getpid()}-{time.time_ns()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        file = os.open(f"{FOLDER}/{os.getpid()}-{time.time_ns()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, FILE_NUMBER)
+        os.close(file)
         self._numbers = dict[str, int]()
         self._count = itertools.count()
         self.begin(self._test)
@@ -53,9 +58,10 @@ class Recorder:
         if sys.version_info >= (3, 12):
             sys.monitoring.restart_events()
 
-    def end(self) -> None:
-        """The test has ended."""
-        self._write(f"< {time.perf_counter() - self._began:.3f}")
+    def end(self, test: str) -> None:
+        """A test has ended; the process that leads the workers of xdist hears of those of the workers."""
+        if test.partition("[")[0] == self._test:
+            self._write(f"< {time.perf_counter() - self._began:.3f}")
 
     def note(self, path: str, function: str = "") -> None:
         """Note a function, or a file that was read, once for each test. Files outside the project are left out."""
@@ -119,11 +125,11 @@ recorder = Recorder()
 recorder.start()
 
 
-def pytest_runtest_logstart(nodeid: str, location: object) -> None:
-    """pytest begins with a test."""
-    recorder.begin(nodeid)
+def pytest_runtest_protocol(item: Any) -> None:
+    """pytest begins with a test in this process."""
+    recorder.begin(item.nodeid)
 
 
 def pytest_runtest_logfinish(nodeid: str, location: object) -> None:
-    """pytest is done with a test."""
-    recorder.end()
+    """pytest is done with a test, in this process or in a worker."""
+    recorder.end(nodeid)
