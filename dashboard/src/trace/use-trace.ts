@@ -1,9 +1,9 @@
 import { useQuery, type UseQueryOptions } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import { get, type Query, useRefresh } from "~/protocol/client";
+import { get, type Query, useRefresh, useSavedFile } from "~/protocol/client";
 import type { CallDetail, EventPage, ExchangeRow } from "~/protocol/schema";
 import type { Gap, Kept, Span, Viewed } from "./entry";
-import { type Snapshot, useTheFeed } from "./feed";
+import { type Snapshot, useFeed, useTheFeed } from "./feed";
 import { Loader, type Loading } from "./loader";
 import { type By, reaches, type RunView, type TraceView } from "./trace";
 
@@ -131,6 +131,12 @@ export function entriesOfSpans({ entries }: RunView, spans: readonly Span[]): re
   const exchanges = new Set(spans.map(({ row }) => row.exchange));
   const calls = new Set(spans.flatMap(({ row }) => row.call ?? []));
   return entries.flatMap(({ entry }) => (exchanges.has(entry.view.exchange) || (entry.call !== null && calls.has(entry.call)) ? [entry] : []));
+}
+
+/** When the log ends, in seconds since the epoch: its last entry in a saved file, and null where it grows. */
+export function useEnd(): number | null {
+  const last = useFeed(({ trace }) => trace.runs.at(-1)?.entries.at(-1)?.entry.at ?? null);
+  return useSavedFile() == null ? null : last;
 }
 
 // an answer holds all entries of the call, so it is not asked for with each of them

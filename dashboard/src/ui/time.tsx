@@ -52,8 +52,9 @@ export function Duration({ ms }: { ms: number | null }) {
   return ms === null ? <span aria-label="not known">–</span> : <span title={`${ms} ms`}>{formatDuration(ms)}</span>;
 }
 
-/** How long something has been running since `from` (seconds since the epoch or RFC 3339); goes on each second. */
-export function Running({ from }: { from: number | string }) {
-  const seconds = useNow() - Math.floor(secondsOf(from));
+/** How long something has been running since `from` (seconds since the epoch or RFC 3339), up to `until`; without that it goes on each second. */
+export function Running({ from, until = null }: { from: number | string; until?: number | null }) {
+  const now = useNow();
+  const seconds = Math.floor(until ?? now) - Math.floor(secondsOf(from));
   return <span>{formatSeconds(Math.max(0, seconds))}</span>;
 }

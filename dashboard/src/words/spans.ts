@@ -1,6 +1,6 @@
 import { isMessage, type Span } from "~/trace/entry";
 import type { Tone } from "~/ui/badge";
-import { stateOf } from "./states";
+import { stateIn, stateOf } from "./states";
 import { kindOf, summaryOf } from "./entries";
 
 /** What an exchange is: for a message its method, for what is none the line of HTTP or what happened. */
@@ -37,12 +37,13 @@ const PLAIN = new Set(["answered", "done"]);
 // the text of these is that of the answer
 const REPEATED = new Set(["error", "tool_error", "protocol_error", "refused"]);
 
-/** How an exchange ended, in the server's words, with what its answer says. */
-export function endingOf({ row: { ending, method, progress }, answer }: Span): Ending {
-  const { state, text } = ending;
+/** How an exchange ended, in the server's words, with what its answer says; `ended` says that the log has ended. */
+export function endingOf({ row: { ending, method, progress }, answer }: Span, ended = false): Ending {
+  const { text } = ending;
+  const state = stateIn(ending.state, ended);
   const reported = progress > 0 && text === "" ? `${progress} progress` : "";
   const said = answer === null || REPEATED.has(state) ? "" : summaryOf(answer, method).text;
-  return { mark: PLAIN.has(state) ? null : { text: stateOf(state).label, tone: toneOfEnding(ending) }, text: [text, reported, said].filter((part) => part !== "").join(" · ") };
+  return { mark: PLAIN.has(state) ? null : { text: stateOf(state).label, tone: toneOfEnding({ ...ending, state }) }, text: [text, reported, said].filter((part) => part !== "").join(" · ") };
 }
 
 /** How bad an ending is. A cancellation is no fault, but a message that was sent after it is. */

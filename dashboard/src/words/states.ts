@@ -28,6 +28,8 @@ const STATES: Readonly<Record<string, State>> = {
   waiting: state("no answer yet", "neutral"),
   unanswered: state("no answer", "warn"),
   done: state("done", "neutral"),
+  // of these and of calls, in a saved file
+  open_at_end: state("open at the end of the log", "neutral"),
   // tasks
   queued: state("queued", "neutral"),
   working: state("working", "info"),
@@ -62,6 +64,11 @@ const STATES: Readonly<Record<string, State>> = {
   response: state("response", "good"),
   invalid: state("invalid", "bad"),
 };
+
+const STILL_OPEN = new Set(["running", "waiting", "open"]);
+
+/** The state of a request or call as its log shows it: nothing goes on in a log that has ended. */
+export const stateIn = (name: string, ended: boolean): string => (ended && STILL_OPEN.has(name) ? "open_at_end" : name);
 
 /** How a state looks; one that this table does not know is shown by its own name. */
 export function stateOf(name: string): State {

@@ -4,6 +4,7 @@ import { traceHref, type TracePlace } from "~/protocol/client";
 import { quoted } from "~/protocol/filter";
 import type { CallRow } from "~/protocol/schema";
 import { type Dispatch, dispatchOf, sentAfterCancel, type Viewed } from "~/trace/entry";
+import { useEnd } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { Fact, Facts, Panel, Panels, Stack } from "~/ui/panel";
 import { Duration, Running, Time } from "~/ui/time";
@@ -72,24 +73,31 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
   );
 }
 
+/** How long it took, or has taken so far. */
+export function Took({ call }: { call: CallRow }) {
+  const end = useEnd();
+  return call.outcome === null ? <Running from={call.started_at} until={end} /> : <Duration ms={call.duration_ms} />;
+}
+
 function Came({ call }: { call: CallRow }) {
   const running = call.outcome === null;
+  const state = stateOfCall(call, useEnd() !== null);
   return (
     <Panel title="What came of it">
       <Facts>
         <Fact name="Outcome">
-          <StatusBadge status={stateOfCall(call)} />
+          <StatusBadge status={state} />
         </Fact>
         <Fact name="Done">{running ? "not yet" : String(call.done)}</Fact>
         <Fact name="Steps">
           {call.steps_done === null ? (
             "none reported"
           ) : (
-            <ProgressBar label="steps" done={call.steps_done} total={call.steps_total} status={stateOfCall(call)} />
+            <ProgressBar label="steps" done={call.steps_done} total={call.steps_total} status={state} />
           )}
         </Fact>
         <Fact name={running ? "Running for" : "Duration"}>
-          {running ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />}
+          <Took call={call} />
         </Fact>
         <Fact name="Answered">{call.answered ? "yes" : running ? "not yet" : unanswered(call.outcome ?? "")}</Fact>
         <Fact name="Answer received">{call.answer_delivered ? "yes: a socket took all of it" : running ? "not yet" : "no"}</Fact>

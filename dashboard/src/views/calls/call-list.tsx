@@ -4,12 +4,13 @@ import { useLocation, useSearchParams } from "wouter";
 import { ApiError, apiUrl, get, useRefresh } from "~/protocol/client";
 import type { CallPage, CallRow, ToolList } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
+import { useEnd } from "~/trace/use-trace";
 import { Button, CopyButton } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
 import type { Column } from "~/ui/grid-columns";
 import { Page } from "~/ui/page";
 import { EmptyState } from "~/ui/panel";
-import { Duration, Running, Time } from "~/ui/time";
+import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
 import { useNarrow, useUrlState } from "~/ui/window";
 import { ClientMark, ProgressBar, StatusBadge, TransportBadge, TypedValue } from "~/widgets/badges";
@@ -17,6 +18,7 @@ import { NothingYet } from "~/widgets/connect-client";
 import { FilterBy, FilterContext } from "~/widgets/filter-line";
 import { CallFindingsContext, CallMarks, useCallFindings } from "~/widgets/findings";
 import { clientOf, counted } from "~/words/text";
+import { Took } from "./call-facts";
 import { callHref, CALLS_TABS, isDivider, type Line, merged, oneLine, stateOfCall, withDividers } from "./calls";
 import styles from "./calls.module.css";
 import { fieldOf, FilterBar, questionOf } from "./filters";
@@ -158,8 +160,8 @@ const of = (column: Omit<Column<CallRow>, "sortBy">, by?: Of): Column<Line> => (
 const CALL_COLUMNS: readonly Column<Line>[] = [
   of({ key: "started", head: "Started", width: { fit: [4, 9] }, cell: (call) => <Time at={call.started_at} /> }, (call) => call.started_at),
   of({ key: "tool", head: "Tool", width: { fit: [5, 14] }, cell: (call) => <FilterBy word="tool" value={call.tool}>{call.tool}</FilterBy> }, (call) => call.tool),
-  of({ key: "outcome", head: "Outcome", width: { fit: [5, 9] }, cell: (call) => <FilterBy word="outcome" value={stateOfCall(call)}><StatusBadge status={stateOfCall(call)} /></FilterBy> }, stateOfCall),
-  of({ key: "duration", head: "Took", width: { fit: [4.5, 7] }, align: "end", from: 26, cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />) }, (call) => call.duration_ms),
+  of({ key: "outcome", head: "Outcome", width: { fit: [5, 9] }, cell: (call) => <Outcome call={call} /> }, stateOfCall),
+  of({ key: "duration", head: "Took", width: { fit: [4.5, 7] }, align: "end", from: 26, cell: (call) => <Took call={call} /> }, (call) => call.duration_ms),
   of({ key: "client", head: "Client", width: { grow: 1, least: 7 }, from: 34, cell: (call) => <Client call={call} /> }, (call) => call.session),
   of(
     {
@@ -195,9 +197,18 @@ function Client({ call }: { call: CallRow }) {
   );
 }
 
+function Outcome({ call }: { call: CallRow }) {
+  return (
+    <FilterBy word="outcome" value={stateOfCall(call)}>
+      <StatusBadge status={stateOfCall(call, useEnd() !== null)} />
+    </FilterBy>
+  );
+}
+
 function Steps({ call }: { call: CallRow }) {
+  const state = stateOfCall(call, useEnd() !== null);
   if (call.steps_done === null && call.outcome !== null) return null;
-  return <ProgressBar label={`steps of call ${call.id}`} done={call.steps_done} total={call.steps_total} status={stateOfCall(call)} />;
+  return <ProgressBar label={`steps of call ${call.id}`} done={call.steps_done} total={call.steps_total} status={state} />;
 }
 
 function Cancelled({ call }: { call: CallRow }) {

@@ -5,7 +5,7 @@ import type { CallRow, ExchangeRow } from "~/protocol/schema";
 import { offsetOf, originOf, peerOf, type Viewed } from "~/trace/entry";
 import { useFeed } from "~/trace/feed";
 import { useJudged } from "~/trace/findings";
-import { type CallWithEvidence, useCallDetail } from "~/trace/use-trace";
+import { type CallWithEvidence, useCallDetail, useEnd } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/buttons";
 import { Page } from "~/ui/page";
@@ -38,16 +38,17 @@ function CallPage({ id }: { id: string }) {
   const run = useFeed((snapshot) => snapshot.hello?.run);
   const row = useFeed((snapshot) => snapshot.tables.calls.find((call) => call.id === id));
   const detail = useCallDetail(id, row);
+  const ended = useEnd() !== null;
   return (
-    <Page title={titleOf(row ?? detail.data?.call, id)} up={["/calls", "Calls"]} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
+    <Page title={titleOf(row ?? detail.data?.call, id, ended)} up={["/calls", "Calls"]} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
       {detail.data === undefined ? <Missing id={id} error={detail.error} /> : <Detail detail={detail.data} row={row} run={run} />}
     </Page>
   );
 }
 
 /** `progress, cancelled`: what the call is for people; its id stands beside. */
-function titleOf(call: CallRow | undefined, id: string): string {
-  return call === undefined ? `Call ${id}` : `${call.tool}, ${stateOf(stateOfCall(call)).label}`;
+function titleOf(call: CallRow | undefined, id: string, ended: boolean): string {
+  return call === undefined ? `Call ${id}` : `${call.tool}, ${stateOf(stateOfCall(call, ended)).label}`;
 }
 
 /** The row of the feed is newer than the answer of the API, when it is there. */
@@ -83,9 +84,10 @@ function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow |
 
 /** The answer of the page, before all that it rests on; the text of the `ending` is the server's. */
 function Conclusion({ call, ending }: { call: CallRow; ending: ExchangeRow["ending"] | undefined }) {
-  const says = conclusionOf(call, ending?.text ?? "");
+  const state = stateOfCall(call, useEnd() !== null);
+  const says = conclusionOf(call, state, ending?.text ?? "");
   return (
-    <section className={styles["conclusion"]} data-tone={toneOfEnding({ state: stateOfCall(call), sent_after: ending?.sent_after ?? 0 })} aria-label="Conclusion">
+    <section className={styles["conclusion"]} data-tone={toneOfEnding({ state, sent_after: ending?.sent_after ?? 0 })} aria-label="Conclusion">
       <p className={styles["says"]} role="status">
         {/* the text of a tool may have a full stop of its own */}
         {/[.!?…]$/.test(says) ? says : `${says}.`}
@@ -97,11 +99,11 @@ function Conclusion({ call, ending }: { call: CallRow; ending: ExchangeRow["endi
   );
 }
 
-function conclusionOf(call: CallRow, text: string): string {
+function conclusionOf(call: CallRow, state: string, text: string): string {
   const { outcome, duration_ms: ms } = call;
   if (outcome === "lost") return "lost: the server ended before it recorded the end of the call";
   if (outcome === "completed") return [`completed after ${ms === null ? "an unknown time" : formatDuration(ms)}`, text].filter((part) => part !== "").join("; ");
-  return sentenceOf({ state: stateOfCall(call), text });
+  return sentenceOf({ state, text });
 }
 
 interface ToolsProps {

@@ -50,6 +50,16 @@ test("a call that runs shows its progress, and its end when it comes", async () 
   await expect.element(rowOf("progress")).toMatchTextContent(/completed.*10\/10/);
 });
 
+test("a call that was open when a file was saved is open at its end, and took the time up to that", async () => {
+  answerApi((path) => (path === "/api/server" ? { file: { name: "a.mcpprobe" } } : path === "/api/calls" ? { calls: [], next: null } : undefined));
+  const { fake, show } = await openView(CallsView, ROUTE, "/calls");
+  const call = callRow({ outcome: null, done: false, steps_done: 3, duration_ms: null });
+  show({ calls: [call] }, "run");
+  fake.source.entry("run", 9, entryOf(9, 0, "server.state", { at: call.started_at + 12 }));
+  fake.frame();
+  await expect.element(rowOf("progress")).toMatchTextContent(/open at the end of the log12 s/);
+});
+
 test("two clients with the same ids have two rows", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [callRow(), callRow({ call: "c2", seq: 4, session: "s2", client_name: "other", outcome: "tool_error" })] }, "run");

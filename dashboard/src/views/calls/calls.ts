@@ -2,6 +2,7 @@ import { brief } from "~/protocol/json";
 import type { CallRow } from "~/protocol/schema";
 import type { Tab } from "~/ui/page";
 import { formatMoment } from "~/ui/time-format";
+import { stateIn } from "~/words/states";
 
 // a line of a table shows no more of it
 const LINE = 400;
@@ -24,9 +25,8 @@ export function oneLine(value: unknown): string {
   return brief(value, LINE);
 }
 
-export function stateOfCall(call: CallRow): string {
-  return call.outcome ?? "running";
-}
+/** `ended` says that the log has ended, and the call with it. */
+export const stateOfCall = (call: CallRow, ended = false): string => stateIn(call.outcome ?? "running", ended);
 
 /**
  * The pages of an answer as one list, newest first; what a later page says of a call replaces what an earlier one said. Rows of the

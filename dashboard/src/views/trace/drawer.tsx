@@ -5,7 +5,7 @@ import { type Scalar, writeJson } from "~/protocol/json";
 import type { HttpRequest } from "~/protocol/schema";
 import { isMessage, type Span, type Viewed } from "~/trace/entry";
 import { useFeed, useTheFeed } from "~/trace/feed";
-import { useEntry } from "~/trace/use-trace";
+import { useEnd, useEntry } from "~/trace/use-trace";
 import { Button, CopyButton } from "~/ui/buttons";
 import { Drawer } from "~/ui/drawer";
 import { Fact, Facts, KeyValues } from "~/ui/panel";
@@ -152,8 +152,9 @@ function nameOf(entry: Viewed, span: Span | undefined): string {
 
 /** Shows no more time than a request and its work took. */
 function OnlyThisTime({ span: { from, until }, url }: { span: Span; url: TraceUrl }) {
+  const logEnd = useEnd();
   const choose = () => {
-    const end = until ?? Date.now() / 1000;
+    const end = until ?? logEnd ?? Date.now() / 1000;
     const margin = Math.max(0.005, (end - from) * 0.1);
     url.setRange({ from: from - margin, until: end + margin });
   };

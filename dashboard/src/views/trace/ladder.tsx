@@ -4,7 +4,7 @@ import { traceHref } from "~/protocol/client";
 import { only, withOnly } from "~/protocol/filter";
 import type { SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
-import { entriesOfSpans, type Traced, useCallDetail } from "~/trace/use-trace";
+import { entriesOfSpans, type Traced, useCallDetail, useEnd } from "~/trace/use-trace";
 import { Button, CopyButton } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
 import { SearchField, Segmented, Select } from "~/ui/fields";
@@ -18,6 +18,7 @@ import { hasText, labelOf, type Row, rowsOf, timeOf } from "~/widgets/ladder/row
 import { downloadSvg, PrintedLadder } from "~/widgets/ladder/sheet";
 import type { Step } from "~/widgets/ladder/steps";
 import { sentenceOf } from "~/words/spans";
+import { stateIn } from "~/words/states";
 import { clientName, clientOf, clientsOf } from "~/words/text";
 import { EntryDrawer } from "./drawer";
 import styles from "./trace.module.css";
@@ -34,6 +35,7 @@ export function CallLadder({ id, url }: { id: string; url: TraceUrl }) {
   const { events, exchanges } = data?.evidence ?? { events: NONE, exchanges: NONE };
   const picture = usePicture(events, exchanges, call === undefined ? "client" : `${call.session ?? ""} ${clientOf(call)}`.trim());
   const at = placeOf(url.at)?.seq ?? null;
+  const ended = useEnd() !== null;
   const ending = exchanges.find((each) => each.call === call?.call)?.ending;
   const selected = at === null ? undefined : events.findLast(({ seq }) => seq <= at);
   const close = () => url.change({ at: "" }, true);
@@ -53,7 +55,7 @@ export function CallLadder({ id, url }: { id: string; url: TraceUrl }) {
             {call !== undefined && call.session !== null && call.run === current && <Link href={traceHref({ view: "ladder", filter: `client:${call.session}` })}>All of {call.session}</Link>}
           </>
         }
-        note={call === undefined ? null : `${call.tool}${ending === undefined ? "" : `, ${sentenceOf(ending)}`}${data?.evidence.complete === false ? "; some of its entries are missing" : ""}`}
+        note={call === undefined ? null : `${call.tool}${ending === undefined ? "" : `, ${sentenceOf({ ...ending, state: stateIn(ending.state, ended) })}`}${data?.evidence.complete === false ? "; some of its entries are missing" : ""}`}
         empty={
           <EmptyState title={error === null ? (data === undefined ? "Looking for the call" : "No message of this call is known") : "This call could not be read"}>
             {error !== null && <p role="alert">{error.message}</p>}

@@ -157,6 +157,27 @@ test("a cleared view says when and how many requests it hides, and shows them ag
   await expect.poll(() => texts().length).toBe(4);
 });
 
+test("what was open when a file was saved is open at its end: it neither runs nor goes on", async () => {
+  const story = twoCalls();
+  const { exchange } = story.request("s1", 3, "tools/call", { name: "sleep", arguments: {} });
+  story.add({ kind: "call.started", call: "c9", session: "s1", request_id: 3, exchange, method: "tools/call", tool: "sleep", progress_token: null, cause: null });
+  story.add({ kind: "limit.reached", limit: "x", value: 1, exchange });
+  const file = { name: "a.mcpprobe" };
+  await openTrace("?order=newest", story, (path) => (path === "/api/server" ? { file, settings: [] } : undefined));
+  await expect.poll(() => texts()[0]).toMatch(/tools\/call.*open at the end of the log/);
+  expect(texts()[1]).toMatch(/ping.*open at the end of the log/);
+  const titles = [...document.querySelectorAll("[title^=began]")].map((bars) => bars.getAttribute("title"));
+  expect(titles.filter((title) => title?.endsWith(", open at the end of the log"))).toHaveLength(2);
+  await page.getByRole("button", { name: "Legend" }).click();
+  const legend = page.getByRole("group", { name: "Legend" });
+  await expect.element(legend).toMatchTextContent("open at the end of the log");
+  await expect.element(legend).not.toMatchTextContent("goes on");
+  await page.getByRole("row").nth(1).click(AT_TIME);
+  await drawer().getByRole("button", { name: "Only this time" }).click();
+  // the last entry is of 19 ms after the beginning, not of today
+  expect(Number(param("until"))).toBeLessThan(1_790_000_001);
+});
+
 test("the waterfall draws the work and the messages of the rows in view, and a legend says what its marks mean", async () => {
   const story = twoCalls();
   const { fake } = await openTrace("", story);

@@ -1,12 +1,13 @@
 import { createContext, type KeyboardEvent, type PointerEvent, use, useMemo, useRef, useState } from "react";
 import { isAnswer, progressOf, type Span, type Viewed } from "~/trace/entry";
 import { useTheFeed } from "~/trace/feed";
-import type { Range } from "~/trace/use-trace";
+import { type Range, useEnd } from "~/trace/use-trace";
 import type { Tone } from "~/ui/badge";
 import { Button } from "~/ui/buttons";
 import { useNow } from "~/ui/time";
 import { formatClock, formatDuration, formatMoment } from "~/ui/time-format";
 import { toneOfEnding } from "~/words/spans";
+import { stateOf } from "~/words/states";
 import { type Row, spanOf } from "./rows";
 import styles from "./waterfall.module.css";
 
@@ -212,17 +213,19 @@ interface BarsProps {
 function Bars({ span, scale, entries }: BarsProps) {
   const { row } = span;
   const zero = span.from - row.began.mono;
-  const now = useNow();
+  const [clock, logEnd] = [useNow(), useEnd()];
+  const now = logEnd ?? clock;
+  const open = logEnd === null ? "open" : "cut";
   const time = (moment: { mono: number } | null) => (moment === null ? null : moment.mono + zero);
   const end = time(row.ended) ?? Math.max(now, span.from);
   const stream = row.ending.state === "open" || row.ending.state === "ended";
   const tone = toneOfEnding(span.row.ending);
   const [began, cancelled, stopped] = [time(row.work?.began ?? null), time(row.work?.cancelled ?? null), time(row.work?.ended ?? null)];
   return (
-    <span className={styles["bars"]} title={textOf(span)}>
-      <Bar scale={scale} from={span.from} until={end} tone={tone} look={stream ? "stream" : began === null ? "solid" : "wait"} open={row.ended === null} />
-      {began !== null && <Bar scale={scale} from={began} until={cancelled ?? stopped ?? now} tone={tone} look="solid" open={cancelled === null && stopped === null} />}
-      {cancelled !== null && <Bar scale={scale} from={cancelled} until={stopped ?? now} tone={tone} look="stopping" open={stopped === null} />}
+    <span className={styles["bars"]} title={textOf(span, logEnd !== null)}>
+      <Bar scale={scale} from={span.from} until={end} tone={tone} look={stream ? "stream" : began === null ? "solid" : "wait"} open={row.ended === null ? open : null} />
+      {began !== null && <Bar scale={scale} from={began} until={cancelled ?? stopped ?? now} tone={tone} look="solid" open={cancelled === null && stopped === null ? open : null} />}
+      {cancelled !== null && <Bar scale={scale} from={cancelled} until={stopped ?? now} tone={tone} look="stopping" open={stopped === null ? open : null} />}
       {marksOf(entries, scale, zero).map(({ at, look }) => (
         <span key={`${at} ${look}`} className={`${styles["tick"]} ${styles[look]}`} style={{ left: `${at}%` }} />
       ))}
@@ -241,14 +244,14 @@ interface BarProps {
   until: number;
   tone: Tone;
   look: "solid" | "wait" | "stream" | "stopping";
-  /** Whether it goes on. */
-  open: boolean;
+  /** How its right end looks where it goes on, or the log has ended before it. */
+  open: "open" | "cut" | null;
 }
 
 function Bar({ scale, from, until, tone, look, open }: BarProps) {
   if (until < scale.from || from > scale.until) return null;
   const [left, right] = [placeIn(scale, from), placeIn(scale, until)];
-  return <span className={`${styles["bar"]} ${styles[look]} ${open ? styles["open"] : ""}`} data-tone={tone} style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />;
+  return <span className={`${styles["bar"]} ${styles[look]} ${open === null ? "" : styles[open]}`} data-tone={tone} style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />;
 }
 
 interface Mark {
@@ -274,19 +277,20 @@ function marksOf(entries: readonly Viewed[], scale: Range, zero: number): readon
   return [...found.values()];
 }
 
-function textOf({ from, until, row }: Span): string {
-  const whole = until === null ? "goes on" : `ended after ${formatDuration((until - from) * 1000)}`;
+function textOf({ from, until, row }: Span, logEnded: boolean): string {
+  const whole = until === null ? goesOn(logEnded) : `ended after ${formatDuration((until - from) * 1000)}`;
   const { work } = row;
   const task = work?.task == null || work.ended === null ? "" : `; the work of its task ended after ${formatDuration((work.ended.mono - work.began.mono) * 1000)}`;
   return `began ${formatClock(from)}, ${whole}${task}`;
 }
+
+const goesOn = (logEnded: boolean) => (logEnded ? stateOf("open_at_end").label : "goes on");
 
 const SAMPLES: readonly (readonly [string, string])[] = [
   ["wait", "the request, from its first byte to its end"],
   ["solid", "the work for it; of a task, also behind the request"],
   ["stopping", "asked to stop, and not yet stopped"],
   ["stream", "an event stream that is no answer"],
-  ["open", "goes on"],
 ];
 const TICKS: readonly (readonly [string, string])[] = [
   ["received", "a message that the client received"],
@@ -297,13 +301,15 @@ const TICKS: readonly (readonly [string, string])[] = [
 /** What the marks of the waterfall mean, drawn as they are. */
 export function Legend() {
   const sample = { left: "10%", width: "80%" };
+  const ended = useEnd() !== null;
+  const open = ended ? "cut" : "open";
   return (
     <dl className={styles["legend"]}>
-      {SAMPLES.map(([look, text]) => (
+      {[...SAMPLES, [open, goesOn(ended)] as const].map(([look, text]) => (
         <div key={look}>
           <dt>
             <span className={styles["bars"]}>
-              <span className={`${styles["bar"]} ${styles[look === "open" ? "solid" : look]} ${look === "open" ? styles["open"] : ""}`} data-tone="info" style={sample} />
+              <span className={`${styles["bar"]} ${look === open ? styles["solid"] : ""} ${styles[look]}`} data-tone="info" style={sample} />
             </span>
           </dt>
           <dd>{text}</dd>
