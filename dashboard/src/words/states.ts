@@ -29,7 +29,7 @@ const STATES: Readonly<Record<string, State>> = {
   unanswered: state("no answer", "warn"),
   done: state("done", "neutral"),
   // of these and of calls, in a saved file
-  open_at_end: state("open at the end of the log", "neutral"),
+  open_at_end: state("open at the end", "neutral"),
   // tasks
   queued: state("queued", "neutral"),
   working: state("working", "info"),

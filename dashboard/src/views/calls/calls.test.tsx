@@ -57,7 +57,7 @@ test("a call that was open when a file was saved is open at its end, and took th
   show({ calls: [call] }, "run");
   fake.source.entry("run", 9, entryOf(9, 0, "server.state", { at: call.started_at + 12 }));
   fake.frame();
-  await expect.element(rowOf("progress")).toMatchTextContent(/open at the end of the log12 s/);
+  await expect.element(rowOf("progress")).toMatchTextContent(/open at the end12 s/);
 });
 
 test("two clients with the same ids have two rows", async () => {

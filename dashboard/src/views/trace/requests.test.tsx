@@ -164,8 +164,8 @@ test("what was open when a file was saved is open at its end: it neither runs no
   story.add({ kind: "limit.reached", limit: "x", value: 1, exchange });
   const file = { name: "a.mcpprobe" };
   await openTrace("?order=newest", story, (path) => (path === "/api/server" ? { file, settings: [] } : undefined));
-  await expect.poll(() => texts()[0]).toMatch(/tools\/call.*open at the end of the log/);
-  expect(texts()[1]).toMatch(/ping.*open at the end of the log/);
+  await expect.poll(() => texts()[0]).toMatch(/tools\/call.*open at the end/);
+  expect(texts()[1]).toMatch(/ping.*open at the end/);
   const titles = [...document.querySelectorAll("[title^=began]")].map((bars) => bars.getAttribute("title"));
   expect(titles.filter((title) => title?.endsWith(", open at the end of the log"))).toHaveLength(2);
   await page.getByRole("button", { name: "Legend" }).click();

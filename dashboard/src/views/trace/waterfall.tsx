@@ -7,7 +7,6 @@ import { Button } from "~/ui/buttons";
 import { useNow } from "~/ui/time";
 import { formatClock, formatDuration, formatMoment } from "~/ui/time-format";
 import { toneOfEnding } from "~/words/spans";
-import { stateOf } from "~/words/states";
 import { type Row, spanOf } from "./rows";
 import styles from "./waterfall.module.css";
 
@@ -284,7 +283,7 @@ function textOf({ from, until, row }: Span, logEnded: boolean): string {
   return `began ${formatClock(from)}, ${whole}${task}`;
 }
 
-const goesOn = (logEnded: boolean) => (logEnded ? stateOf("open_at_end").label : "goes on");
+const goesOn = (logEnded: boolean) => (logEnded ? "open at the end of the log" : "goes on");
 
 const SAMPLES: readonly (readonly [string, string])[] = [
   ["wait", "the request, from its first byte to its end"],
