@@ -72,13 +72,15 @@ class About(NamedTuple):
 class JudgedLog:
     """One of the logs that a judge was fed with.
 
-    `offset` is what its numbers are moved by, `began` its first time. A `living` log has no end yet.
+    `offset` is what its numbers are moved by, `began` its first time. A `living` log has no end yet. One
+    `about` a client has all entries of that client, and no others.
     """
 
     header: Header
     offset: int
     began: float
     living: bool = False
+    about: str | None = None
     last: int = 0
     end: End | None = None
     gaps: list[Gap] = field(default_factory=list)
@@ -145,7 +147,7 @@ class Judge:
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
         self._first = 1
-        self._clients.begin()
+        self._clients.begin(log.about)
         self._views = Views(log.header.run, self._retention, audited=False)
         grace_s, settings = self.catalogue.allowances.token_grace_s, log.header.settings
         self._finder = Finder(self._views, self._clients.of, grace_s, settings)
@@ -155,20 +157,20 @@ class Judge:
 
     # -- logs
 
-    def begin(self, header: Header, *, living: bool = False) -> None:
-        """A log begins, which may go on as long as it is `living`.
+    def begin(self, header: Header, *, living: bool = False, about: str | None = None) -> None:
+        """A log begins, which may go on as long as it is `living`. Where it is `about` a client, no other is judged.
 
         Its clients are those of the logs before it that have the same labels. Its entries are numbered on behind theirs
         (`JudgedLog.offset`), and its clock goes on where theirs stood.
         """
         offset = 0 if not self.logs else self._log.offset + self._log.last
         self.settle()
-        self._reset(JudgedLog(header, offset, self._trace.now, living))
+        self._reset(JudgedLog(header, offset, self._trace.now, living, about))
         self._trace.settings = header.settings
         self.logs.append(self._log)
 
     def take(self, item: Entry | Gap) -> None:
-        """One more item of the log. Numbers that are left out are missing, as those of a gap are.
+        """One more item of the log. Numbers left out are missing, as those of a gap, unless it is `about` a client.
 
         Entries that other processes have forwarded are not judged here: the log of that process has them in order.
         """
@@ -217,12 +219,12 @@ class Judge:
         """
         log, trace = self._log, self._trace
         log.end = end
-        if end is not None and end.last > log.last:
+        if end is not None and end.last > log.last and log.about is None:
             self._miss(Gap(log.last + 1, end.last))
         self.settle()
         # The end is later than the newest entry, and so than what is missing behind that.
         trace.now = nextafter(trace.now, ALWAYS)
-        if end is not None and end.why == "complete" and over is not False:
+        if end is not None and (end.why == "complete" or log.about is not None) and over is not False:
             for subject in self.subjects:
                 subject.end = self._ends.of(subject, trace.now, log.offset + log.last, over=over is True)
                 if subject.end is not None:
@@ -268,7 +270,7 @@ class Judge:
 
     def _jump(self, entry: Entry) -> None:
         log = self._log
-        if entry.seq > log.last + 1:
+        if entry.seq > log.last + 1 and log.about is None:
             self._miss(Gap(log.last + 1, entry.seq - 1))
         if not log.last and not log.offset:
             # The clock of a log may begin anywhere, also below zero.

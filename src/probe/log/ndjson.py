@@ -363,6 +363,21 @@ _GAP: Final = LineForm(get_type_hints(Gap))
 _END: Final = LineForm(get_type_hints(End))
 
 
+MANIFEST: Final = "manifest.json"
+"""The member of a session file that describes its log."""
+FILE_FORMAT: Final = "mcpprobe"
+FILE_VERSION: Final = 1
+
+
+def check_manifest(value: Mapping[str, Any]) -> None:
+    """Raises `NdjsonError` for a manifest of another format or version."""
+    if value.get("format") != FILE_FORMAT:
+        raise NdjsonError(f"its {MANIFEST} is not that of a session file")
+    if value.get("version") != FILE_VERSION:
+        theirs = f"version {value.get('version')!r} of the format"
+        raise NdjsonError(f"it has {theirs[:100]}; this program reads version {FILE_VERSION}")
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
     """A file that was read: its `name` without folders, its log, and the other parts of a session file.

@@ -18,9 +18,11 @@ from msgspec import structs
 from probe.cli.program import main
 from probe.judge.runs import saved
 from probe.judge.runs.run import new_judge
-from probe.log import ndjson
+from probe.log import events, ndjson
 from probe.log.event_log import Entry
 from probe.log.ndjson import End
+from probe.web.exports.archive import Archive
+from probe.web.exports.extract import ClientEntries, Extract
 
 from ..logs import HEADER, Log
 
@@ -347,3 +349,87 @@ def test_the_log_of_a_session_file_is_judged_without_its_manifest(tmp_path: Path
     packed = _zipped(tmp_path / "log.mcpprobe", {"log.ndjson": log.read_bytes()})
     there, here = (saved.judge_files(new_judge(), [path]).report for path in (packed, log))
     assert there.subjects == here.subjects
+
+
+def extract(path: Path, log: Log, client: str | None) -> Path:
+    """A session file, as `mcp-probe export` writes it."""
+    wanted = None if client is None else ClientEntries(client)
+    for item in log.items:
+        if wanted is not None and isinstance(item, Entry):
+            wanted.look(item)
+    newest = next(item for item in reversed(log.items) if isinstance(item, Entry))
+    archive = Archive(Extract(client), HEADER, 0.0, newest.at)
+    for item in log.items:
+        if wanted is None or not isinstance(item, Entry) or wanted.has(item):
+            archive.add(item)
+    archive.end_log(End(log.seq, "complete" if wanted is None else "filtered"))
+    archive.finish(None)
+    path.write_bytes(archive.take())
+    return path
+
+
+def two_clients() -> Log:
+    """Two labelled clients by turns, and one without a label; `acme` deletes the session of `other`."""
+    log = Log()
+    log.add(events.ServerState("ready"))
+    clients = [log.http().session(), log.http("other").session(), log.http(None, name="third").session()]
+    for _ in range(3):
+        for session in clients:
+            session.answer(session.request("tools/list"), {"tools": [{"name": "echo", "inputSchema": {}}]})
+            session.answer(session.call("echo", {}), {"content": []})
+            log.after(2)
+    headers = {"mcp-session-id": "abcdefgh…", "mcp-protocol-version": "2025-11-25"}
+    head = log.http().request_head("DELETE", clients[1].context, headers=headers, named=clients[1].label)
+    log.add(events.SessionClosed("deleted"), head.context, head.seq)
+    clients[1].client.respond(head, 204)
+    log.after(3)
+    clients[1].client.refuse(clients[1].request("ping"), 404, "UNKNOWN_SESSION")
+    for session in (clients[0], clients[2]):
+        session.delete()
+        log.idle(40)
+    return log
+
+
+@pytest.mark.parametrize("client", ["acme", "other", "s3"])
+def test_a_file_about_one_client_has_the_verdicts_of_the_whole_log(
+    client: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = two_clients()
+    whole = saved.judge_files(new_judge(), [extract(tmp_path / "whole.mcpprobe", log, None)]).report
+    path = extract(tmp_path / "part.mcpprobe", log, client)
+    [subject] = saved.judge_files(new_judge(), [path]).report.subjects
+    (before,) = (each for each in whole.subjects if each.label == client)
+    assert [(each.rule.id, each.verdict, each.remark) for each in subject.rules] == [
+        (each.rule.id, each.verdict, each.remark) for each in before.rules
+    ]
+    assert len([rule for rule in subject.rules if rule.verdict]) > 10
+    status = main(["judge", "--log", str(path)])
+    out, err = capfd.readouterr()
+    assert (status, err) == (0, "")
+    assert "is not whole: entries were filtered out" in out
+
+
+def test_a_file_about_one_client_may_lack_entries_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = two_clients()
+    log.gap()
+    log.http().session().request("ping")
+    assert main(["judge", "--log", str(extract(tmp_path / "part.mcpprobe", log, "acme"))]) == 2
+    assert "lacks entries" in capfd.readouterr().err
+
+
+def test_a_file_about_one_session_of_a_client_lacks_the_others(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", "--log", str(extract(tmp_path / "part.mcpprobe", two_clients(), "s1"))]) == 2
+    assert "lacks entries" in capfd.readouterr().err
+
+
+def test_a_session_file_of_another_version_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = written(tmp_path / "log.ndjson", story(1)).read_bytes()
+    for manifest, reason in (
+        (b'{"format":"mcpprobe","version":99}', "it has version 99 of the format; this program reads version 1"),
+        (b"{}", "its manifest.json is not that of a session file"),
+    ):
+        path = _zipped(tmp_path / "log.mcpprobe", {"log.ndjson": log, "manifest.json": manifest})
+        assert main(["judge", "--log", str(path)]) == 2
+        assert capfd.readouterr().err == f"error: {path}: {reason}\n"

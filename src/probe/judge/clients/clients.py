@@ -12,7 +12,7 @@ from ...log.event_log import Entry
 from ...views.clients import Client
 from ...views.fold import Views
 from .moments import ClientEnd
-from .series import ALWAYS
+from .series import ALWAYS, NEVER
 from .subject import Subject, add_window
 
 
@@ -30,8 +30,13 @@ class Clients:
         self.forgotten = 0
         self.begin()
 
-    def begin(self) -> None:
-        """A log begins: its clients have not ended, and nothing of it is missing."""
+    def begin(self, about: str | None = None) -> None:
+        """A log begins: its clients have not ended, and nothing of it is missing.
+
+        Where it is `about` one client, what it has of others is not kept.
+        """
+        self._about = about
+        self._others = Subject("", "nothing", -1, [(NEVER, ALWAYS)])
         self.draining: float | None = None
         self._gaps: list[tuple[float, float]] = []
         self.missing: list[list[tuple[float, float]]] = []
@@ -45,6 +50,8 @@ class Clients:
         last = self._last
         if last is not None and last[0] is client:
             return last[1]
+        if self._about is not None and client.label != self._about:
+            return self._others
         key = client.kind, client.label
         subject = self._subjects.get(key)
         if subject is None:

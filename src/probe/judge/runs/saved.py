@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from msgspec import structs
+from pydantic_core import from_json
 
 from ...log import ndjson
 from ...log.event_log import Entry
-from ...log.ndjson import LogReader, NdjsonError
+from ...log.ndjson import MANIFEST, LogReader, NdjsonError, check_manifest
+from ...views.retention import members
 from ..judge import Judge
 from ..report import Judgement, report_of
 from .judged import Judged
@@ -26,6 +29,9 @@ _LONGEST_LINE = 256 * 1024 * 1024
 _TOLD_BYTES = 1024 * 1024
 # The member of a session file (`.mcpprobe`, a zip) that has its log.
 _LOG: Final = "log.ndjson"
+_LARGEST_MANIFEST: Final = 1024 * 1024
+# A name that a server gives: of a session, or of a modern client.
+_GIVEN_BY_SERVER: Final = re.compile(r"[a-z]\d+")
 # The first bytes of a zip.
 _ZIP: Final = b"PK\x03\x04"
 _EMPTY_ZIP: Final = b"PK\x05\x06"
@@ -37,6 +43,13 @@ _MARKS: Final[Mapping[bytes, str]] = {
 }
 
 
+class _Part(NamedTuple):
+    """All entries of one client; `ended_at` is the time of the newest entry of the whole log."""
+
+    client: str
+    ended_at: float
+
+
 def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None) -> Judged:
     """Judge logs and session files in the order in which their servers started.
 
@@ -46,17 +59,21 @@ def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], 
     ordered = sorted(files, key=_started)
     runs: dict[str, Path] = {}
     for path in ordered:
-        with _log_in(path) as file:
+        with _log_in(path) as (file, part):
             reading = _named(path, _told(_lines(file), have_read))
             other = runs.setdefault(reading.header.run, path)
             if other is not path:
                 raise NdjsonError(f"{path} is of the same run as {other}: {reading.header.run}")
-            judge.begin(reading.header)
+            judge.begin(reading.header, about=None if part is None else part.client)
+            at = 0.0
             try:
                 for item in reading:
                     judge.take(item)
+                    at = item.at if isinstance(item, Entry) else at
             except NdjsonError as error:
                 raise NdjsonError(f"{path}: {error}") from None
+            if part is not None and at:
+                judge.tick(judge.now + part.ended_at - at)
             judge.end(reading.end)
     report = report_of(judge)
     found = _entries(ordered, [log.offset for log in judge.logs], _evidence(report))
@@ -67,12 +84,12 @@ def _started(path: Path) -> tuple[float, str]:
     if not path.is_file():
         # A pipe can be read once.
         raise NdjsonError(f"{path} is no regular file: a log is read several times, so save it first")
-    with _log_in(path) as file:
+    with _log_in(path) as (file, _):
         return _named(path, _lines(file)).header.started_at, path.name
 
 
 @contextmanager
-def _log_in(path: Path) -> Iterator[IO[bytes]]:
+def _log_in(path: Path) -> Iterator[tuple[IO[bytes], _Part | None]]:
     with path.open("rb") as file:
         begins = file.read(len(_ZIP))
         file.seek(0)
@@ -80,17 +97,36 @@ def _log_in(path: Path) -> Iterator[IO[bytes]]:
             if begins.startswith(mark):
                 raise NdjsonError(f"{path}: it is {name}: save it as UTF-8 without a byte order mark")
         if begins not in (_ZIP, _EMPTY_ZIP):
-            yield file
+            yield file, None
             return
         if not zipfile.is_zipfile(file):
             raise NdjsonError(f"{path}: a session file that is cut off: save or copy it again")
         try:
             with zipfile.ZipFile(file) as session, session.open(_LOG) as log:
-                yield log
+                yield log, _part(path, session)
         except KeyError:
             raise NdjsonError(f"{path}: a zip without {_LOG}, so it is no session file") from None
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise NdjsonError(f"{path}: a session file that is damaged: {error}") from None
+
+
+def _part(path: Path, session: zipfile.ZipFile) -> _Part | None:
+    """None for a file about all clients, a call, or one of several sessions of a client."""
+    if MANIFEST not in session.namelist():
+        return None
+    with session.open(MANIFEST) as member:
+        body = member.read(_LARGEST_MANIFEST)
+    try:
+        manifest = members(from_json(body))
+        check_manifest(manifest)
+    except ValueError as error:
+        raise NdjsonError(f"{path}: {error}") from None
+    client, named = manifest.get("client"), members(manifest.get("contains")).get("clients")
+    ended_at = manifest.get("ended_at")
+    if not isinstance(client, str) or not isinstance(ended_at, float):
+        return None
+    is_whole = named == [client] or not _GIVEN_BY_SERVER.fullmatch(client)
+    return _Part(client, ended_at) if is_whole and manifest.get("call") is None else None
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
@@ -132,7 +168,7 @@ def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) ->
         until = offsets[at + 1] if at + 1 < len(offsets) else math.inf
         here = {number - offset for number in wanted if offset < number <= until}
         if here:
-            with _log_in(path) as file:
+            with _log_in(path) as (file, _):
                 for entry in ndjson.entries(_lines(file), here):
                     found[entry.seq + offset] = structs.replace(entry, seq=entry.seq + offset)
     return found

@@ -159,7 +159,9 @@ def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
 
 async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     turns = found.turns
-    with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
+    newest = None if found.end is None or _is_part_of_file(engine) else engine.log.entry(found.end.last)
+    ended_at = None if newest is None else newest.at
+    with closing(Archive(found.extract, engine.header(), engine.clock.wall(), ended_at)) as archive:
         for item in _items(engine, found):
             line = None if isinstance(item, Gap) else item.encoded()
             archive.add(item, line)

@@ -27,7 +27,7 @@ from pydantic_core import from_json
 from ...judge.reports import as_json
 from ...log import ndjson
 from ...log.event_log import Entry, Gap
-from ...log.ndjson import End, Header, NdjsonError, OpenedFile, SavedLog
+from ...log.ndjson import FILE_FORMAT, FILE_VERSION, MANIFEST, End, Header, NdjsonError, OpenedFile, SavedLog
 from ...wire.jsonrpc import encode
 from .extract import Extract, Overview, OverviewTally
 
@@ -35,9 +35,6 @@ SUFFIX: Final = ".mcpprobe"
 LOG: Final = "log.ndjson"
 AUDIT: Final = "audit.json"
 REPORT: Final = "report.json"
-MANIFEST: Final = "manifest.json"
-FORMAT: Final = "mcpprobe"
-VERSION: Final = 1
 
 # Twice as fast as the default and a tenth larger: the event loop compresses between calls.
 _LEVEL: Final = 3
@@ -48,7 +45,8 @@ class Manifest:
     """The manifest of a session file; times are seconds since the epoch.
 
     `program` is the version of the server that saved it. `run` is the run in the log. `client` and `call` are the
-    query's; both are null for a whole log. `report` is true if there is one.
+    query's; both are null for a whole log. `ended_at` is the time of the newest entry of the whole log, null for a
+    part of a part. `report` is true if there is one.
     """
 
     format: Literal["mcpprobe"]
@@ -57,6 +55,7 @@ class Manifest:
     run: str
     started_at: float
     saved_at: float
+    ended_at: float | None
     client: str | None
     call: str | None
     report: bool
@@ -88,10 +87,11 @@ class Archive:
     `take` returns the bytes packed since the last `take`. The caller closes it, finished or not.
     """
 
-    def __init__(self, extract: Extract, header: Header, saved_at: float) -> None:
+    def __init__(self, extract: Extract, header: Header, saved_at: float, ended_at: float | None = None) -> None:
         self._extract = extract
         self._header = header
         self._saved_at = saved_at
+        self._ended_at = ended_at
         self._out = _Packed()
         self._zip = zipfile.ZipFile(self._out, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL)
         # The size of a log is not known before, and may be above 2 GiB.
@@ -134,12 +134,13 @@ class Archive:
             self._put(REPORT, report + b"\n")
         header = self._header
         manifest = Manifest(
-            FORMAT,
-            VERSION,
+            FILE_FORMAT,
+            FILE_VERSION,
             header.program,
             header.run,
             header.started_at,
             self._saved_at,
+            self._ended_at,
             self._extract.client,
             self._extract.call,
             report is not None,
@@ -229,7 +230,8 @@ def _from_zip(name: str, file: IO[bytes], read: Callable[[IO[bytes]], SavedLog])
     try:
         with zipfile.ZipFile(file) as members:
             _check_members(members.infolist())
-            manifest = _manifest(_object(members, MANIFEST, _AT_MOST.manifest))
+            manifest = _object(members, MANIFEST, _AT_MOST.manifest)
+            ndjson.check_manifest(manifest)
             judged = REPORT in members.namelist()
             report = _report(_object(members, REPORT, _AT_MOST.report)) if judged else None
             with members.open(LOG) as log:
@@ -296,15 +298,6 @@ def _is_subject(value: Any) -> bool:
         return False
     rules = value.get("verdicts")
     return isinstance(rules, list) and all(isinstance(rule, dict) and "verdict" in rule for rule in rules)
-
-
-def _manifest(value: dict[str, Any]) -> dict[str, Any]:
-    if value.get("format") != FORMAT:
-        raise OpeningError(f"its {MANIFEST} is not that of a session file")
-    if value.get("version") != VERSION:
-        theirs = f"version {value.get('version')!r} of the format"
-        raise OpeningError(f"it has {theirs[:100]}; this program reads version {VERSION}")
-    return value
 
 
 def _log(source: IO[bytes], most_bytes: int, look: Callable[[], None]) -> SavedLog:

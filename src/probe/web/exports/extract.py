@@ -6,7 +6,8 @@ The entries about a client are:
     2  the other entries of its exchanges without a client, such as the head of a request; also those of a request
        that named its session and was refused before that session was found
     3  entries of its connections without an exchange and without a client
-    4  the declarations of the clients of its sessions: programs of one kind share a modern client's label
+    4  the declarations of the clients of its sessions: programs of one kind share a modern client's label; and the
+       ends of its sessions, which another client may have deleted
     5  the start and the end of the server
 
 The entries about one call are its evidence (`views.evidence`).
@@ -28,10 +29,11 @@ from ...log.events import (
     MessageEmitted,
     MessageReceived,
     ServerState,
+    SessionClosed,
     SessionOpened,
 )
 
-_INTRODUCTIONS = (SessionOpened, ClientSeen)
+_OF_SESSIONS: Final = (SessionOpened, ClientSeen, SessionClosed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class ClientEntries:
         if self._names(context):
             return True
         if context.session is not None or context.label is not None:
-            return isinstance(entry.fact, _INTRODUCTIONS) and context.session in self._sessions
+            return isinstance(entry.fact, _OF_SESSIONS) and context.session in self._sessions
         if context.exchange is not None:
             return context.exchange in self._exchanges
         if context == NO_CONTEXT:
