@@ -135,8 +135,9 @@ export function entriesOfSpans({ entries }: RunView, spans: readonly Span[]): re
 
 /** When the log ends, in seconds since the epoch: its last entry in a saved file, and null where it grows. */
 export function useEnd(): number | null {
-  const last = useFeed(({ trace }) => trace.runs.at(-1)?.entries.at(-1)?.entry.at ?? null);
-  return useSavedFile() == null ? null : last;
+  const grows = useSavedFile() == null;
+  // where it grows, each entry would render what asks for this
+  return useFeed(({ trace }) => (grows ? null : (trace.runs.at(-1)?.entries.at(-1)?.entry.at ?? null)));
 }
 
 // an answer holds all entries of the call, so it is not asked for with each of them
