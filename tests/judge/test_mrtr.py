@@ -194,15 +194,22 @@ def rounds(count: int, *, ends: str = "") -> Log:
     """A call whose rounds are all answered but for the last; it `ends` with another act of the client."""
     log = Log()
     client = log.http()
-    before: dict[str, Any] = {}
-    for number in range(count):
-        open_round(client, ASKED, state=f"{STATE}{number}", answers=before)
-        before = {"inputResponses": GOOD, "requestState": f"{STATE}{number}"}
+    states = [f"{STATE}{number}" for number in range(count)]
+    for number, state in enumerate(states):
+        before = {"inputResponses": GOOD, "requestState": states[number - 1]} if number else {}
+        open_round(client, ASKED, state=state, answers=before)
         log.after(1)
-    if ends == "retry":
-        retry(client, GOOD, state=f"{STATE}{count - 1}")
-    elif ends == "exit":
-        log.process("exited", 0)
+    for act in ends.split():
+        if act == "retry":
+            retry(client, GOOD, state=states[-1])
+        elif act == "again":
+            # The POST before came once more.
+            open_round(client, ASKED, state=states[-1], answers=before)
+        elif act == "others":
+            for number in range(1_001):
+                open_round(client, ASKED, state=f"{number}{STATE}")
+        elif act == "exit":
+            log.process("exited", 0)
     log.idle(10 if ends == "early" else 400)
     return log
 
@@ -216,6 +223,8 @@ def rounds(count: int, *, ends: str = "") -> Log:
         (partial(rounds, 1), None),
         (partial(rounds, 11, ends="retry"), None),
         (partial(rounds, 11, ends="early"), None),
+        *((partial(rounds, 2, ends=ends), None) for ends in ("again retry", "retry again", "others retry")),
+        (partial(rounds, 2, ends="again"), 1),
     ],
 )
 def test_after_how_many_rounds_a_client_gives_up_is_measured(story: Story, measured: int | None):

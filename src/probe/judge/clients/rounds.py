@@ -30,7 +30,8 @@ class Round:
     """An `InputRequiredResult`. `state` is its `requestState`, None where it has none.
 
     `first` is the request that all its rounds are of, `number` counts them from 1. `questions` are those of this round
-    by their keys, `known` those of the rounds before it, too. `retried` is the time of the first retry.
+    by their keys, `known` those of the rounds before it, too. `retried` is the time of the first retry,
+    or from which a retry with its state no longer finds this round.
     """
 
     request: Message
@@ -118,9 +119,22 @@ class SubjectRounds:
         round = Round(request, first, sent, state if isinstance(state, str) else None, questions, known, number)
         self._by_sent.store(sent, round)
         self.open.store(sent, round)
-        if round.state is not None and self._by_state.store(round.state, round) is not None:
-            self.forgot = min(self.forgot, sent.at)
+        if round.state is not None:
+            self._store(round, round.state)
         return list(questions.values())
+
+    def _store(self, round: Round, state: str) -> None:
+        at = round.sent.at
+        twin = self._by_state.get(state)
+        oldest = self._by_state.store(state, round)
+        if twin is not None:
+            # A request was posted twice: what retries one of the two rounds retries both.
+            round.retried = twin.retried
+        if oldest is not None:
+            self.forgot = min(self.forgot, at)
+        for other in (twin, oldest):
+            if other is not None:
+                other.retried = min(other.retried, at)
 
     def of(self, question: Question) -> Round | None:
         return self._by_sent.get(question.sent)
