@@ -247,8 +247,8 @@ def begins_anew(call: Message, trace: Trace) -> Finding | None:
     newest = trace.seen.last(MESSAGE, until=due) or call
     fates = trace.fates(ANSWERED, went_on, "tools/call", before=newest)
     others = {fate for other, fate in fates if other is not call and not _is_large(other)}
-    is_known = not any(map(has_made_room, trace.seen.all(ANSWERED, "tools/call", until=due)))
-    if is_known and "on" in others and "anew" not in others:
+    goes_on = "on" in others and "anew" not in others
+    if goes_on and not any(map(has_made_room, trace.seen.all(ANSWERED, "tools/call", until=due))):
         return FAIL(f"the client or a gateway initialized anew after a result of {call.answer.size} bytes", anew)
     return UNCLEAR("initialized anew after a large result; it may do so after each", anew)
 
