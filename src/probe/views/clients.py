@@ -332,7 +332,7 @@ class Peers:
         )
 
     def used(self, session: Session) -> None:
-        """Called after each change of `acts.newest`."""
+        """Called with each change of `acts.newest`."""
         if not session.is_legacy:
             self._modern.move_to_end(session.label)
 
