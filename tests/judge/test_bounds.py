@@ -153,7 +153,7 @@ def test_twice_as_many_clients_of_one_name_take_no_more_room(what: str) -> None:
 
 FIRST, PATIENCE = "lifecycle.initialize-first", "lifecycle.progress-extends-patience"
 TOLD, COMMENTS = "progress.asked-for", "http.sse-comments"
-INCREASES, STOPS = "progress.increases", "progress.stops"
+INCREASES, STOPS, GIVEN = "progress.increases", "progress.stops", "progress.only-for-server-tokens"
 WAITS, FREE = "lifecycle.waits-for-initialize", "jsonrpc.id-not-in-flight"
 
 
@@ -284,3 +284,36 @@ def test_what_made_room_accuses_nobody(rule: str, verdict: Verdict, story: Calla
     assert small[rule] is verdict or verdict > UNCLEAR, small.remarks[rule]
     assert small.measured[rule] == large.measured[rule]
     assert small.faults.items() <= large.faults.items(), small.faults
+
+
+def _reports_after_others(log: Log, others: int, *, answered: bool = False, on_last: bool = False) -> None:
+    """Progress on the first question, or the last one: before that, all were `answered` or had tokens."""
+    session = log.http().session()
+    stream = session.get()
+    for number in range(1 + others):
+        question = stream.ask("roots/list", {"_meta": {"progressToken": number}} if number == 0 or not answered else {})
+        if answered:
+            session.reply(question, {"roots": []})
+    if on_last:
+        stream.ask("roots/list", {"_meta": {"progressToken": "last"}})
+    log.after(10)
+    session.notify("notifications/progress", {"progressToken": "last" if on_last else 0, "progress": 1})
+    log.idle(10)
+
+
+@pytest.mark.parametrize(
+    ("rule", "known", "forgotten", "story"),
+    [
+        (GIVEN, PASS, UNCLEAR, _reports_after_others),
+        (STOPS, FAIL, UNCLEAR, partial(_reports_after_others, answered=True)),
+        (STOPS, PASS, PASS, partial(_reports_after_others, answered=True, on_last=True)),
+    ],
+)
+def test_progress_on_a_question_that_made_room_is_in_doubt(
+    rule: str, known: Verdict, forgotten: Verdict, story: Callable[[Log, int], None]
+) -> None:
+    for others, verdict in ((FEW // 2, known), (FEW + 5, forgotten)):
+        log = Log()
+        story(log, others)
+        found = judged(log)["acme"]
+        assert found[rule] is verdict, found.remarks[rule]

@@ -22,7 +22,7 @@ from ..values import pointer
 from .moments import TaskNews, declared_in
 from .questions import METHODS, PageVisit, Question, Reply
 from .rounds import Retry, SubjectRounds
-from .series import ALWAYS
+from .series import ALWAYS, NEVER
 from .tasks import ABOUT_TASKS, NOTIFICATIONS, Tasks, Told, describes_tasks
 
 Place: TypeAlias = str | None
@@ -76,7 +76,8 @@ NEWS: Final = frozenset({"notifications/cancelled", *NOTIFICATIONS})
 class Dialogue:
     """Questions, rounds and tasks of one subject. The finder notes the opportunities that it gives back.
 
-    `asked` finds all requests of the server by their ids, its pings among them.
+    `asked` finds all requests of the server by their ids, its pings among them. The answers to a question from after
+    `forgot` are all in `answers`.
     """
 
     def __init__(self) -> None:
@@ -87,6 +88,7 @@ class Dialogue:
         self.withdrawn: Newest[Message, Message] = Newest(BOUNDS.places)
         # All answers to a request of the server, also those that it could not take.
         self.answers: Newest[Message, list[Message]] = Newest(BOUNDS.places)
+        self.forgot = NEVER
         # The first visit of each page, by its URL, that a program made at once.
         self.fetched: Newest[str | None, PageVisit] = Newest(BOUNDS.places)
         # By the message itself: the numbers of entries begin anew with each log.
@@ -148,7 +150,9 @@ class Dialogue:
         if asked is not None:
             answers = self.answers.get(asked)
             if answers is None:
-                self.answers.store(asked, [message])
+                oldest = self.answers.store(asked, [message])
+                if oldest is not None:
+                    self.forgot = oldest[0].at
             elif len(answers) < BOUNDS.parts:
                 answers.append(message)
 

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from ...log.bounded import Newest
-from ...views.clients import Scope
+from ...views.clients import Connection, Scope
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import ProgressToken, is_id
 from ..retention import BOUNDS
@@ -33,6 +33,7 @@ class Report(NamedTuple):
     seq: int
     at: float
     progress: float
+    place: Connection | None
     exchange: Exchange | None
     digest: int
 
@@ -79,6 +80,11 @@ class Tokens:
             same.append(question)
             self._questions.store((type(token), token), same)
 
+    @property
+    def may_miss_questions(self) -> bool:
+        """True if some may have made room."""
+        return self._questions.is_full
+
     def question(self, token: ProgressToken, until: float) -> Message | None:
         """The newest question with a token, among those made before a time."""
         same = self._questions.get((type(token), token), ())
@@ -94,7 +100,7 @@ class Tokens:
             return
         if not isinstance(progress, int | float) or isinstance(progress, bool):
             return
-        report = Report(message.seq, message.at, progress, message.exchange, hash(message.raw))
+        report = Report(message.seq, message.at, progress, message.place, message.exchange, hash(message.raw))
         last = self._last.get(question.seq)
         if last is not None:
             unanswered = last.exchange is not None and last.exchange.response is None

@@ -7,9 +7,8 @@ from typing import Final
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.given_up import CANCELLED, cancelled_call, left_call
-from ..clients.series import NEVER
 from ..trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding
-from ..trace.opportunities import ANSWERED, ASKED, LEFT, NOTIFICATION, REQUEST, TOLD
+from ..trace.opportunities import ANSWERED, LEFT, NOTIFICATION, REQUEST, TOLD
 from ..trace.rules import form, member, rule
 from ..trace.trace import Trace
 from ..values import is_whole, number_or_type, shown
@@ -65,13 +64,15 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
     if trace.subject.tokens.question(token, message.at + trace.allowances.arrival_s) is not None:
         return PASS()
     trace.sure.crossed(message.at, "arrival_s")
-    trace.sure.knows_all(ASKED, None, NEVER, "the server may have given the token before the log begins")
+    if trace.subject.tokens.may_miss_questions:
+        return UNCLEAR("the server gave more tokens than are remembered")
+    trace.sure.whole("the server may have given the token before the log begins")
     return FAIL("the client or a gateway sent progress for a token that the server never gave")
 
 
 @rule("progress.increases", each=NOTIFICATION, methods={_PROGRESS})
 def increases(message: Message, trace: Trace) -> Finding | None:
-    """Over HTTP two notifications can change places on the way, but equal values stay equal."""
+    """Over HTTP two notifications can change places on the way, and a transport may repeat a POST."""
     before = trace.subject.tokens.reported_before(message)
     if before is None:
         return None
@@ -81,6 +82,8 @@ def increases(message: Message, trace: Trace) -> Finding | None:
     remark = f"progress was {shown(before.progress)}, then {shown(now)}"
     if now < before.progress and _may_overtake(message, message.at - before.at, trace):
         return UNCLEAR(f"{remark}; the two may have changed places on the way", before)
+    if message.transport == "http" and message.place is not before.place and hash(message.raw) == before.digest:
+        return UNCLEAR("the same bytes came again on another connection, as a transport repeats", before)
     return FAIL(remark, before)
 
 
@@ -92,6 +95,8 @@ def stops(message: Message, trace: Trace) -> Finding | None:
     if question is None:
         return None
     answers = trace.seen.answers(question, message.at)
+    if not answers and question.at <= trace.subject.dialogue.forgot:
+        return UNCLEAR("more questions were answered than are remembered", question)
     if not answers:
         return PASS(question)
     late = message.at - answers[0].at
