@@ -115,8 +115,10 @@ class Speaker:
 
     def _by_chance(self, message: Json) -> bool:
         """Whether it depends on time alone that this was heard: a subscription is told how its task stands when it
-        arrives, which is at its beginning or already at its first step.
+        arrives, which is at its beginning or already at its first step; and a clock ticks again before it is given up.
         """
+        if message.get("method") == "notifications/resources/updated":
+            return message is not self.heard[self.heard.index(message)]
         params = message.get("params", {})
         return SUBSCRIPTION_ID in params.get("_meta", {}) and params.get("statusMessage") == BEGUN
 
