@@ -390,6 +390,17 @@ async def test_spans_that_have_no_room_are_counted_and_wait_for_nobody(
     assert len(collector.spans) == 15
 
 
+async def test_a_disabled_sdk_drops_nothing(monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "True")
+    monkeypatch.setenv("OTEL_BLRP_MAX_QUEUE_SIZE", "5")
+    async with watched(telemetry=True, metrics=True, log_level="info") as probe:
+        client = await probe.client()
+        for _ in range(20):
+            await client.tool("simple_tool")
+        await _followed(mock_clock)
+        assert (await samples(probe))("log_records_dropped_total") is None
+
+
 async def test_lines_are_log_records_within_the_spans_of_their_calls(collector: Collector) -> None:
     async with exporting(log_level="info") as probe:
         client = await probe.client()

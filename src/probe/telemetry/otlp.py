@@ -140,7 +140,9 @@ def _number(variable: str) -> int:
 
 
 def _is_off(variable: str) -> bool:
-    return os.environ.get(variable, "").strip() == "none"
+    # The loggers of a disabled SDK emit nothing, so what waits for them would never become less.
+    is_disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    return is_disabled or os.environ.get(variable, "").strip() == "none"
 
 
 class _Queue:
