@@ -484,7 +484,13 @@ async def test_one_that_cannot_be_made_leaves_nothing(part: str, monkeypatch: py
         assert (await here.ask("GET", f"/r/{made['id']}/api/room")).status == 200
 
 
-@pytest.mark.parametrize("part", ["leave_shared", "on_end"])
+class _Followed:
+    def take(self, calls: object, entry: object) -> None: ...
+
+    def missed(self, first: int, last: int) -> None: ...
+
+
+@pytest.mark.parametrize("part", ["leave_shared", "on_end", "reach"])
 async def test_one_whose_end_fails_still_ends(part: str, caplog: pytest.LogCaptureFixture) -> None:
     async with house(max_rooms=1) as here:
         room = await here.open()
@@ -498,6 +504,9 @@ async def test_one_whose_end_fails_still_ends(part: str, caplog: pytest.LogCaptu
         here.rooms.on_end(told.append)
         if part == "on_end":
             here.rooms.on_end(broken)
+        elif part == "reach":
+            room.engine.observer.follow(_Followed())
+            room.engine.observer.reach = broken  # type: ignore[method-assign,assignment]
         else:
             room.engine.leave_shared = broken  # type: ignore[method-assign]
         client = await room.legacy()
@@ -510,3 +519,19 @@ async def test_one_whose_end_fails_still_ends(part: str, caplog: pytest.LogCaptu
         assert (await room.ask("GET", "/api/room")).status == 404
         # Its place is free.
         await here.open()
+
+
+async def test_the_log_of_one_that_ends_is_read_only_for_followers(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[int]()
+
+    async def reach(seq: int) -> None:
+        read.append(seq)
+
+    async with house() as here:
+        for followers in (0, 1):
+            room = await here.open()
+            monkeypatch.setattr(room.engine.observer, "reach", reach)
+            for _ in range(followers):
+                room.engine.observer.follow(_Followed())
+            assert (await room.ask("DELETE", "/api/room")).status == 204
+            assert len(read) == followers

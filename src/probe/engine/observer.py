@@ -72,6 +72,10 @@ class Observer:
     def missed(self) -> int:
         return self._log_follower.missed_entries
 
+    @property
+    def has_followers(self) -> bool:
+        return bool(self._followers)
+
     def follow(self, follower: EntryFollower) -> None:
         self._followers.append(follower)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final
@@ -167,13 +168,14 @@ class Room:
         finally:
             # Some may have come since, or the engine has failed.
             self._cancel_requests()
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + _READ_S):
-                await self.engine.observer.reach(self.engine.log.last)
-            try:
-                self._release()
-            finally:
-                self.ended.set()
-                self.ready.set()
+            with ExitStack() as last:
+                # The last one first, and each whatever fails.
+                last.callback(self.ready.set)
+                last.callback(self.ended.set)
+                last.callback(self._release)
+                if self.engine.observer.has_followers:
+                    with trio.CancelScope(shield=True, deadline=trio.current_time() + _READ_S):
+                        await self.engine.observer.reach(self.engine.log.last)
 
     def _cancel_requests(self) -> None:
         for request in (*self.requests, *self.shown_requests):
