@@ -5,8 +5,8 @@ If hundreds of connections went on in each pass, a new request would wait for se
 for a turn before its call is made.
 
 Clients get their turns by deficit round robin (`core/budgets.py`): a thousand connections of one client delay others no
-more than one does. All clients of a room take the turns of one. Every second turn is for a request, every other one for
-a message about earlier work, such as a cancellation.
+more than one does. Requests and messages of all clients of a room take the turns of one, but not the pieces of their
+input. Every second turn is for a request, every other one for a message about earlier work, such as a cancellation.
 """
 
 from __future__ import annotations
