@@ -83,6 +83,16 @@ async def test_an_id_opens_its_room_for_a_minute(autojump_clock: MockClock) -> N
         assert (await here.ask("GET", f"/r/{early['id']}/api/room")).status == 200
 
 
+async def test_the_head_of_a_request_for_an_open_room_is_not_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[object]()
+    monkeypatch.setattr("probe.rooms.endpoint._goes_on", read.append)
+    async with house(request_state_keys="0f" * 32) as here:
+        room = await here.open()
+        assert len(read) == 1
+        assert (await room.ask("GET", "/api/room")).status == 200
+        assert len(read) == 1
+
+
 async def test_requests_at_the_same_time_open_one_room() -> None:
     async with house() as here:
         made, statuses = await here.make(), []

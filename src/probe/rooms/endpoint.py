@@ -193,7 +193,7 @@ class RoomsEndpoint:
         try:
             found = None
             if asked.id is not None:
-                found = await self._rooms.find(asked.id, _holder(scope), is_first=not _goes_on(scope))
+                found = await self._rooms.find(asked.id, _holder(scope), partial(_goes_on, scope))
         except Rejection as rejection:
             if not self._engine.draining or rejection.refusal is _GONE:
                 await self._refuse(scope, receive, send, rejection)

@@ -141,16 +141,17 @@ class Rooms:
         """The id of the read-only address, for an id that this class made."""
         return self._ids.reading(id)
 
-    async def find(self, id: str, holder: str | None, *, is_first: bool = True) -> Found | None:
+    async def find(self, id: str, holder: str | None, goes_on: Callable[[], bool] = bool) -> Found | None:
         """The room with an id; one that is fresh is opened for the client address `holder`.
 
         Returns None for any other id. Raises `Rejection` beyond `max_rooms`, if the server drains, or if the request
-        cannot be the first for its room (`is_first` is false), so that another process has the room.
+        cannot be the first for its room, so that another process has the room: if `goes_on`, which only a room that
+        is not open needs, returns true.
         """
         found = self._by_id.get(id)
         if found is None and self._is_to_open(id):
             # Without shared keys no other process can have made the id.
-            if not is_first and self._root.settings.request_state_keys:
+            if self._root.settings.request_state_keys and goes_on():
                 self._warn(_NOT_BEGUN)
                 self.refused["elsewhere"] += 1
                 raise Rejection(Refusal.UNKNOWN_SESSION, _NOT_BEGUN)
