@@ -71,12 +71,12 @@ async function problem(response: Response): Promise<string> {
   }
 }
 
-/** What the server says of itself; asked again every `every` ms while the page is in view, once when it is left out. */
+/** What the server says of itself; asked at once and every `every` ms while the page is in view, once for all when it is left out. */
 export function useServer(every?: number) {
   return useQuery({
     queryKey: ["server"],
     queryFn: ({ signal }) => get<Server>("/server", {}, signal),
-    ...(every !== undefined && { refetchInterval: every }),
+    ...(every !== undefined && { refetchInterval: every, refetchOnMount: "always" as const }),
   });
 }
 

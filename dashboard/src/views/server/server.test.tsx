@@ -3,7 +3,9 @@ import { expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { streamRow } from "~/testing/rows";
+import { useServer } from "~/protocol/client";
 import { answerApi, openView } from "~/testing/view";
+import { useFeed } from "~/trace/feed";
 import LimitsView from "./limits-view";
 import ServerView from "./server-view";
 import StreamsView from "./streams-view";
@@ -49,6 +51,25 @@ test("a dashboard counts itself: the server is asked again as soon as the feed i
   ({ feed } = SERVER);
   view.show({}, "abc");
   await expect.element(page.getByRole("table", { name: "Open dashboards" })).toMatchTextContent(/Sent up to entryStill to send.*1043/);
+});
+
+test("a dashboard that has asked the server before its feed was there counts itself, too", async () => {
+  vi.spyOn(globalThis, "setInterval").mockReturnValue(0 as never);
+  let { feed } = { ...SERVER, feed: [] as typeof SERVER.feed };
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, feed } : undefined));
+  const view = await openView(
+    () => {
+      const known = useServer().data !== undefined;
+      const connected = useFeed(({ hello }) => hello !== null);
+      return connected ? <ServerView /> : known ? "asked" : null;
+    },
+    "/server",
+    "/server",
+  );
+  await expect.element(page.getByText("asked")).toBeVisible();
+  ({ feed } = SERVER);
+  view.show({}, "abc");
+  await expect.element(page.getByRole("region", { name: "Observation" })).toMatchTextContent(/Dashboards open1/);
 });
 
 test("what is used of a limit is a bar and a number; a full one says so", async () => {
