@@ -18,6 +18,7 @@ from msgspec import structs
 from probe.cli.program import main
 from probe.judge.runs import saved
 from probe.judge.runs.run import new_judge
+from probe.judge.verdicts import Verdict
 from probe.log import events, ndjson
 from probe.log.event_log import Entry
 from probe.log.ndjson import End
@@ -351,14 +352,14 @@ def test_the_log_of_a_session_file_is_judged_without_its_manifest(tmp_path: Path
     assert there.subjects == here.subjects
 
 
-def extract(path: Path, log: Log, client: str | None) -> Path:
+def extract(path: Path, log: Log, client: str | None, later: float = 0.0) -> Path:
     """A session file, as `mcp-probe export` writes it."""
     wanted = None if client is None else ClientEntries(client)
     for item in log.items:
         if wanted is not None and isinstance(item, Entry):
             wanted.look(item)
     newest = next(item for item in reversed(log.items) if isinstance(item, Entry))
-    archive = Archive(Extract(client), HEADER, 0.0, newest.at)
+    archive = Archive(Extract(client), HEADER, 0.0, newest.at + later)
     for item in log.items:
         if wanted is None or not isinstance(item, Entry) or wanted.has(item):
             archive.add(item)
@@ -433,3 +434,15 @@ def test_a_session_file_of_another_version_is_refused(tmp_path: Path, capfd: pyt
         path = _zipped(tmp_path / "log.mcpprobe", {"log.ndjson": log, "manifest.json": manifest})
         assert main(["judge", "--log", str(path)]) == 2
         assert capfd.readouterr().err == f"error: {path}: {reason}\n"
+
+
+@pytest.mark.parametrize("client", [None, "acme"])
+def test_a_session_file_is_judged_up_to_the_time_of_its_export(client: str | None, tmp_path: Path) -> None:
+    """As the server judged it: nothing had come by then."""
+    log = Log()
+    log.http().session().delete()
+    for later, verdict in ((20.0, Verdict.NOT_OBSERVED), (40.0, Verdict.PASS)):
+        path = extract(tmp_path / "part.mcpprobe", log, client, later)
+        [subject] = saved.judge_files(new_judge(), [path]).report.subjects
+        [found] = (each.verdict for each in subject.rules if each.rule.id == "session.nothing-after-delete")
+        assert found is verdict

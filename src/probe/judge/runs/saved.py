@@ -43,11 +43,11 @@ _MARKS: Final[Mapping[bytes, str]] = {
 }
 
 
-class _Part(NamedTuple):
-    """All entries of one client; `ended_at` is the time of the newest entry of the whole log."""
+class _About(NamedTuple):
+    """The client of which a session file has all entries, None for all clients; the time up to which its log goes."""
 
-    client: str
-    ended_at: float
+    client: str | None = None
+    ended_at: float | None = None
 
 
 def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None) -> Judged:
@@ -59,12 +59,12 @@ def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], 
     ordered = sorted(files, key=_started)
     runs: dict[str, Path] = {}
     for path in ordered:
-        with _log_in(path) as (file, part):
+        with _log_in(path) as (file, about):
             reading = _named(path, _told(_lines(file), have_read))
             other = runs.setdefault(reading.header.run, path)
             if other is not path:
                 raise NdjsonError(f"{path} is of the same run as {other}: {reading.header.run}")
-            judge.begin(reading.header, about=None if part is None else part.client)
+            judge.begin(reading.header, about=about.client)
             at = 0.0
             try:
                 for item in reading:
@@ -72,8 +72,8 @@ def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], 
                     at = item.at if isinstance(item, Entry) else at
             except NdjsonError as error:
                 raise NdjsonError(f"{path}: {error}") from None
-            if part is not None and at:
-                judge.tick(judge.now + part.ended_at - at)
+            if about.ended_at is not None and at:
+                judge.tick(judge.now + about.ended_at - at)
             judge.end(reading.end)
     report = report_of(judge)
     found = _entries(ordered, [log.offset for log in judge.logs], _evidence(report))
@@ -89,7 +89,7 @@ def _started(path: Path) -> tuple[float, str]:
 
 
 @contextmanager
-def _log_in(path: Path) -> Iterator[tuple[IO[bytes], _Part | None]]:
+def _log_in(path: Path) -> Iterator[tuple[IO[bytes], _About]]:
     with path.open("rb") as file:
         begins = file.read(len(_ZIP))
         file.seek(0)
@@ -97,23 +97,23 @@ def _log_in(path: Path) -> Iterator[tuple[IO[bytes], _Part | None]]:
             if begins.startswith(mark):
                 raise NdjsonError(f"{path}: it is {name}: save it as UTF-8 without a byte order mark")
         if begins not in (_ZIP, _EMPTY_ZIP):
-            yield file, None
+            yield file, _About()
             return
         if not zipfile.is_zipfile(file):
             raise NdjsonError(f"{path}: a session file that is cut off: save or copy it again")
         try:
             with zipfile.ZipFile(file) as session, session.open(_LOG) as log:
-                yield log, _part(path, session)
+                yield log, _about(path, session)
         except KeyError:
             raise NdjsonError(f"{path}: a zip without {_LOG}, so it is no session file") from None
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise NdjsonError(f"{path}: a session file that is damaged: {error}") from None
 
 
-def _part(path: Path, session: zipfile.ZipFile) -> _Part | None:
-    """None for a file about all clients, a call, or one of several sessions of a client."""
+def _about(path: Path, session: zipfile.ZipFile) -> _About:
+    """Nothing for a file about a call, or about one of several sessions of a client: entries of it are missing."""
     if MANIFEST not in session.namelist():
-        return None
+        return _About()
     with session.open(MANIFEST) as member:
         body = member.read(_LARGEST_MANIFEST)
     try:
@@ -123,10 +123,10 @@ def _part(path: Path, session: zipfile.ZipFile) -> _Part | None:
         raise NdjsonError(f"{path}: {error}") from None
     client, named = manifest.get("client"), members(manifest.get("contains")).get("clients")
     ended_at = manifest.get("ended_at")
-    if not isinstance(client, str) or not isinstance(ended_at, float):
-        return None
-    is_whole = named == [client] or not _GIVEN_BY_SERVER.fullmatch(client)
-    return _Part(client, ended_at) if is_whole and manifest.get("call") is None else None
+    is_part = client is not None and named != [client] and _GIVEN_BY_SERVER.fullmatch(f"{client}") is not None
+    if is_part or manifest.get("call") is not None or not isinstance(ended_at, float):
+        return _About()
+    return _About(None if client is None else f"{client}", ended_at)
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

@@ -44,7 +44,10 @@ class NothingToExportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The numbers of the entries to export, the losses among them, the end of the export, and its client or call."""
+    """The numbers of the entries to export, the losses among them, the end of the export, and its client or call.
+
+    `ended_at` is as in `Manifest`.
+    """
 
     extract: Extract
     numbers: list[int]
@@ -52,6 +55,7 @@ class Chosen:
     end: End | None
     about: str | None
     turns: Turns
+    ended_at: float | None
 
 
 def register(app: QuartTrio, engine: Engine, reading: AbstractAsyncContextManager[None]) -> None:
@@ -104,6 +108,7 @@ def _asked(page: listing.Route) -> Extract:
 async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
     """Raises `NothingToExportError`."""
     lost, end = _bounds(engine, extract)
+    ended_at = _ended_at(engine)
     if extract.call is not None:
         # The id may have its run before it: `RUN.CALL`.
         run, _, call = extract.call.rpartition(".")
@@ -113,17 +118,18 @@ async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
             raise NothingToExportError(f"there is no call {clip(extract.call)!r}, or the log keeps it no longer")
         lost = lost if view.cut else []
         extract = replace(extract, call=call)
-        return Chosen(extract, view.in_order(), lost, end, record.label or record.session, turns)
+        return Chosen(extract, view.in_order(), lost, end, record.label or record.session, turns, ended_at)
     last = engine.log.last
     if extract.client is None:
-        return Chosen(extract, [entry.seq async for entry in _all(engine, last, turns)], lost, end, None, turns)
+        numbers = [entry.seq async for entry in _all(engine, last, turns)]
+        return Chosen(extract, numbers, lost, end, None, turns, ended_at)
     client = ClientEntries(extract.client)
     async for entry in _all(engine, last, turns):
         client.look(entry)
     if not client:
         raise NothingToExportError(f"no client {clip(extract.client)!r} is in the log")
     numbers = [entry.seq async for entry in _all(engine, last, turns) if client.has(entry)]
-    return Chosen(extract, numbers, lost, end, extract.client, turns)
+    return Chosen(extract, numbers, lost, end, extract.client, turns, ended_at)
 
 
 def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
@@ -136,6 +142,13 @@ def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
     if end is not None and not extract.is_all:
         end = End(end.last, "filtered")
     return opened.log.gaps, end
+
+
+def _ended_at(engine: Engine) -> float | None:
+    if engine.opened is None:
+        return engine.clock.wall()
+    newest = None if engine.opened.is_filtered else engine.log.entry(engine.log.last)
+    return None if newest is None else newest.at
 
 
 async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
@@ -159,9 +172,7 @@ def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
 
 async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     turns = found.turns
-    newest = None if found.end is None or _is_part_of_file(engine) else engine.log.entry(found.end.last)
-    ended_at = None if newest is None else newest.at
-    with closing(Archive(found.extract, engine.header(), engine.clock.wall(), ended_at)) as archive:
+    with closing(Archive(found.extract, engine.header(), engine.clock.wall(), found.ended_at)) as archive:
         for item in _items(engine, found):
             line = None if isinstance(item, Gap) else item.encoded()
             archive.add(item, line)

@@ -45,8 +45,8 @@ class Manifest:
     """The manifest of a session file; times are seconds since the epoch.
 
     `program` is the version of the server that saved it. `run` is the run in the log. `client` and `call` are the
-    query's; both are null for a whole log. `ended_at` is the time of the newest entry of the whole log, null for a
-    part of a part. `report` is true if there is one.
+    query's; both are null for a whole log. `ended_at` is the time up to which the whole log goes, for a file that of
+    its newest entry, null for a part of a part. `report` is true if there is one.
     """
 
     format: Literal["mcpprobe"]
