@@ -14,6 +14,7 @@ from probe.rooms.showing import Masked
 
 from ..support.hosts import handshake, scope
 from ..support.http import exchange
+from ..support.legacy import RpcError
 from .house import LOCAL, Below, Room, house
 
 
@@ -173,6 +174,31 @@ async def test_an_id_in_any_spelling_and_in_pieces_is_replaced_in_the_same(
     assert b"".join(sent).lower() == spelled(SHOWN).lower()
 
 
+@given(
+    st.lists(st.sampled_from(SPELLINGS), min_size=8, max_size=39),
+    st.sampled_from([b"is unknown", b"fQ_1", b"%", b"\\"]),
+    st.lists(st.integers(0, 120), max_size=5),
+)
+async def test_the_beginning_of_an_id_that_was_clipped_is_replaced(
+    spellings: list[Callable[[int], bytes]], behind: bytes, cuts: list[int]
+) -> None:
+    def spelled(id: bytes) -> bytes:
+        begun = b"".join(spell(each) for spell, each in zip(spellings, id, strict=False))
+        return b"task /r/%b\xe2\x80\xa6 %b" % (begun, behind)
+
+    sent: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message["body"])
+
+    id, shown = ID * 5, SHOWN * 5
+    whole, at = spelled(id), sorted(cuts)
+    masked = Masked(send, id, shown)
+    for start, end in zip([0, *at], [*at, len(whole)], strict=True):
+        await masked({"type": "http.response.body", "body": whole[start:end], "more_body": end < len(whole)})
+    assert b"".join(sent).lower() == spelled(shown).lower()
+
+
 async def test_an_id_that_a_client_has_escaped_is_not_shown() -> None:
     async with house() as here:
         room = await here.open()
@@ -184,6 +210,10 @@ async def test_an_id_that_a_client_has_escaped_is_not_shown() -> None:
         await room.ask("POST", "/mcp", {**client.headers, "referer": f"https://host/?r={encoded}"}, body)
         # The log shows the beginning of what is not JSON, with each backslash as `\\x5c`.
         await room.ask("POST", "/mcp", client.headers, f'{{"name": "{escaped}"'.encode())
+        # The error has 80 characters of it, which end within the id.
+        with pytest.raises(RpcError, match=f"{secret[:30]}.*…"):
+            await client.call("tasks/get", {"taskId": f"https://probe.example.com/mcp/r/{room.id}/mcp"})
+        assert [path for path in PAGES if secret[:20] in (await room.show(path)).body.decode()] == []
         hidden = [escaped.encode(), encoded.lower().encode(), escaped.replace("\\", "\\x5c").encode()]
         own = (await room.ask("GET", "/api/events")).body.lower().replace(b"\\\\", b"\\")
         assert [form in own for form in hidden[1:]] == [True, True]

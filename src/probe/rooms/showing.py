@@ -6,6 +6,8 @@ becomes the read-only one, which is as long. So they are not compressed, and a Z
 A client may have sent the id in another spelling, such as `\u0066Q` or `%66Q` for `fQ`. Each character is found in any
 of these, and its replacement has the same spelling. The log shows a backslash of a body that is not valid JSON as
 `\x5c`, so `\x5cu0066` is one more. Other codings, such as Base64, are not undone.
+
+Where a text of a client was clipped, the beginning of the id stands before an ellipsis. It is replaced in the same way.
 """
 
 from __future__ import annotations
@@ -54,6 +56,10 @@ _MOST_PERCENT: Final = 3
 # A backslash of a body that is not valid JSON (`redaction.shown_bytes`).
 _SHOWN_BACKSLASH: Final = rb"(?:\\{1,%d}x5c)" % _MOST_BACKSLASHES
 _LONGEST: Final = _MOST_BACKSLASHES * (_MOST_BACKSLASHES + len("x5c")) + len("u0066")
+# What `clip` puts where it cuts.
+_CUT: Final = "…".encode()
+# A shorter beginning of an id says too little of the rest: 48 of 240 bits.
+_SHORTEST_BEGINNING: Final = 8
 _SPELLED: Final = re.compile(rb"((?:\\+x5c)+u00|\\+u00|%(?:25)*)..|.", re.DOTALL)
 _PIECE_BYTES: Final = 64 * 1024
 """Other tasks run after so many. The regular expression takes 3 ms for them, and 16 at most."""
@@ -83,8 +89,14 @@ def _digits(character: int) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=32)
 def _pattern(secret: bytes) -> re.Pattern[bytes]:
-    # Three milliseconds, for the latest rooms that are shown.
-    return re.compile(b"".join(map(_spellings, secret)))
+    """A pattern for a secret in any spelling, whole or clipped."""
+    # Some milliseconds, for the latest rooms that are shown.
+    spelled = [*map(_spellings, secret)]
+    beginning, rest = spelled[:_SHORTEST_BEGINNING], spelled[_SHORTEST_BEGINNING:]
+    clipped = b""
+    for character in reversed(rest[:-1]):
+        clipped = b"(?:%b%b)?" % (character, clipped)
+    return re.compile(b"%b(?:%b|%b(?=%b))" % (b"".join(beginning), b"".join(rest), clipped, _CUT))
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +154,7 @@ class Masked:
     def _replaced(self, piece: bytes) -> bytes:
         """What can be sent after this piece has come."""
         whole = self._kept + piece
-        if b"%" in whole or b"\\u00" in whole or b"x5cu00" in whole:
+        if b"%" in whole or b"\\u00" in whole or b"x5cu00" in whole or _CUT in whole:
             body = self._pattern.sub(lambda found: _respelled(found[0], self._shown), whole)
         else:
             # A hundred times as fast.
@@ -158,11 +170,12 @@ class Masked:
 
     def _begins(self, tail: bytes, at: int) -> bool:
         """True if all from `at` on may begin the secret."""
-        for character in self._secret:
+        for number, character in enumerate(self._secret):
             whole, begun = _one(character)
             found = whole.match(tail, at)
             if found is None:
-                return begun.fullmatch(tail, at) is not None
+                may_be_cut = number >= _SHORTEST_BEGINNING and _CUT.startswith(tail[at:])
+                return may_be_cut or begun.fullmatch(tail, at) is not None
             at = found.end()
             if at == len(tail):
                 return True
