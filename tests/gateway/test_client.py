@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import trio
+import trio.testing
 
 from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.client.live import Sending, Target, TargetError, connect, exchange, exchanging, target
@@ -171,4 +172,24 @@ async def test_the_breaker_breaks_once(moment: str, end: str, came: int) -> None
         assert plan.broken == [7]
         again = await side.ask(sending)
         assert (again.end, len(again.messages)) == ("complete", 9)
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_breaker_breaks_behind_an_event_also_where_others_came_with_it() -> None:
+    events = [b'data: {"jsonrpc":"2.0","method":"x","params":{"n":%d}}\n\n' % n for n in range(9)]
+    answer = HEAD + chunk(b"".join(events)) + b"0\r\n\r\n"
+    within_the_fifth = len(HEAD) + 5 * len(events[0]) - 9
+
+    async def send(stream: trio.SocketStream) -> None:
+        with suppress(trio.BrokenResourceError):
+            await stream.send_all(answer[:within_the_fifth])
+            # A piece of its own.
+            await trio.testing.wait_all_tasks_blocked()
+            await stream.send_all(answer[within_the_fifth:])
+
+    async with server(send) as direct, trio.open_nursery() as nursery:
+        port = await nursery.start(serve_breaker, 0, direct.host, direct.port, Plan({7: "later"}))
+        side = Side("through", target(f"http://127.0.0.1:{port}/mcp"))
+        found = await side.ask(modern_call(side, "x", "progress", {"mark": 7}, mark=7, token=1))
+        assert (found.end, len(found.messages)) == ("cut", 6)
         nursery.cancel_scope.cancel()

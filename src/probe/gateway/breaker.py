@@ -5,7 +5,7 @@ mark: a second request, such as the retry of a gateway, passes.
 
     before   the request has reached the probe; the connection ends before any byte of the answer
     after    the first event of the answer has passed; then the connection ends, as when a process dies
-    later    the same behind the sixth event, when more of the answer is on its way
+    later    the same behind the sixth event, when more of the answer is on its way or has come with it
     reset    the first event has passed; then the connection is reset, as when a machine dies
     stall    the first event has passed; no byte follows, and the connection stays open
 """
@@ -28,6 +28,8 @@ _REACH_S = 0.4
 _CONNECT_S = 5.0
 _MOST_CONNECTIONS = 500
 _LATER = 6
+# An event with data, with the end of its chunk. What this server sends has line feeds only.
+_EVENT = re.compile(rb"data:.*?\n\n(?:\r\n)?", re.DOTALL)
 # An argument of a call, whole, as any program writes JSON.
 _MARK = re.compile(rb'"mark"\s*:\s*([0-9]{1,9})(?:\.0)?\s*[,}]')
 
@@ -113,18 +115,26 @@ async def _upwards(
 async def _downwards(
     probe: trio.SocketStream, client: trio.SocketStream, state: _Broken, both: trio.CancelScope
 ) -> None:
-    passed = 0
+    kept, left = b"", 0
     try:
         while data := bytes(await probe.receive_some(_READ_BYTES)):
             if state.moment == "before":
                 continue
-            await client.send_all(data)
-            # A connection may have carried other answers before.
-            passed += data.count(b"data:") if state.moment is not None else 0
-            if passed >= (_LATER if state.moment == "later" else 1):
+            if state.moment is None:
+                # A connection may carry other answers before.
+                await client.send_all(data)
+                continue
+            left = left or (_LATER if state.moment == "later" else 1)
+            whole = kept + data
+            ends = [found.end() for found in _EVENT.finditer(whole)]
+            if len(ends) >= left:
+                await client.send_all(whole[len(kept) : ends[left - 1]])
                 if state.moment == "stall":
                     await trio.sleep_forever()
                 break
+            await client.send_all(data)
+            left -= len(ends)
+            kept = whole[ends[-1] if ends else 0 :][-2 * _READ_BYTES :]
     except (trio.BrokenResourceError, trio.ClosedResourceError):
         pass
     both.cancel()
