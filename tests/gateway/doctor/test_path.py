@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 import trustme
@@ -54,6 +56,21 @@ def test_where_nothing_stands_between_nothing_is_bad(origin: str) -> None:
         ("holding", "ok"),
     ]
     assert found[2].text.startswith("arrives as HTTP/1.1 from 127.0.0.1")
+
+
+def test_a_machine_that_is_busy_for_a_moment_does_not_buffer_streams(
+    origin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, busy_s = path.events, iter([path._HELD_S + 0.2])
+
+    def read(response: Any) -> Iterator[Any]:
+        for number, message in enumerate(real(response)):
+            if number == 3:
+                time.sleep(next(busy_s, 0.0))
+            yield message
+
+    monkeypatch.setattr(path, "events", read)
+    assert marks([*path.stream(asked(origin))]) == [("stream", "ok")]
 
 
 def test_a_proxy_that_buffers_is_bad_for_streams_and_hides_that_a_client_has_gone(origin: str) -> None:
