@@ -73,6 +73,71 @@ async def test_addresses_are_under_the_public_one() -> None:
         assert server["mcp"] == made["mcp"]
 
 
+@dataclass
+class HalfSent:
+    """A request with three bytes of its ten; then come the events of `then`, if any."""
+
+    then: list[dict[str, Any]] = field(default_factory=list)
+    more: trio.Event = field(default_factory=trio.Event)
+    statuses: list[int] = field(default_factory=list)
+
+    async def run(self, here: House, method: str, target: str) -> None:
+        events = [{"type": "http.request", "body": b"abc", "more_body": True}]
+
+        async def receive() -> dict[str, Any]:
+            if events:
+                return events.pop()
+            await self.more.wait()
+            return self.then.pop(0)
+
+        async def send(event: Any) -> None:
+            if "status" in event:
+                self.statuses.append(event["status"])
+
+        await here.app(http_scope(method, target, {**LOCAL, "content-length": "10"}), receive, send)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/new", 303),
+        ("POST", "/new", 303),
+        ("POST", "/api/rooms", 201),
+        ("DELETE", "/r/{room}/api/room", 204),
+        ("POST", "/r/{room}/end", 200),
+    ],
+)
+async def test_a_request_that_is_not_complete_makes_and_ends_nothing(
+    method: str, path: str, status: int, autojump_clock: MockClock
+) -> None:
+    async with house(idle_connection_s=5, rooms_per_hour=2) as here:
+        room = await here.open()
+        target = path.format(room=room.id)
+        broken, late = HalfSent([{"type": "http.disconnect"}]), HalfSent()
+        broken.more.set()
+        await broken.run(here, method, target)
+        await late.run(here, method, target)
+        assert (broken.statuses, late.statuses) == ([], [408])
+        assert (await room.ask("GET", "/api/room")).status == 200
+        # Neither has used up the second room of this hour.
+        whole = HalfSent([{"type": "http.request", "body": b"defghij", "more_body": False}])
+        whole.more.set()
+        await whole.run(here, method, target)
+        assert whole.statuses == [status]
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "/api/room"), ("POST", "/end")])
+async def test_an_end_that_is_complete_after_another_one_finds_no_room(method: str, path: str) -> None:
+    async with house() as here, trio.open_nursery() as nursery:
+        room, late = await here.open(), HalfSent([{"type": "http.request", "body": b"", "more_body": False}])
+        nursery.start_soon(late.run, here, method, f"/r/{room.id}{path}")
+        await wait_all_tasks_blocked()
+        assert (await room.ask("DELETE", "/api/room")).status == 204
+        late.more.set()
+        await wait_all_tasks_blocked()
+        assert late.statuses == [404]
+
+
 async def test_an_id_opens_its_room_for_a_minute(autojump_clock: MockClock) -> None:
     async with house() as here:
         early, late = await here.make(), await here.make()

@@ -21,7 +21,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
 from ..core.budgets import SMALL_BYTES
-from ..core.clients import client_key
 from ..core.inbound import HttpHead
 from ..core.modern_inbound import era_of_head
 from ..engine.engine import Engine
@@ -29,6 +28,7 @@ from ..log.events import LimitReached
 from ..server.endpoints.asgi import (
     PREFIX,
     WHOLE_BODY,
+    ClientGoneError,
     Headers,
     Receive,
     RefusedError,
@@ -36,8 +36,10 @@ from ..server.endpoints.asgi import (
     Send,
     base_of,
     before_upgrade,
+    holder_of,
     host_policy,
     http_head,
+    read_unused_body,
     refuse,
     respond,
 )
@@ -146,7 +148,10 @@ class RoomsEndpoint:
             await self._answered(self._page, scope, receive, send)
 
     async def _answered(self, page: _Page, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a page answer if Host and Origin are allowed. It may raise `RefusedError` and `Rejection`."""
+        """Let a page answer a complete request if Host and Origin are allowed.
+
+        It may raise `RefusedError` and `Rejection`.
+        """
         send = self._with_headers(scope, send)
         if scope["type"] == "websocket":
             await refuse_unread(scope, receive, send, Rejection(_GONE, _NO_WEBSOCKET))
@@ -155,20 +160,23 @@ class RoomsEndpoint:
         try:
             self._policy.check(head)
             check_purpose(head)
+            await read_unused_body(self._engine.services, scope, receive)
             await page(scope, head, send)
         except Rejection as rejection:
             await refuse(send, head, _refused(rejection))
         except RefusedError as refused:
             await refuse(send, head, refused)
+        except ClientGoneError:
+            return
 
     async def _page(self, scope: Scope, head: HttpHead, send: Send) -> None:
         match scope["path"], head.method:
             case "/new", "GET" | "POST":
                 # Relative, as a gateway may add a path before it.
-                location = f"r/{self._rooms.new_id(_holder(scope))}/dashboard".encode()
+                location = f"r/{self._rooms.new_id(holder_of(scope))}/dashboard".encode()
                 await respond(send, 303, [*_NOT_STORED, (b"location", location)])
             case "/api/rooms", "POST":
-                id = self._rooms.new_id(_holder(scope))
+                id = self._rooms.new_id(holder_of(scope))
                 made = self._described(scope, head, id, self._rooms.reading(id))
                 await respond(send, 201, [*_JSON, (b"location", made["room"].encode())], encode(made))
             case "/", "GET" | "HEAD" if self._only:
@@ -193,7 +201,7 @@ class RoomsEndpoint:
         try:
             found = None
             if asked.id is not None:
-                found = await self._rooms.find(asked.id, _holder(scope), partial(_goes_on, scope))
+                found = await self._rooms.find(asked.id, holder_of(scope), partial(_goes_on, scope))
         except Rejection as rejection:
             if not self._engine.draining or rejection.refusal is _GONE:
                 await self._refuse(scope, receive, send, rejection)
@@ -343,13 +351,16 @@ class RoomsEndpoint:
             room.is_full = True
             return too_many(f"This room has {most} requests already (room_share)", _RETRY_S)
         room.is_full = False
-        wait_s = self._rooms.take_turn(found, _holder(scope))
+        wait_s = self._rooms.take_turn(found, holder_of(scope))
         why = "Too many requests for this room (requests_per_second)"
         return too_many(why, int(wait_s) + 1) if wait_s else None
 
     async def _about(self, found: Found, scope: Scope, head: HttpHead, send: Send) -> None:
         room = found.room
         base = {**scope, PREFIX: ""}
+        if room.is_over:
+            # It ended while the body came.
+            raise Rejection(_GONE, _NONE)
         match scope["path"], head.method:
             case "/api/room", "GET" | "HEAD":
                 whole = self._described(base, head, room.id, room.reading)
@@ -402,8 +413,3 @@ def _is_preflight(head: HttpHead) -> bool:
 
 def _refused(rejection: Rejection) -> RefusedError:
     return RefusedError(rejection.refusal.status, rejection.message, rejection.headers)
-
-
-def _holder(scope: Scope) -> str | None:
-    """The client address as the key of its share of limits; None if it has none."""
-    return client_key((scope.get("client") or ("", 0))[0])

@@ -14,12 +14,11 @@ from typing import Final, NamedTuple
 import trio
 
 from ..core.budgets import Admission, Rates
-from ..core.clients import client_key
 from ..engine.engine import Engine
 from ..engine.modern.rounds import KEY_BYTES, keys_from
 from ..engine.services import AddressLimitError, AddressShares, Limit, LimitError, SharedLimits
 from ..log.events import LimitReached
-from ..server.endpoints.asgi import Scope
+from ..server.endpoints.asgi import Scope, holder_of
 from ..server.endpoints.rate_limit import RateLimiter, messages_of
 from ..server.listener.calls import Contained
 from ..settings import Settings
@@ -235,7 +234,7 @@ class Rooms:
         """Count a message on a WebSocket for its address over all rooms, and for its room over all addresses."""
         wait_s = self.rate_limiter.pace(scope, size)
         found = self._by_id.get(id)
-        if found is None or client_key((scope.get("client") or ("", 0))[0]) is None:
+        if found is None or holder_of(scope) is None:
             return wait_s
         charged = self._rates.charge(id, messages_of(size), self._now())
         return max(wait_s, self._recorded(found.room, charged))

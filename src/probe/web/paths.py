@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ..core.budgets import SMALL_BYTES
-from ..core.clients import client_key
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..engine.pipes.pipe import serve_pipe
@@ -22,7 +21,6 @@ from ..log.events import LimitReached
 from ..log.ndjson import OpenedFile
 from ..server.endpoints.asgi import (
     App,
-    Body,
     ClientGoneError,
     Receive,
     RefusedError,
@@ -30,9 +28,11 @@ from ..server.endpoints.asgi import (
     Send,
     before_upgrade,
     despite_half_close,
+    holder_of,
     host_policy,
     http_head,
     is_private,
+    read_unused_body,
     refuse,
     respond,
 )
@@ -316,7 +316,7 @@ class Paths:
             self._policy.check(head)
             check_purpose(head)
             services = self._engine.services
-            answer = PageAnswer(services.unsent, _holder(scope), services.recorder, send)
+            answer = PageAnswer(services.unsent, holder_of(scope), services.recorder, send)
             self._pages_open.add(answer)
             try:
                 await answer.serve(self._answer_page, scope, receive)
@@ -337,21 +337,11 @@ class Paths:
         else:
             if scope["method"] == "POST" and scope["path"].startswith("/interaction/"):
                 try:
-                    await self._read_body(scope, receive)
+                    await read_unused_body(self._engine.services, scope, receive)
                 except ClientGoneError:
                     return
             pages = await self.pages.loaded(self._engine)
             await pages.serve(self._shown(), scope, despite_half_close(receive), send)
-
-    async def _read_body(self, scope: Scope, receive: Receive) -> None:
-        """Read a body that nothing uses: a request that breaks off must have no effect.
-
-        Raises `Rejection` and `ClientGoneError`.
-        """
-        services, settings = self._engine.services, self._engine.settings
-        with services.arriving.counting(_holder(scope), services.recorder) as count:
-            body = Body(settings.limits.max_body_bytes)
-            await body.read(receive, timeout_s=settings.idle_connection_s, count=count)
 
     def _shown(self) -> Shown:
         from .api.app import Shown
@@ -366,10 +356,6 @@ class Paths:
             takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),
         )
         return Shown(self._engine, beside)
-
-
-def _holder(scope: Scope) -> str | None:
-    return client_key((scope.get("client") or ("", 0))[0])
 
 
 async def _served_elsewhere(where: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 import trio
 
-from ...core.clients import client_label, is_loopback
+from ...core.clients import client_key, client_label, is_loopback
 from ...core.inbound import HostPolicy, HttpHead, is_local_name
 from ...core.modern_inbound import Era
+from ...engine.services import Services
 from ...log import redaction
 from ...log.redaction import SESSION_HEADER
 from ...settings import Settings
@@ -108,6 +109,22 @@ class Body:
             if self.size <= self._max_bytes:
                 count(len(chunk))
                 self._chunks.append(chunk)
+
+
+def holder_of(scope: Scope) -> str | None:
+    """The client address as the key of its share of limits; None if it has none."""
+    return client_key((scope.get("client") or ("", 0))[0])
+
+
+async def read_unused_body(services: Services, scope: Scope, receive: Receive) -> None:
+    """Read a body that nothing uses: a request that breaks off must have no effect.
+
+    Raises `Rejection` and `ClientGoneError`.
+    """
+    settings = services.settings
+    with services.arriving.counting(holder_of(scope), services.recorder) as count:
+        body = Body(settings.limits.max_body_bytes)
+        await body.read(receive, timeout_s=settings.idle_connection_s, count=count)
 
 
 def disconnected_by(event: Mapping[str, Any]) -> str:

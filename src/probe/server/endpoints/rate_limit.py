@@ -9,14 +9,26 @@ from typing import Any
 import trio
 
 from ...core.budgets import Admission, Rates
-from ...core.clients import client_key, client_of, is_within, networks
+from ...core.clients import client_of, is_within, networks
 from ...core.modern_inbound import era_of_unread
 from ...engine.services import Services
 from ...log.events import LimitReached
 from ...wire.errors import Rejection, too_many
 from ...wire.jsonrpc import Json, encode
 from ...wire.v2026.codec import modern_error
-from .asgi import FORWARDED, Receive, RefusedError, Scope, Send, before_upgrade, forwarded, http_head, refuse, respond
+from .asgi import (
+    FORWARDED,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    before_upgrade,
+    forwarded,
+    holder_of,
+    http_head,
+    refuse,
+    respond,
+)
 from .exchange import JSON_HEADERS
 from .socket_facts import MOST_CLIENTS
 
@@ -55,7 +67,7 @@ class RateLimiter:
         """
         if self._trusted:
             scope = self._with_client_address(scope)
-        key = _key(scope)
+        key = holder_of(scope)
         if key is None:
             return scope, receive
         wait_s = 0.0 if scope["path"] in _EXEMPT else self._recorded(self._rates.take(key, self._clock.now())).wait_s
@@ -66,7 +78,7 @@ class RateLimiter:
 
     def pace(self, scope: Scope, size: int) -> float:
         """Count a message of `size` bytes on a connection; returns the seconds that its client has to wait."""
-        key = _key(scope)
+        key = holder_of(scope)
         return 0.0 if key is None else self.charge(key, messages_of(size))
 
     def charge(self, key: str, requests: int) -> float:
@@ -123,8 +135,3 @@ def _error(scope: Scope, rejection: Rejection) -> Json:
     # A WebSocket handshake belongs to no era.
     modern = scope["type"] == "http" and era_of_unread(http_head(scope)) == "modern"
     return {**body, "error": modern_error(body["error"])} if modern else body
-
-
-def _key(scope: Scope) -> str | None:
-    address, _port = scope.get("client") or ("", None)
-    return client_key(address)

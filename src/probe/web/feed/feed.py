@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import trio
 
 from ... import __version__
-from ...core.clients import client_key
 from ...core.inbound import HttpHead, accepts
 from ...engine.engine import Engine
 from ...engine.services import Limit, LimitError
@@ -36,6 +35,7 @@ from ...server.endpoints.asgi import (
     RefusedError,
     Scope,
     Send,
+    holder_of,
     http_head,
     refuse,
     start,
@@ -111,7 +111,7 @@ class Feed:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)
         try:
-            holder = client_key((scope.get("client") or ("", 0))[0])
+            holder = holder_of(scope)
             reader = self._admit(head, holder, scope["query_string"].decode("latin-1"), send)
         except RefusedError as refused:
             await refuse(send, head, refused)
