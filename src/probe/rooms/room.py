@@ -92,7 +92,7 @@ class Room:
         paths: Paths,
         idle_s: float,
         holder: str | None,
-        release: Callable[[], None],
+        release: Callable[[Room], None],
     ) -> None:
         self.id = id
         self.reading = reading
@@ -172,7 +172,7 @@ class Room:
                 # The last one first, and each whatever fails.
                 last.callback(self.ready.set)
                 last.callback(self.ended.set)
-                last.callback(self._release)
+                last.callback(self._release, self)
                 if self.engine.observer.has_followers:
                     with trio.CancelScope(shield=True, deadline=trio.current_time() + _READ_S):
                         await self.engine.observer.reach(self.engine.log.last)

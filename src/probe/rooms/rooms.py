@@ -197,7 +197,7 @@ class Rooms:
             engine = self._make_engine(replace(self._settings, toolhost_secret=secret_of(id)), self._shared)
             undone.callback(engine.leave_shared)
             paths = Paths(engine, pages=self._pages, pace=partial(self._pace, id))
-            room = Room(id, reading, engine, paths, self.idle_s, holder, partial(self._release, id, reading, holder))
+            room = Room(id, reading, engine, paths, self.idle_s, holder, self._release)
             for opened in self._on_open:
                 opened(room)
             undone.pop_all()
@@ -255,11 +255,10 @@ class Rooms:
     def on_end(self, ended: Callable[[Room], None]) -> None:
         self._on_end.append(ended)
 
-    def _release(self, id: str, reading: str, holder: str | None) -> None:
-        room = self._by_id.pop(id).room
-        del self._by_id[reading]
-        self._places.release(holder)
-        self._ended[id] = self._root.clock.now()
+    def _release(self, room: Room) -> None:
+        del self._by_id[room.id], self._by_id[room.reading]
+        self._places.release(room.holder)
+        self._ended[room.id] = self._root.clock.now()
         if len(self._ended) > _MOST_ENDED:
             self._ended.popitem(last=False)
         self.ended[room.why] += 1
