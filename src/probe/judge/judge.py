@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import nextafter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -23,11 +22,12 @@ from ..log.ndjson import End, Header
 from ..views.fold import Views
 from ..views.retention import ForgottenError, Retention
 from ..views.values import Exchange, Message
+from .choice import FunctionChoice, Functions
 from .clients.clients import Clients, Ends
 from .clients.moments import Unreadable
 from .clients.questions import Reply
 from .clients.rounds import Retry
-from .clients.series import ALWAYS, NEVER, Kind
+from .clients.series import ALWAYS, NEVER
 from .clients.subject import Subject
 from .retention import BOUNDS
 from .rules.catalogue import Rule, RuleCatalogue
@@ -45,27 +45,6 @@ _MOST_FOUND: Final = 200
 _MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped})
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
-
-_Functions: TypeAlias = Sequence[tuple[RuleFunction, Rule]]
-
-
-class About(NamedTuple):
-    """The choice of functions for an opportunity depends on these.
-
-    `method` counts where any function names it. Of a message also its revision, kind (`rpc`) and transport (None for
-    one of the server) count, a `_meta`, and if it is outside of legacy sessions. `client` is the kind of the
-    client, `nothing` where none is known; `had` are the remembered kinds of opportunity that it had.
-    """
-
-    kind: Kind[Any]
-    client: str
-    had: frozenset[Kind[Any]]
-    method: str | None = None
-    revision: str | None = None
-    rpc: str | None = None
-    transport: str | None = None
-    has_meta: bool = True
-    is_sessionless: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -121,28 +100,12 @@ class Judge:
         self._most_found = min(_MOST_FOUND, self._retention.messages // 4)
         self._most_bytes = self._retention.content_bytes // 4
         self._bytes = 0
-        self._rule_functions = functions
-        self._asked: dict[Any, tuple[_Functions, _Functions]] = {}
+        self._choice = FunctionChoice(catalogue, functions)
         self._trace = Trace(catalogue.allowances)
         self._waits = Waits()
         self._clients = Clients(most_subjects, self._waits.forget)
         self._batch_ends = NEVER
         self._reset(JudgedLog(Header("", "", 0.0), 0, 0.0))
-
-    @cached_property
-    def _rules(self) -> _Functions:
-        # 16 kB that a judge without clients does not need.
-        found = self._rule_functions
-        return [(function, self.catalogue.rules[id]) for id in sorted(found) for function in found[id]]
-
-    @cached_property
-    def _methods(self) -> frozenset[str]:
-        return frozenset().union(*(function.methods or () for function, _ in self._rules))
-
-    @cached_property
-    def _split_by_session(self) -> frozenset[Kind[Any]]:
-        kinds = {function.each for function, _ in self._rules if function.sessionless}
-        return frozenset(kind for kind in each.OF_MESSAGES if kind in kinds or kind.within in kinds)
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
@@ -256,12 +219,8 @@ class Judge:
         return self._clients.subjects
 
     def rules_about(self, subject: Subject) -> Sequence[Rule]:
-        """The rules that can be asked about a client, by their ids.
-
-        Nothing is known of who sent what belongs to nobody, so only the form of each message can be judged there.
-        """
-        known = self._rules if subject.kind != "nothing" else [each for each in self._rules if _is_certain(*each)]
-        return list({rule.id: rule for _, rule in known}.values())
+        """The rules that can be asked about a client, by their ids."""
+        return self._choice.rules_about(subject)
 
     @property
     def forgotten(self) -> int:
@@ -290,11 +249,11 @@ class Judge:
         """Ask the rules about what has come; with `everything` also those that wait: the log may have their answer."""
         self._batch_ends, self._bytes = self._trace.now + self._batch_s, 0
         found, self._finder.found = self._finder.found, []
-        later: list[tuple[_Functions, Opportunity]] = []
+        later: list[tuple[Functions, Opportunity]] = []
         for opportunity in found:
             if opportunity[0].is_forgotten:
                 continue
-            special, general = self._functions(opportunity)
+            special, general = self._choice.of(opportunity)
             if special:
                 self._ask(special, opportunity)
             if general:
@@ -304,39 +263,7 @@ class Judge:
             self._ask(general, opportunity)
         self._ask_again(everything=False)
 
-    def _functions(self, opportunity: Opportunity) -> tuple[_Functions, _Functions]:
-        """The functions to ask, the general ones apart."""
-        about = self._about(opportunity)
-        asked = self._asked.get(about)
-        if asked is None:
-            if len(self._asked) >= BOUNDS.views:
-                self._asked.clear()
-            kinds = (about[0].within, about[0])
-            known = [each for kind in kinds for each in self._rules if each[0].each is kind]
-            known = [each for each in known if _is_for(*each, About(*about))]
-            asked = [each for each in known if not each[0].general], [each for each in known if each[0].general]
-            self._asked[about] = asked
-        return asked
-
-    def _about(self, opportunity: Opportunity) -> Any:
-        subject, kind, view, _ = opportunity
-        client, had = subject.kind, subject.had
-        if kind.about_exchanges:
-            method = view.request.method
-            return kind, client, had, method if method in self._methods else None
-        if not kind.about_messages:
-            return kind, client, had
-        # A client chooses its methods.
-        method = view.method
-        if method not in self._methods:
-            method = None
-        if type(view) is not Message:
-            return kind, client, had, method, view.revision
-        transport = view.transport if view.received else None
-        sessionless = kind in self._split_by_session and view.in_session is None
-        return kind, client, had, method, view.revision, view.rpc, transport, view.has_meta, sessionless
-
-    def _ask(self, functions: _Functions, opportunity: Opportunity) -> None:
+    def _ask(self, functions: Functions, opportunity: Opportunity) -> None:
         # Most of the judge's time is spent here. Most functions find nothing to say, or that the client passed once
         # more.
         subject, _, view, at = opportunity
@@ -471,31 +398,3 @@ def _was_there(finding: Finding, at: float, place: Seen) -> bool:
     When a rule sees a witness that comes later depends on the batches, so general rules leave nothing to it.
     """
     return all(getattr(each, "at", NEVER) <= at for each in (place, *finding.shown_by))
-
-
-def _is_for(function: RuleFunction, rule: Rule, about: About) -> bool:
-    if about.client == "nothing" and not _is_certain(function, rule):
-        return False
-    if function.after is not None and function.after not in about.had:
-        return False
-    if function.methods is not None and about.method not in function.methods:
-        return False
-    return not about.kind.about_messages or _is_for_messages(function, rule, about)
-
-
-def _is_for_messages(function: RuleFunction, rule: Rule, about: About) -> bool:
-    if about.transport is not None and about.transport not in rule.transports:
-        return False
-    if function.rpcs is not None and about.rpc not in function.rpcs:
-        return False
-    if (function.with_meta and not about.has_meta) or (function.sessionless and not about.is_sessionless):
-        return False
-    # While the revision is not known, only rules of all revisions can be asked.
-    if function.any_revision:
-        return True
-    return about.revision in rule.revisions if about.revision is not None else rule.is_of_all_revisions
-
-
-def _is_certain(function: RuleFunction, rule: Rule) -> bool:
-    """True if a rule needs nothing but one message, whoever sent it."""
-    return rule.kind == "form" and not function.one_process
