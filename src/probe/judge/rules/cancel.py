@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...views.retention import members
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import RequestId, is_id
-from ..clients.given_up import CANCELLED, scopes_of
+from ..clients.given_up import CANCELLED, request_with_id, scopes_of
 from ..clients.tasks import task_of
 from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
 from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNREADABLE
@@ -44,7 +44,7 @@ def own_request(message: Message, trace: Trace) -> Finding | None:
         return None
     over_http = message.transport == "http"
     until = message.at + (trace.allowances.arrival_s if over_http else 0)
-    request = trace.seen.request_with_id(message, id, until)
+    request = request_with_id(message, id, until)
     if request is not None:
         return PASS(request)
     if over_http:
@@ -65,7 +65,7 @@ def _unknown(message: Message, id: RequestId, until: float, trace: Trace) -> Fin
     if _has_id_like(message, id, until):
         return UNCLEAR(unknown) if over_http else WARN(unknown)
     twin: RequestId = str(id) if isinstance(id, int) else numeric(id)
-    request = trace.seen.request_with_id(message, twin, until) if twin != id else None
+    request = request_with_id(message, twin, until) if twin != id else None
     if request is not None:
         return FAIL(f"requestId is {shown(id)}, and the request has {shown(twin)}", request)
     question = trace.seen.question_with_id(message, id, until)
@@ -83,7 +83,7 @@ def _has_id_like(message: Message, id: RequestId, until: float) -> bool:
 def in_progress(message: Message, trace: Trace) -> Finding | None:
     """`cancel.not-initialize` and `cancel.not-task` judge some."""
     id = cancelled_id(message)
-    request = None if id is None else trace.seen.request_with_id(message, id, message.at)
+    request = None if id is None else request_with_id(message, id, message.at)
     if request is None or request.method == "initialize" or _task_by(request, message.at) is not None:
         return None
     answered = request.answered if request.answered_by(message.at) else None
@@ -97,7 +97,7 @@ def not_initialize(message: Message, trace: Trace) -> Finding | None:
     id = cancelled_id(message)
     if id is None:
         return None
-    request = trace.seen.request_with_id(message, id, message.at)
+    request = request_with_id(message, id, message.at)
     if request is not None and request.method == "initialize":
         return FAIL("requestId is that of initialize", request)
     return PASS()
@@ -112,7 +112,7 @@ def cancels_task(request: Message, trace: Trace) -> Finding | None:
 @rule("cancel.not-task", each=NOTIFICATION, methods={CANCELLED})
 def not_task(message: Message, trace: Trace) -> Finding | None:
     id = cancelled_id(message)
-    request = None if id is None else trace.seen.request_with_id(message, id, message.at)
+    request = None if id is None else request_with_id(message, id, message.at)
     return None if id is None else _is_task(message, id, request, trace)
 
 
@@ -145,7 +145,7 @@ def not_extension_task(message: Message, trace: Trace) -> Finding | None:
         return _knowing(message, created, "requestId is the id of a task", trace)
     if message.scope is None or (message.scope.kind == "client" and trace.several() is not None):
         return None
-    return _is_task(message, id, trace.seen.request_with_id(message, id, message.at), trace)
+    return _is_task(message, id, request_with_id(message, id, message.at), trace)
 
 
 @rule("cancel.shape", each=NOTIFICATION, methods={CANCELLED})

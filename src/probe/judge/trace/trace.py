@@ -23,7 +23,6 @@ from typing import Any, Final, TypeVar
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import RequestId
-from ..clients.given_up import request_with_id
 from ..clients.listings import Lists
 from ..clients.series import ALWAYS, NEVER, Kind
 from ..clients.subject import Mark, Place, Subject
@@ -114,10 +113,6 @@ class SeenQueries:
     def acted(self, place: Place | None, since: float, until: float) -> bool:
         """True if the client sent anything in a window: in a session, on a pipe, or anywhere for None."""
         return self._trace.subject.acts(place).has(since, until)
-
-    def request_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
-        """The newest request with this typed id in the scopes of a message, among those before a time."""
-        return request_with_id(message, id, until)
 
     def question_with_id(self, message: Message, id: RequestId, until: float = ALWAYS) -> Message | None:
         """The request of the server with this id in the scope of a message, if it was made by then."""
