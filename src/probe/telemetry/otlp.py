@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from opentelemetry._logs import Logger, SeverityNumber
@@ -20,12 +20,12 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
 from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExportResult
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace import Span, Tracer, set_span_in_context
 from prometheus_client.metrics_core import Metric
 
@@ -77,6 +77,10 @@ _SAMPLERS: Final = (
     "always_off",
     "traceidratio",
 )
+
+
+_Exported = TypeVar("_Exported")
+_Result = TypeVar("_Result", SpanExportResult, LogRecordExportResult)
 
 
 class SetupError(ValueError):
@@ -148,30 +152,32 @@ def _is_off(variable: str) -> bool:
 class _Queue:
     """Counts what waits for an exporter in the SDK's thread; `dropped` had no room, `lost` the exporter refused.
 
-    The SDK itself would drop the oldest to make room, and write a warning for each.
+    `which` is the part of its variables. The SDK itself would drop the oldest to make room, and write a warning for
+    each.
     """
 
-    def __init__(self, name: str, what: str, most: int) -> None:
+    def __init__(self, name: str, what: str, which: str) -> None:
         self._name = name
         self._what = what
-        self._most = most
+        self.most = _number(_QUEUE.format(which))
+        self.batch = min(_number(_BATCH.format(which)), self.most)
         self._put = self._handed = 0
         self._dropped = self._lost = 0
 
     def has_room(self) -> bool:
         """Count one more that waits; False if it has to be dropped."""
-        if self._put - self._handed >= self._most:
+        if self._put - self._handed >= self.most:
             self._dropped += 1
             return False
         self._put += 1
         return True
 
-    def begin(self, count: int) -> None:
-        """Before the exporter gets so many, in the SDK's thread."""
-        self._handed += count
-
-    def end(self, count: int, *, sent: bool) -> None:
-        self._lost += 0 if sent else count
+    def hand(self, batch: Sequence[_Exported], export: Callable[[Sequence[_Exported]], _Result]) -> _Result:
+        """Export a batch, in the SDK's thread."""
+        self._handed += len(batch)
+        result = export(batch)
+        self._lost += 0 if result.name == "SUCCESS" else len(batch)
+        return result
 
     def families(self) -> Iterator[Metric]:
         help = f"{self._what} that had no room while others waited to be sent."
@@ -179,41 +185,22 @@ class _Queue:
         yield counter(f"{self._name}_lost", f"{self._what} that the collector did not take.", {(): self._lost})
 
 
-class _SpanExporter(SpanExporter):
-    """Passes spans to an exporter, and counts them."""
-
-    def __init__(self, exporter: SpanExporter, queue: _Queue) -> None:
-        self._exporter = exporter
+class _SpanExporter(OTLPSpanExporter):
+    def __init__(self, queue: _Queue) -> None:
+        super().__init__()
         self._queue = queue
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self._queue.begin(len(spans))
-        result = self._exporter.export(spans)
-        self._queue.end(len(spans), sent=result is SpanExportResult.SUCCESS)
-        return result
-
-    def shutdown(self) -> None:
-        self._exporter.shutdown()
+        return self._queue.hand(spans, super().export)
 
 
-class _LogExporter(LogRecordExporter):
-    """As `_SpanExporter`, for log records."""
-
-    def __init__(self, exporter: LogRecordExporter, queue: _Queue) -> None:
-        self._exporter = exporter
+class _LogExporter(OTLPLogExporter):
+    def __init__(self, queue: _Queue) -> None:
+        super().__init__()
         self._queue = queue
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-        self._queue.begin(len(batch))
-        result = self._exporter.export(batch)
-        self._queue.end(len(batch), sent=result is LogRecordExportResult.SUCCESS)
-        return result
-
-    def shutdown(self) -> None:
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self._exporter.force_flush(timeout_millis)
+        return self._queue.hand(batch, super().export)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,11 +343,10 @@ def start_traces(run: str) -> Traces | None:
     """
     if _is_off("OTEL_TRACES_EXPORTER"):
         return None
-    most, batch = _sizes("BSP")
-    queue = _Queue("spans", "Spans", most)
+    queue = _Queue("spans", "Spans", "BSP")
     provider = TracerProvider(resource=_resource(run), shutdown_on_exit=False)
-    exporter = _SpanExporter(OTLPSpanExporter(), queue)
-    provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=most, max_export_batch_size=batch))
+    processor = BatchSpanProcessor(_SpanExporter(queue), max_queue_size=queue.most, max_export_batch_size=queue.batch)
+    provider.add_span_processor(processor)
     return Traces(provider.get_tracer("mcp-probe", __version__), queue, provider.shutdown)
 
 
@@ -368,19 +354,13 @@ def start_logs(run: str) -> Logs | None:
     """The export of log records; else as `start_traces`."""
     if _is_off("OTEL_LOGS_EXPORTER"):
         return None
-    most, batch = _sizes("BLRP")
-    queue = _Queue("log_records", "Log records", most)
+    queue = _Queue("log_records", "Log records", "BLRP")
     provider = LoggerProvider(resource=_resource(run), shutdown_on_exit=False)
-    exporter = _LogExporter(OTLPLogExporter(), queue)
-    processor = BatchLogRecordProcessor(exporter, max_queue_size=most, max_export_batch_size=batch)
+    processor = BatchLogRecordProcessor(
+        _LogExporter(queue), max_queue_size=queue.most, max_export_batch_size=queue.batch
+    )
     provider.add_log_record_processor(processor)
     return Logs(provider.get_logger("mcp-probe", __version__), queue, provider.shutdown)
-
-
-def _sizes(which: str) -> tuple[int, int]:
-    """How many may wait, and how many are sent at once."""
-    most = _number(_QUEUE.format(which))
-    return most, min(_number(_BATCH.format(which)), most)
 
 
 def start_metrics(run: str, requests: Requests, tools: Names) -> OtlpMetrics | None:
