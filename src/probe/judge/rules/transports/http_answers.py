@@ -22,6 +22,7 @@ from ...trace.findings import FAIL, PASS, UNCLEAR, Finding, Undecided
 from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace, has_made_room
+from .session import has_tried
 
 _EVENTS: Final = "text/event-stream"
 _FORMS: Final = frozenset({"application/json", _EVENTS})
@@ -131,14 +132,10 @@ def goes_on_after_empty(message: Message, trace: Trace) -> Finding | None:
         return None
     if message.method != "initialize":
         return PASS(message, at=request)
-    if message.place is None or message.place is not request.place or _is_deleted(request, message.at):
+    is_elsewhere = message.place is None or message.place is not request.place
+    if is_elsewhere or (request.session is not None and has_tried(request.session, message.at)):
         return None
     return UNCLEAR(f"began a new session {_AFTER_EMPTY}; it may use one for each call", message, at=request)
-
-
-def _is_deleted(request: Message, at: float) -> bool:
-    ended = None if request.session is None else request.session.asked_to_end
-    return ended is not None and ended.began.mono < at
 
 
 @rule("http.sse-empty-data", each=EXCHANGE, methods={"DELETE"})

@@ -94,7 +94,7 @@ def deletes(session: Session, trace: Trace) -> Finding | None:
         return None
     if why == "deleted":
         return PASS(*(() if session.asked_to_end is None else (session.asked_to_end,)))
-    is_silent = why == "idle" and not _has_tried(session, trace.at)
+    is_silent = why == "idle" and not has_tried(session, trace.at)
     return UNCLEAR("fell silent without DELETE; nothing says whether the client has gone") if is_silent else None
 
 
@@ -108,7 +108,7 @@ def replaces(session: Session, trace: Trace) -> Finding | None:
         if each.closed is not None
         and each.closed.mono < at
         and getattr(each.closed.fact, "why", "") == "idle"
-        and not _has_tried(each, at)
+        and not has_tried(each, at)
         and not trace.seen.acted(each, each.closed.mono, at)
     ]
     if session.fact.transport != "http" or len(left) < trace.allowances.survival_tries:
@@ -123,11 +123,11 @@ def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
         return None
     newest = trace.seen.newest(SESSION)
     over_http = [each for each in reversed(newest) if each.fact.transport == "http" and not each.closed_by(change.at)]
-    left = [each for each in over_http if not _has_tried(each, change.at)]
+    left = [each for each in over_http if not has_tried(each, change.at)]
     why = why_ended(change, trace)
     if left and why is not None:
         return UNCLEAR(why, *left[1:], change, at=left[0])
-    left = [each for each in left if not _has_tried(each, change.at + trace.allowances.end_after_s)]
+    left = [each for each in left if not has_tried(each, change.at + trace.allowances.end_after_s)]
     if not left:
         return None
     trace.sure.crossed(change.at, "end_after_s", *left)
@@ -135,7 +135,8 @@ def leaves(change: ProcessChange, trace: Trace) -> Finding | None:
     return FAIL(remark, *left[1:], change, at=left[0])
 
 
-def _has_tried(session: Session, at: float) -> bool:
+def has_tried(session: Session, at: float) -> bool:
+    """True if a DELETE asked for its end before a time."""
     return session.asked_to_end is not None and session.asked_to_end.began.mono < at
 
 
