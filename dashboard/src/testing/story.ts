@@ -100,3 +100,12 @@ export class Story {
     this.add({ kind: "stream.ended", exchange, session, call, stream, messages: steps + 1, cause: open });
   }
 }
+
+/** A client with a call that has ended, and a ping without an answer. */
+export function callAndPing(): Story {
+  const story = new Story();
+  story.opened("s1", "one");
+  story.call("s1", 1, 0, 3);
+  story.request("s1", 2, "ping");
+  return story;
+}

@@ -67,3 +67,6 @@ export async function openTrace(query: string, story = new Story(), answer: Answ
   play();
   return { ...view, asked, play };
 }
+
+/** What the rows of a table say, in their order; its head is none of them. */
+export const rowTexts = () => [...document.querySelectorAll("[role=row][tabindex]")].map((row) => row.textContent);

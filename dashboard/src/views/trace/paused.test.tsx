@@ -1,20 +1,12 @@
 import { expect, test } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { rowsOf, sessionRow, withViews } from "~/testing/rows";
-import { Story } from "~/testing/story";
-import { openTrace } from "~/testing/view";
+import { callAndPing, Story } from "~/testing/story";
+import { openTrace, rowTexts } from "~/testing/view";
 
 const LISTS = ["requests", "all"];
 
-function twoCalls(): Story {
-  const story = new Story();
-  story.opened("s1", "one");
-  story.call("s1", 1, 0, 3);
-  story.request("s1", 2, "ping");
-  return story;
-}
-
-const texts = () => [...document.querySelectorAll("[role=row][tabindex]")].map((row) => row.textContent);
+const listed = () => rowTexts().filter((text) => text.includes("tools/list")).length;
 const shows = (method: string) => document.querySelector(".test-view")?.textContent.includes(method);
 
 /** The entries of a request without an answer, and its exchange, as pages of the API give them. */
@@ -26,27 +18,26 @@ function part(story: Story, method: string) {
 }
 
 test("a pause holds the picture and counts; resuming shows the newest", async () => {
-  const story = twoCalls();
+  const story = callAndPing();
   const { play } = await openTrace("", story);
   await page.getByRole("button", { name: "Pause" }).click();
-  const before = texts();
+  const before = rowTexts();
   story.request("s1", 50, "tools/list");
   play();
   await expect.element(page.getByRole("button", { name: "Resume (2 new)" })).toBeVisible();
-  expect(texts()).toEqual(before);
+  expect(rowTexts()).toEqual(before);
   await page.getByRole("button", { name: /Resume/ }).click();
-  await expect.poll(() => texts().at(-1)).toMatch("tools/list");
+  await expect.poll(() => rowTexts().at(-1)).toMatch("tools/list");
 });
 
 test.each(LISTS)("a list that is paused shows what another filter finds, and stands still again: %s", async (view) => {
-  const story = twoCalls();
+  const story = callAndPing();
   const list = { exchange: 0 };
   const { fake, play } = await openTrace(`?view=${view}`, story, (path) => {
     if (path !== "/api/search") return undefined;
     const events = withViews(story.entries.filter(({ exchange }) => exchange === list.exchange));
     return { run: "a", matched: events.length, total: 9, last: story.entries.length, next: null, left_out: 0, events, exchanges: rowsOf(events) };
   });
-  const listed = () => texts().filter((text) => text.includes("tools/list")).length;
   await page.getByRole("button", { name: "Pause" }).click();
   list.exchange = story.request("s1", 50, "tools/list").exchange;
   play();
@@ -54,7 +45,7 @@ test.each(LISTS)("a list that is paused shows what another filter finds, and sta
   expect(listed()).toBe(0);
   await userEvent.fill(page.getByRole("combobox", { name: "Filter" }), "method:tools/list");
   await expect.poll(() => (fake.frame(), listed())).toBe(1);
-  expect(texts().some((text) => text.includes("tools/call"))).toBe(false);
+  expect(rowTexts().some((text) => text.includes("tools/call"))).toBe(false);
   await expect.element(page.getByRole("button", { name: "Resume (0 new)" })).toBeVisible();
   fake.source.hello("a", { resumed: true });
   story.request("s1", 51, "tools/list");

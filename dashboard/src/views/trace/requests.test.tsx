@@ -2,21 +2,12 @@ import { expect, test } from "vitest";
 import { cdp, page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { sessionRow } from "~/testing/rows";
-import { Story } from "~/testing/story";
-import { openTrace } from "~/testing/view";
-
-function twoCalls(): Story {
-  const story = new Story();
-  story.opened("s1", "one");
-  story.call("s1", 1, 0, 3);
-  story.request("s1", 2, "ping");
-  return story;
-}
+import { callAndPing, Story } from "~/testing/story";
+import { openTrace, rowTexts } from "~/testing/view";
 
 const rows = () => page.getByRole("treegrid").getByRole("row");
 // on the time of a row: other cells filter by their value
 const AT_TIME = { position: { x: 40, y: 12 } };
-const texts = () => [...document.querySelectorAll("[role=row][tabindex]")].map((row) => row.textContent);
 const param = (name: string) => new URLSearchParams(location.search).get(name);
 const drawer = () => page.getByRole("complementary");
 const head = (name: RegExp) => page.getByRole("columnheader", { name });
@@ -27,13 +18,13 @@ test("without a client it says how to connect one", async () => {
 });
 
 test("a line for each request, oldest first, with its status and how it ended; the head of the time turns the order round in the address", async () => {
-  await openTrace("", twoCalls());
+  await openTrace("", callAndPing());
   await expect.element(page.getByRole("treegrid", { name: "Requests, oldest first" })).toBeVisible();
-  expect(texts().slice(1)).toEqual([expect.stringMatching(/s1 +one▸tools\/call progress.*200completed 3 progress · done by s1.*ms/), expect.stringMatching(/ping.*no answer yet/)]);
+  expect(rowTexts().slice(1)).toEqual([expect.stringMatching(/s1 +one▸tools\/call progress.*200completed 3 progress · done by s1.*ms/), expect.stringMatching(/ping.*no answer yet/)]);
   await expect.element(head(/^Time$|^Time [↑↓]/)).toHaveAttribute("aria-sort", "ascending");
   await page.getByRole("button", { name: /^Time/ }).click();
   expect(param("order")).toBe("newest");
-  await expect.poll(() => texts()[0]).toMatch("ping");
+  await expect.poll(() => rowTexts()[0]).toMatch("ping");
 });
 
 test("the words of the server say how a request ended, and HTTP is named as HTTP", async () => {
@@ -42,7 +33,7 @@ test("the words of the server say how a request ended, and HTTP is named as HTTP
   story.entries.length = 1;
   story.rows[exchange] = { request: "POST /mcp", unreadable: "syntax", head: 1, method: null, status: 400, ending: { state: "refused", by: null, steps: null, steps_total: null, stopped_ms: null, sent_after: 0, code: null, detail: "it ends too early", text: "it ends too early" } };
   await openTrace("", story);
-  await expect.poll(() => texts()[1]).toMatch(/POST \/mcp not JSON.*400refused it ends too early/);
+  await expect.poll(() => rowTexts()[1]).toMatch(/POST \/mcp not JSON.*400refused it ends too early/);
 });
 
 test("a refusal is not said twice, in the words of the server and in those of its answer", async () => {
@@ -52,25 +43,25 @@ test("a refusal is not said twice, in the words of the server and in those of it
   const text = "-32602: Unknown tool: nope";
   story.rows[exchange] = { answer: refused, ending: { state: "protocol_error", by: null, steps: null, steps_total: null, stopped_ms: null, sent_after: 0, code: -32_602, detail: "Unknown tool: nope", text } };
   await openTrace("", story);
-  await expect.poll(() => texts()[1]).toMatch(/protocol error -32602: Unknown tool: nope(?!.*nope)/);
+  await expect.poll(() => rowTexts()[1]).toMatch(/protocol error -32602: Unknown tool: nope(?!.*nope)/);
 });
 
 test("rows are sorted by a column, and gaps and the way to older ones are left out then", async () => {
-  const story = twoCalls();
+  const story = callAndPing();
   const { fake } = await openTrace("", story);
   fake.source.say("gap", { reason: "evicted", first: 90, last: 99 }, "a-99");
   fake.frame();
-  await expect.poll(() => texts().at(-1)).toMatch("gap");
+  await expect.poll(() => rowTexts().at(-1)).toMatch("gap");
   await page.getByRole("button", { name: "Request", exact: true }).click();
-  await expect.poll(() => texts().map((text) => /ping|tools\/call/.exec(text ?? "")?.[0])).toEqual(["ping", "tools/call"]);
+  await expect.poll(() => rowTexts().map((text) => /ping|tools\/call/.exec(text ?? "")?.[0])).toEqual(["ping", "tools/call"]);
   await page.getByRole("button", { name: /^Request/ }).click();
-  await expect.poll(() => texts().map((text) => /ping|tools\/call/.exec(text ?? "")?.[0])).toEqual(["tools/call", "ping"]);
+  await expect.poll(() => rowTexts().map((text) => /ping|tools\/call/.exec(text ?? "")?.[0])).toEqual(["tools/call", "ping"]);
   await page.getByRole("button", { name: /^Request/ }).click();
-  await expect.poll(() => texts().length).toBe(4);
+  await expect.poll(() => rowTexts().length).toBe(4);
 });
 
 test("a click on a value filters by it, and with Alt leaves it out; a click beside it opens the request", async () => {
-  await openTrace("", twoCalls(), (path) => (path === "/api/search" ? { run: "a", matched: 0, total: 9, last: 99, next: null, left_out: 0, events: [], exchanges: [] } : undefined));
+  await openTrace("", callAndPing(), (path) => (path === "/api/search" ? { run: "a", matched: 0, total: 9, last: 99, next: null, left_out: 0, events: [], exchanges: [] } : undefined));
   await page.getByRole("button", { name: "tools/call" }).click();
   expect(param("filter")).toBe("method:tools/call");
   expect(param("at")).toBeNull();
@@ -79,7 +70,7 @@ test("a click on a value filters by it, and with Alt leaves it out; a click besi
 });
 
 test("a line unfolds by click and by keyboard to its messages, and progress to each report", async () => {
-  await openTrace("", twoCalls());
+  await openTrace("", callAndPing());
   await rows().nth(2).getByRole("button", { name: "Unfold" }).click();
   await expect.element(rows().nth(2)).toHaveAttribute("aria-expanded", "true");
   await expect.element(page.getByText("progress × 3", { exact: true })).toBeVisible();
@@ -94,7 +85,7 @@ test("a line unfolds by click and by keyboard to its messages, and progress to e
 });
 
 test("a line shows the message that was sent before anything else, and the back button leads out of it", async () => {
-  await openTrace("", twoCalls());
+  await openTrace("", callAndPing());
   await rows().nth(2).click(AT_TIME);
   await expect.element(drawer().getByRole("heading", { name: "tools/call request #3" })).toBeVisible();
   const [message, related, recorded] = ["message", "Related", "When, where and under what names it was recorded"].map((text) => drawer().getByText(text, { exact: true }).first().element().getBoundingClientRect().top);
@@ -145,27 +136,27 @@ test("the newest lines stay in view, too, for people who want less motion", asyn
 });
 
 test("a cleared view says when and how many requests it hides, and shows them again", async () => {
-  const story = twoCalls();
+  const story = callAndPing();
   const { play } = await openTrace("", story);
   await page.getByRole("button", { name: "Clear view" }).click();
   await expect.element(page.getByText(/^Cleared at \d\d:\d\d:\d\d\.\d{3}|: 2 requests hidden\./).first()).toBeVisible();
   await expect.element(page.getByRole("heading", { name: "This list is empty" })).toBeVisible();
   story.request("s1", 50, "ping");
   play();
-  await expect.poll(() => texts().length).toBe(2);
+  await expect.poll(() => rowTexts().length).toBe(2);
   await page.getByRole("button", { name: "Show them" }).click();
-  await expect.poll(() => texts().length).toBe(4);
+  await expect.poll(() => rowTexts().length).toBe(4);
 });
 
 test("what was open when a file was saved is open at its end: it neither runs nor goes on", async () => {
-  const story = twoCalls();
+  const story = callAndPing();
   const { exchange } = story.request("s1", 3, "tools/call", { name: "sleep", arguments: {} });
   story.add({ kind: "call.started", call: "c9", session: "s1", request_id: 3, exchange, method: "tools/call", tool: "sleep", progress_token: null, cause: null });
   story.add({ kind: "limit.reached", limit: "x", value: 1, exchange });
   const file = { name: "a.mcpprobe" };
   await openTrace("?order=newest", story, (path) => (path === "/api/server" ? { file, settings: [] } : undefined));
-  await expect.poll(() => texts()[0]).toMatch(/tools\/call.*open at the end/);
-  expect(texts()[1]).toMatch(/ping.*open at the end/);
+  await expect.poll(() => rowTexts()[0]).toMatch(/tools\/call.*open at the end/);
+  expect(rowTexts()[1]).toMatch(/ping.*open at the end/);
   const titles = [...document.querySelectorAll("[title^=began]")].map((bars) => bars.getAttribute("title"));
   expect(titles.filter((title) => title?.endsWith(", open at the end of the log"))).toHaveLength(2);
   await page.getByRole("button", { name: "Legend" }).click();
@@ -179,7 +170,7 @@ test("what was open when a file was saved is open at its end: it neither runs no
 });
 
 test("the waterfall draws the work and the messages of the rows in view, and a legend says what its marks mean", async () => {
-  const story = twoCalls();
+  const story = callAndPing();
   const { fake } = await openTrace("", story);
   fake.source.say("rows", { table: "sessions", rows: [sessionRow({ client_name: "one" })] });
   fake.frame();
@@ -216,35 +207,35 @@ test("the strip chooses a part of the time by dragging and by keyboard, and all 
   await expect.poll(() => (target.dispatchEvent(new PointerEvent("pointermove", at(0.5))), target.dispatchEvent(new PointerEvent("pointerup", at(0.5))), param("from"))).not.toBeNull();
   // those before it wait for their answers, so they reach into it
   await expect.element(page.getByText(/^5\d requests shown/)).toBeVisible();
-  expect(texts().length).toBeGreaterThan(20);
+  expect(rowTexts().length).toBeGreaterThan(20);
   expect(page.getByText(/, \d+ ms of \d+ ms/).query()).not.toBeNull();
 });
 
 test("a request of an earlier run stays in its place, and the restart is said behind it", async () => {
-  const { fake, play } = await openTrace("", twoCalls());
+  const { fake, play } = await openTrace("", callAndPing());
   fake.source.fail();
   fake.source.hello("b", { id: "b-0" });
   fake.source.say("gap", { reason: "restarted", first: null, last: null }, "b-0");
   const next = new Story();
   next.request("s1", 1, "tools/list");
   play(next, "b");
-  await expect.poll(() => texts().slice(1).map((text) => /ping|tools\/\w+|restarted/.exec(text ?? "")?.[0])).toEqual(["tools/call", "ping", "restarted", "tools/list"]);
-  expect(texts()[3]).toMatch("the server was started again");
+  await expect.poll(() => rowTexts().slice(1).map((text) => /ping|tools\/\w+|restarted/.exec(text ?? "")?.[0])).toEqual(["tools/call", "ping", "restarted", "tools/list"]);
+  expect(rowTexts()[3]).toMatch("the server was started again");
 });
 
 test("on a phone a request is a card of two lines, and on a tablet the outcome stays", { timeout: 30_000 }, async () => {
   await page.viewport(390, 800);
-  await openTrace("", twoCalls());
+  await openTrace("", callAndPing());
   await expect.element(head(/^Request$/)).toBeVisible();
   expect(page.getByRole("columnheader").elements().length).toBe(1);
-  await expect.poll(() => texts()[1]).toMatch(/tools\/call progress.*200 completed/);
+  await expect.poll(() => rowTexts()[1]).toMatch(/tools\/call progress.*200 completed/);
   await page.viewport(820, 800);
   await expect.element(head(/^Outcome/)).toBeVisible();
   expect(head(/^Time line/).query()).toBeNull();
 });
 
 test("it is accessible in light and dark, folded, open and with its legend", { timeout: 60_000 }, async () => {
-  await openTrace("", twoCalls());
+  await openTrace("", callAndPing());
   await rows().nth(2).getByRole("button", { name: "Unfold" }).click();
   await page.getByRole("button", { name: "Legend" }).click();
   await inBothThemes(() => expectAccessible());
