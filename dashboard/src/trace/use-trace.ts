@@ -140,6 +140,9 @@ export function useEnd(): number | null {
   return useFeed(({ trace }) => (grows ? null : (trace.runs.at(-1)?.entries.at(-1)?.entry.at ?? null)));
 }
 
+/** Whether the log has ended, so that nothing in it goes on. */
+export const useEnded = (): boolean => useEnd() !== null;
+
 // an answer holds all entries of the call, so it is not asked for with each of them
 const PACE = 300;
 

@@ -4,7 +4,7 @@ import { traceHref, type TracePlace } from "~/protocol/client";
 import { quoted } from "~/protocol/filter";
 import type { CallRow } from "~/protocol/schema";
 import { type Dispatch, dispatchOf, sentAfterCancel, type Viewed } from "~/trace/entry";
-import { useEnd } from "~/trace/use-trace";
+import { useEnd, useEnded } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { Fact, Facts, Panel, Panels, Stack } from "~/ui/panel";
 import { Duration, Running, Time } from "~/ui/time";
@@ -81,7 +81,7 @@ export function Took({ call }: { call: CallRow }) {
 
 function Came({ call }: { call: CallRow }) {
   const running = call.outcome === null;
-  const state = stateOfCall(call, useEnd() !== null);
+  const state = stateOfCall(call, useEnded());
   return (
     <Panel title="What came of it">
       <Facts>

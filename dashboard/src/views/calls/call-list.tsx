@@ -4,7 +4,7 @@ import { useLocation, useSearchParams } from "wouter";
 import { ApiError, apiUrl, get, useRefresh } from "~/protocol/client";
 import type { CallPage, CallRow, ToolList } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
-import { useEnd } from "~/trace/use-trace";
+import { useEnded } from "~/trace/use-trace";
 import { Button, CopyButton } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
 import type { Column } from "~/ui/grid-columns";
@@ -200,13 +200,13 @@ function Client({ call }: { call: CallRow }) {
 function Outcome({ call }: { call: CallRow }) {
   return (
     <FilterBy word="outcome" value={stateOfCall(call)}>
-      <StatusBadge status={stateOfCall(call, useEnd() !== null)} />
+      <StatusBadge status={stateOfCall(call, useEnded())} />
     </FilterBy>
   );
 }
 
 function Steps({ call }: { call: CallRow }) {
-  const state = stateOfCall(call, useEnd() !== null);
+  const state = stateOfCall(call, useEnded());
   if (call.steps_done === null && call.outcome !== null) return null;
   return <ProgressBar label={`steps of call ${call.id}`} done={call.steps_done} total={call.steps_total} status={state} />;
 }

@@ -5,7 +5,7 @@ import type { CallRow, ExchangeRow } from "~/protocol/schema";
 import { offsetOf, originOf, peerOf, type Viewed } from "~/trace/entry";
 import { useFeed } from "~/trace/feed";
 import { useJudged } from "~/trace/findings";
-import { type CallWithEvidence, useCallDetail, useEnd } from "~/trace/use-trace";
+import { type CallWithEvidence, useCallDetail, useEnded } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/buttons";
 import { Page } from "~/ui/page";
@@ -38,7 +38,7 @@ function CallPage({ id }: { id: string }) {
   const run = useFeed((snapshot) => snapshot.hello?.run);
   const row = useFeed((snapshot) => snapshot.tables.calls.find((call) => call.id === id));
   const detail = useCallDetail(id, row);
-  const ended = useEnd() !== null;
+  const ended = useEnded();
   return (
     <Page title={titleOf(row ?? detail.data?.call, id, ended)} up={["/calls", "Calls"]} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
       {detail.data === undefined ? <Missing id={id} error={detail.error} /> : <Detail detail={detail.data} row={row} run={run} />}
@@ -84,7 +84,7 @@ function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow |
 
 /** The answer of the page, before all that it rests on; the text of the `ending` is the server's. */
 function Conclusion({ call, ending }: { call: CallRow; ending: ExchangeRow["ending"] | undefined }) {
-  const state = stateOfCall(call, useEnd() !== null);
+  const state = stateOfCall(call, useEnded());
   const says = conclusionOf(call, state, ending?.text ?? "");
   return (
     <section className={styles["conclusion"]} data-tone={toneOfEnding({ state, sent_after: ending?.sent_after ?? 0 })} aria-label="Conclusion">

@@ -4,7 +4,7 @@ import { traceHref } from "~/protocol/client";
 import { only, withOnly } from "~/protocol/filter";
 import type { SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
-import { entriesOfSpans, type Traced, useCallDetail, useEnd } from "~/trace/use-trace";
+import { entriesOfSpans, type Traced, useCallDetail, useEnded } from "~/trace/use-trace";
 import { Button, CopyButton } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
 import { SearchField, Segmented, Select } from "~/ui/fields";
@@ -35,7 +35,7 @@ export function CallLadder({ id, url }: { id: string; url: TraceUrl }) {
   const { events, exchanges } = data?.evidence ?? { events: NONE, exchanges: NONE };
   const picture = usePicture(events, exchanges, call === undefined ? "client" : `${call.session ?? ""} ${clientOf(call)}`.trim());
   const at = placeOf(url.at)?.seq ?? null;
-  const ended = useEnd() !== null;
+  const ended = useEnded();
   const ending = exchanges.find((each) => each.call === call?.call)?.ending;
   const selected = at === null ? undefined : events.findLast(({ seq }) => seq <= at);
   const close = () => url.change({ at: "" }, true);

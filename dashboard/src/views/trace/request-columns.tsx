@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { Span, Viewed } from "~/trace/entry";
 import { useTheFeed } from "~/trace/feed";
 import { keyOf, useJudged } from "~/trace/findings";
-import { useEnd } from "~/trace/use-trace";
+import { useEnded } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import type { Column } from "~/ui/grid-columns";
 import { Duration, Time } from "~/ui/time";
@@ -184,7 +184,7 @@ const OUTCOMES = new Set(["running", "completed", "tool_error", "protocol_error"
 
 /** How an exchange ended, with what the judge found in it. */
 function Outcome({ span }: { span: Span }) {
-  const { mark, text } = endingOf(span, useEnd() !== null);
+  const { mark, text } = endingOf(span, useEnded());
   const { state } = span.row.ending;
   const badge = mark !== null && <Badge tone={mark.tone}>{mark.text}</Badge>;
   return (

@@ -1,7 +1,7 @@
 import { createContext, type KeyboardEvent, type PointerEvent, use, useMemo, useRef, useState } from "react";
 import { isAnswer, progressOf, type Span, type Viewed } from "~/trace/entry";
 import { useTheFeed } from "~/trace/feed";
-import { type Range, useEnd } from "~/trace/use-trace";
+import { type Range, useEnd, useEnded } from "~/trace/use-trace";
 import type { Tone } from "~/ui/badge";
 import { Button } from "~/ui/buttons";
 import { useNow } from "~/ui/time";
@@ -300,7 +300,7 @@ const TICKS: readonly (readonly [string, string])[] = [
 /** What the marks of the waterfall mean, drawn as they are. */
 export function Legend() {
   const sample = { left: "10%", width: "80%" };
-  const ended = useEnd() !== null;
+  const ended = useEnded();
   const open = ended ? "cut" : "open";
   return (
     <dl className={styles["legend"]}>
