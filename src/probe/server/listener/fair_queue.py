@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import trio
 from trio.lowlevel import ParkingLot
 
 from ...core.budgets import DeficitRoundRobin
 from ...core.clients import Network, client_key, client_of, is_within
+
+TurnsBy: TypeAlias = Callable[[bytes], Hashable]
+"""The key by which requests for a target take turns; None if that is the address of the client."""
 
 
 class FairQueue:
@@ -98,12 +102,12 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConnectionTurns:
-    """The turns of one connection; `peer` is the address of its peer, `turns_by` as in `Hooks`."""
+    """The turns of one connection; `peer` is the address of its peer."""
 
     queue: FairQueue
     peer: str
     trusted: Sequence[Network]
-    turns_by: Callable[[bytes], Hashable] | None = None
+    turns_by: TurnsBy | None = None
 
     def client(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         """The client of a request with these headers; None for loopback, which counts as one client."""

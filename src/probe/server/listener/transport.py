@@ -7,7 +7,7 @@ import select
 import ssl
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -21,7 +21,7 @@ from ...core.budgets import Shares, has_bytes
 from ...core.clients import Network
 from ...settings import Settings
 from .calls import App
-from .fair_queue import ConnectionTurns, FairQueue
+from .fair_queue import ConnectionTurns, FairQueue, TurnsBy
 from .request_head import KnownHeads
 
 READ_PIECE = 32 * 1024
@@ -36,9 +36,6 @@ _FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
 
 GoesOn: TypeAlias = Callable[[bytes], bool]
 """True if a request with this body continues earlier work, such as a cancellation."""
-
-TurnsBy: TypeAlias = Callable[[bytes], Hashable]
-"""The key by which requests for a target take turns; None if that is the address of the client."""
 
 
 class ConnectionLog(Protocol):
