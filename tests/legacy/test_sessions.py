@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ..support.calls import LEGACY, outcome, slow
-from ..support.http import exchange, messages
+from ..support.http import HalfSent, exchange, messages
 from ..support.inside import SERVICES, engine_tasks, receive
 from ..support.legacy import HEADERS, Legacy, RpcError
 from ..support.probe import Probe, running
@@ -102,6 +102,20 @@ async def test_delete_ends_a_session_for_good_and_no_other(probe: Probe) -> None
     assert [await status(client, method) for method in ("POST", "GET", "DELETE")] == [404, 404, 404]
     assert await other.call("ping") == {}
     assert [(event["session"], event["why"]) for event in probe.events("session.closed")] == [("s1", "deleted")]
+
+
+async def test_a_delete_that_is_not_complete_ends_nothing(autojump_clock: MockClock) -> None:
+    async with running(idle_connection_s=5) as probe:
+        client, broken, late = await probe.client(), HalfSent([{"type": "http.disconnect"}]), HalfSent()
+        broken.more.set()
+        await broken.run(probe.app, "DELETE", "/mcp", client.headers)
+        await late.run(probe.app, "DELETE", "/mcp", client.headers)
+        assert (broken.statuses, late.statuses) == ([], [408])
+        assert await client.call("ping") == {}
+        whole = HalfSent([{"type": "http.request", "body": b"defghij", "more_body": False}])
+        whole.more.set()
+        await whole.run(probe.app, "DELETE", "/mcp", client.headers)
+        assert whole.statuses == [204]
 
 
 @pytest.mark.parametrize("revision", LEGACY)

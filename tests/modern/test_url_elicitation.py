@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from ..support.http import exchange, http_scope
+from ..support.http import HalfSent, exchange, http_scope
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
 
@@ -270,16 +270,11 @@ async def test_a_confirmation_that_is_not_complete_confirms_nothing(
     async with running(idle_connection_s=5) as probe:
         asked, _ = await first_round(probe.modern(capabilities=URL_CAPABLE))
         path = asked["params"]["url"].removeprefix("http://127.0.0.1:8000")
-        events, sent = [{"type": "http.request", "body": b"abc", "more_body": True}, *after], []
-
-        async def receive() -> dict[str, Any]:
-            return events.pop(0) if events else await trio.sleep_forever()
-
-        async def send(event: Any) -> None:
-            sent.append(event)
-
-        await probe.app(http_scope("POST", path, {**PAGE_HEADERS, "content-length": "10"}), receive, send)
-        assert [event["status"] for event in sent if "status" in event] == statuses
+        half = HalfSent(after)
+        if after:
+            half.more.set()
+        await half.run(probe.app, "POST", path, PAGE_HEADERS)
+        assert half.statuses == statuses
         assert probe.engine.services.interactions.is_open(path.rpartition("/")[2])
 
 

@@ -20,7 +20,7 @@ from probe.rooms import rooms as rooms_module
 from probe.web.paths import Paths
 
 from ..support.hosts import connected
-from ..support.http import exchange, http_scope
+from ..support.http import HalfSent, exchange, http_scope
 from ..support.legacy import Legacy
 from ..support.modern import Modern
 from .house import LOCAL, Hosted, House, Room, house, socket
@@ -73,30 +73,6 @@ async def test_addresses_are_under_the_public_one() -> None:
         assert server["mcp"] == made["mcp"]
 
 
-@dataclass
-class HalfSent:
-    """A request with three bytes of its ten; then come the events of `then`, if any."""
-
-    then: list[dict[str, Any]] = field(default_factory=list)
-    more: trio.Event = field(default_factory=trio.Event)
-    statuses: list[int] = field(default_factory=list)
-
-    async def run(self, here: House, method: str, target: str) -> None:
-        events = [{"type": "http.request", "body": b"abc", "more_body": True}]
-
-        async def receive() -> dict[str, Any]:
-            if events:
-                return events.pop()
-            await self.more.wait()
-            return self.then.pop(0)
-
-        async def send(event: Any) -> None:
-            if "status" in event:
-                self.statuses.append(event["status"])
-
-        await here.app(http_scope(method, target, {**LOCAL, "content-length": "10"}), receive, send)
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
@@ -115,14 +91,14 @@ async def test_a_request_that_is_not_complete_makes_and_ends_nothing(
         target = path.format(room=room.id)
         broken, late = HalfSent([{"type": "http.disconnect"}]), HalfSent()
         broken.more.set()
-        await broken.run(here, method, target)
-        await late.run(here, method, target)
+        await broken.run(here.app, method, target, LOCAL)
+        await late.run(here.app, method, target, LOCAL)
         assert (broken.statuses, late.statuses) == ([], [408])
         assert (await room.ask("GET", "/api/room")).status == 200
         # Neither has used up the second room of this hour.
         whole = HalfSent([{"type": "http.request", "body": b"defghij", "more_body": False}])
         whole.more.set()
-        await whole.run(here, method, target)
+        await whole.run(here.app, method, target, LOCAL)
         assert whole.statuses == [status]
 
 
@@ -130,7 +106,7 @@ async def test_a_request_that_is_not_complete_makes_and_ends_nothing(
 async def test_an_end_that_is_complete_after_another_one_finds_no_room(method: str, path: str) -> None:
     async with house() as here, trio.open_nursery() as nursery:
         room, late = await here.open(), HalfSent([{"type": "http.request", "body": b"", "more_body": False}])
-        nursery.start_soon(late.run, here, method, f"/r/{room.id}{path}")
+        nursery.start_soon(late.run, here.app, method, f"/r/{room.id}{path}", LOCAL)
         await wait_all_tasks_blocked()
         assert (await room.ask("DELETE", "/api/room")).status == 204
         late.more.set()

@@ -192,6 +192,31 @@ async def exchange(
         following.cancel_scope.cancel()
 
 
+@dataclass
+class HalfSent:
+    """A request with three bytes of its ten; after `more` is set come the events of `then`."""
+
+    then: list[dict[str, Any]] = field(default_factory=list)
+    more: trio.Event = field(default_factory=trio.Event)
+    statuses: list[int] = field(default_factory=list)
+
+    async def run(self, app: Any, method: str, target: str, headers: Mapping[str, str]) -> None:
+        """Send it. The statuses of the answers are in `statuses`."""
+        events = [{"type": "http.request", "body": b"abc", "more_body": True}]
+
+        async def receive() -> dict[str, Any]:
+            if events:
+                return events.pop()
+            await self.more.wait()
+            return self.then.pop(0)
+
+        async def send(event: Any) -> None:
+            if "status" in event:
+                self.statuses.append(event["status"])
+
+        await app(http_scope(method, target, {**headers, "content-length": "10"}), receive, send)
+
+
 def messages(events: Iterable[Event]) -> list[Any]:
     """The JSON messages among events."""
     return [event.message for event in events if event.data]

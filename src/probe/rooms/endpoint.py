@@ -160,7 +160,7 @@ class RoomsEndpoint:
         try:
             self._policy.check(head)
             check_purpose(head)
-            await read_unused_body(self._engine.services, scope, receive)
+            await read_unused_body(self._engine.services, holder_of(scope), receive)
             await page(scope, head, send)
         except Rejection as rejection:
             await refuse(send, head, _refused(rejection))

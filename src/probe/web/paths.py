@@ -337,7 +337,7 @@ class Paths:
         else:
             if scope["method"] == "POST" and scope["path"].startswith("/interaction/"):
                 try:
-                    await read_unused_body(self._engine.services, scope, receive)
+                    await read_unused_body(self._engine.services, holder_of(scope), receive)
                 except ClientGoneError:
                     return
             pages = await self.pages.loaded(self._engine)

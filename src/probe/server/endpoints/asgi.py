@@ -116,13 +116,13 @@ def holder_of(scope: Scope) -> str | None:
     return client_key((scope.get("client") or ("", 0))[0])
 
 
-async def read_unused_body(services: Services, scope: Scope, receive: Receive) -> None:
+async def read_unused_body(services: Services, holder: str | None, receive: Receive) -> None:
     """Read a body that nothing uses: a request that breaks off must have no effect.
 
     Raises `Rejection` and `ClientGoneError`.
     """
     settings = services.settings
-    with services.arriving.counting(holder_of(scope), services.recorder) as count:
+    with services.arriving.counting(holder, services.recorder) as count:
         body = Body(settings.limits.max_body_bytes)
         await body.read(receive, timeout_s=settings.idle_connection_s, count=count)
 

@@ -25,6 +25,7 @@ from ...engine.streams.stream import Stream, answer
 from ...wire.errors import McpError, Refusal, Rejection
 from ...wire.jsonrpc import Request, error_response, result_response
 from ...wire.revisions import V2025_11_25
+from .asgi import read_unused_body
 from .event_stream import EventStream, Rest, event_position
 from .exchange import JSON_HEADERS, HttpExchange, asked_selection, not_allowed
 
@@ -85,10 +86,12 @@ class LegacyHttp:
         return self._reads(exchange, session, *self._resumed(session, last))
 
     async def delete(self, exchange: HttpExchange) -> None:
-        """Serve one DELETE, which ends the session. Raises `Rejection`."""
+        """Serve one complete DELETE, which ends the session. Raises `Rejection` and `ClientGoneError`."""
         if exchange.head.get(SESSION_HEADER) is None:
             raise not_allowed("DELETE without a session", b"POST")
         check_version(exchange.head)
+        if not exchange.has_body:
+            await read_unused_body(self._engine.services, exchange.holder, exchange.receive)
         session = self._checked(exchange, self._find(exchange))
         session.end(Cause.SESSION_END, "deleted", exchange.recorder)
         await exchange.respond(204)
