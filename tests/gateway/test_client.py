@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import trio
@@ -13,7 +15,9 @@ import trio.testing
 
 from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.client.live import Sending, Target, TargetError, connect, exchange, exchanging, target
+from probe.gateway.client.records import ClientExchange
 from probe.gateway.client.websocket import converse
+from probe.gateway.phases.reach import open_and_list
 from probe.gateway.side import Side, modern, modern_call, with_headers
 from probe.wire.jsonrpc import request
 
@@ -193,3 +197,23 @@ async def test_the_breaker_breaks_behind_an_event_also_where_others_came_with_it
         found = await side.ask(modern_call(side, "x", "progress", {"mark": 7}, mark=7, token=1))
         assert (found.end, len(found.messages)) == ("cut", 6)
         nursery.cancel_scope.cancel()
+
+
+class _Noting(Side):
+    """Notes the ids of the requests that it sends."""
+
+    ids: list[Any]
+
+    async def ask(self, sending: Sending, seconds: float | None = None) -> ClientExchange:
+        if sending.body:
+            self.ids += [json.loads(sending.body).get("id")]
+        return await super().ask(sending, seconds)
+
+
+async def test_a_session_of_the_check_uses_no_id_twice() -> None:
+    async with probe() as direct:
+        side = _Noting("direct", direct)
+        side.ids = []
+        await open_and_list(side, 7)
+    ids = [id for id in side.ids if id is not None]
+    assert (len(ids) > 5, len(ids)) == (True, len(set(ids)))

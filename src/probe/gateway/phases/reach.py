@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
 from ...wire.jsonrpc import Json, request
@@ -51,8 +52,10 @@ async def open_and_list(side: Side, mark: int) -> Taken:
     exchanges = [*opened.opened]
     exchanges.append(await side.ask(in_session("ping", request(1, "ping", None), opened)))
     lists: dict[str, list[str]] = {}
+    # A session uses no id twice.
+    ids = count(10)
     for method, member in _LISTS:
-        pages, lists[member] = await _pages(side, opened, method, member)
+        pages, lists[member] = await _pages(side, opened, method, member, ids)
         exchanges += pages
     if opened.id is not None:
         exchanges.append(await side.ask(Sending("delete", "DELETE", opened.headers)))
@@ -62,13 +65,15 @@ async def open_and_list(side: Side, mark: int) -> Taken:
     return Taken(tuple(exchanges), facts={"lists": lists})
 
 
-async def _pages(side: Side, opened: LegacySession, method: str, member: str) -> tuple[list[ClientExchange], list[str]]:
+async def _pages(
+    side: Side, opened: LegacySession, method: str, member: str, ids: Iterator[int]
+) -> tuple[list[ClientExchange], list[str]]:
     exchanges: list[ClientExchange] = []
     names: list[str] = []
     cursor: str | None = None
     for page in range(_MOST_PAGES):
         params: Json = {} if cursor is None else {"cursor": cursor}
-        sending = in_session(f"{member}.{page}", request(10 + page, method, params), opened)
+        sending = in_session(f"{member}.{page}", request(next(ids), method, params), opened)
         exchanges.append(await side.ask(sending))
         result = exchanges[-1].result
         items = result.get(member)
