@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,10 @@ async def test_a_gateway_that_refuses_is_told_in_one_line(reply: Reply, said: st
     assert "\n" not in str(error)
 
 
+def unexpected(line: str) -> None:
+    pytest.fail(line)
+
+
 async def test_a_certificate_that_is_not_trusted_is_said_at_once(tmp_path: Path) -> None:
     certificate = Certificate(tmp_path)
     async with probe(keyfile=certificate.keyfile, certfile=certificate.certfile) as direct:
@@ -71,10 +76,21 @@ async def test_a_certificate_that_is_not_trusted_is_said_at_once(tmp_path: Path)
             trio.fail_after(20),
             pytest.raises(UnreachableError, match=untrusted),
         ):
-            await wait_reached(through, 3600)
+            await wait_reached(through, 3600, unexpected)
         with trio.fail_after(20), pytest.raises(BehindError, match=untrusted):
             await observe(through.at("/api"))
-        await wait_reached(target(direct.url, insecure=True), 5)
+        await wait_reached(target(direct.url, insecure=True), 5, unexpected)
+
+
+async def test_why_it_waits_for_a_gateway_is_said_once() -> None:
+    shown: list[str] = []
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/mcp"
+        with pytest.raises(UnreachableError, match=r"did not answer within 1\.2 s"):
+            await wait_reached(target(url), 1.2, shown.append)
+    assert [line.partition(":")[2].partition("; ")[2] for line in shown] == ["waiting for at most 1.2 s"]
+    assert shown[0].startswith(f"{url} does not answer yet: ")
 
 
 async def test_a_port_without_tls_and_a_page_that_is_no_api_are_said() -> None:
@@ -83,7 +99,7 @@ async def test_a_port_without_tls_and_a_page_that_is_no_api_are_said() -> None:
             trio.fail_after(20),
             pytest.raises(UnreachableError, match="does not speak TLS: its address begins with http:"),
         ):
-            await wait_reached(target(direct.url.replace("http:", "https:")), 3600)
+            await wait_reached(target(direct.url.replace("http:", "https:")), 3600, unexpected)
         async with gateway(_Answers(Reply(200, b"<html>")), direct.port) as page:
             with pytest.raises(BehindError, match="is no API of a probe"):
                 await observe(target(page.url))

@@ -195,7 +195,7 @@ async def _run(given: CheckArguments, through: str, headers: Sequence[tuple[str,
             if given.listen is not None:
                 port = given.breaker or given.listen
                 _show(f"point your gateway at http://{given.host}:{port}; waiting for {options.through.url}")
-            await wait_reached(options.through, given.wait)
+            await wait_reached(options.through, given.wait, _show)
             await run(recorded, _show)
         if scope.cancelled_caught:
             recorded.stop("stopped by a signal")

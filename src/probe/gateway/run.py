@@ -272,20 +272,23 @@ def _check_came_through(recorded: Recorded) -> None:
         raise BehindError("no request that went through the gateway is in the log: it leads to another probe")
 
 
-async def wait_reached(through: Target, seconds: float) -> None:
-    """Wait until the gateway answers with another status than 502, 503 or 504.
+async def wait_reached(through: Target, seconds: float, show: Callable[[str], None]) -> None:
+    """Wait until the gateway answers with another status than 502, 503 or 504; `show` gets why it waits, once.
 
     Raises `UnreachableError` after `seconds`, and at once for an untrusted certificate.
     """
     until = trio.current_time() + seconds
-    side = Side("through", through)
+    side, waits = Side("through", through), False
     while True:
         answer = await side.ask(modern("reached", "server/discover", mark=0), _REACH_S)
         if answer.status is not None and answer.status not in _NOT_YET:
             return
         if refusal.is_final(answer):
             raise UnreachableError(refusal.why(through.url, answer))
+        came = answer.problem or (f"status {answer.status}" if answer.status else answer.end)
         if trio.current_time() >= until:
-            came = answer.problem or (f"status {answer.status}" if answer.status else answer.end)
             raise UnreachableError(f"{through.url} did not answer within {seconds:g} s: {came}")
+        if not waits:
+            waits = True
+            show(f"{through.url} does not answer yet: {came}; waiting for at most {seconds:g} s")
         await trio.sleep(_AGAIN_S)
