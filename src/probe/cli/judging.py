@@ -269,7 +269,7 @@ def _failed_to_start(judged: Judged) -> str | None:
     if ended is None or ended.timed_out or ended.told or (ended.status, ended.signal) == (0, None) or _has_sent(judged):
         return None
     how = ended.signal or f"status {ended.status}"
-    return f"your client ended with {how} before it sent a request (its error is above)"
+    return f"your client ended with {how} before it sent a request (what it wrote is above)"
 
 
 def _has_sent(judged: Judged) -> bool:

@@ -146,7 +146,7 @@ def test_of_a_client_that_never_began_its_own_error_is_said_first(capfd: pytest.
     client = ["--", sys.executable, "-c", "import sys; sys.exit('no module')"]
     status, _, err = judged(capfd, *client)
     assert status == 2
-    assert err.splitlines()[-1].endswith("ended with status 1 before it sent a request (its error is above)")
+    assert err.splitlines()[-1].endswith("ended with status 1 before it sent a request (what it wrote is above)")
     for options in ((), ("--require", "none")):
         assert judged(capfd, *options, "--client-must-exit-0", *client)[0] == 2
 
