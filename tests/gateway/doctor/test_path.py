@@ -66,7 +66,7 @@ def test_a_machine_that_is_busy_for_a_moment_does_not_buffer_streams(
     def read(response: Any) -> Iterator[Any]:
         for number, message in enumerate(real(response)):
             if number == 3:
-                time.sleep(next(busy_s, 0.0))
+                time.sleep(next(busy_s, 0.0))  # real time: a process that gets no processor for a moment
             yield message
 
     monkeypatch.setattr(path, "events", read)
