@@ -48,6 +48,7 @@ class Plan:
     """How long and how often. Rounds are interleaved over the servers, so that a slow moment hits them all."""
 
     rounds: int = 3
+    pairs: int = 20
     warm_up_s: float = 0.5
     window_s: float = 2.0
     shape: load.Shape = field(default_factory=load.Shape)
@@ -70,6 +71,7 @@ def _many(streams: int, messages: int) -> load.Shape:
 
 _QUICK = Plan(
     rounds=1,
+    pairs=2,
     warm_up_s=0.2,
     window_s=0.5,
     shape=load.Shape(streams=100, messages=20, warm_up_s=1),
@@ -148,11 +150,10 @@ async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores, result
                 if server.name not in (UPPER_BOUND, NO_SERVER):
                     _note(f"{measurement}: {server.name}")
                     await measure_alone(server)
-        for number in (1, 2) * plan.rounds if options.only in (None, "replicas") else ():
-            _note(f"replicas: {number}")
+        if options.only in (None, "replicas"):
+            _note("replicas")
             shape = {"warm_up_s": plan.warm_up_s, "window_s": plan.window_s}
-            found = await replicated(number, cores, plan.busy_clients, **shape)
-            results.replicas.setdefault(number, []).append(found)
+            results.replicas = await replicated(cores, plan.busy_clients, plan.pairs, **shape)
 
 
 _Once: TypeAlias = tuple[Measurement, Callable[[Server], bool], Callable[[Running], Awaitable[None]]]

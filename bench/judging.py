@@ -2,7 +2,7 @@
 
 python -m bench.judging                      # the three logs, 100,000 entries each
 python -m bench.judging --entries 20000 --profile calls
-python -m bench.judging --live 4000          # what so many calls cost a server, with its judge and without
+python -m bench.judging --live 120           # what a server's judge costs its calls: two minutes for each row
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import gc
 import json
 import pstats
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
+from statistics import median
 from time import process_time
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -31,7 +32,7 @@ from probe.log.ndjson import LogReader
 
 from .client import FIRST_ID, Client, Era, WrongAnswerError, open_client
 from .http1 import Connection
-from .servers import Cores, Server, all_servers, running
+from .servers import Cores, Running, Server, all_servers, running
 
 Shape: TypeAlias = Literal["calls", "progress", "sessions"]
 """One session of calls in one piece, one of calls with ten reports, or sessions of one call, each of another client."""
@@ -42,6 +43,11 @@ _OPENING, _CALL, _PROGRESS, _CLOSING = (2, 16), (17, 23), (24, 57), (58, 60)
 _IDS: Final = ("connection", "session", "call", "stream")
 # Seconds between two requests of a client.
 _PAUSE_S: Final = 0.005
+# A live judge has several turns in it.
+_WINDOW_S: Final = 1.0
+
+_Window: TypeAlias = tuple[float, float]
+"""Calls a second, and the processor time of the server for one call, in seconds."""
 
 
 @dataclass(slots=True)
@@ -153,46 +159,93 @@ def measure(judge: Callable[[], Judge], rounds: int = 3) -> float:
     return min(times)
 
 
-async def live(calls: int, rounds: int = 3) -> None:
-    """Print processor time and rate of the calls, by turns with the judge and without: the best of the rounds."""
+async def live(seconds: float) -> None:
+    """Print what the judge costs a server: pairs of windows, one with the judge and one without, for so long in a row.
+
+    A machine that others share may run at half of its speed for seconds. So both servers are there all the time, the
+    one that has no window is stopped, and each pair has a ratio of its own. Shown are the medians.
+    """
     ours, cores = all_servers("", Path())[0], Cores.divided()
     without = replace(ours, command=(*ours.command, "--no-judge"))
     eras: tuple[Era, ...] = get_args(Era)
     for era in eras:
         for clients in (1, 32):
-            found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-            for _ in range(rounds):
-                for judges, server in ((True, ours), (False, without)):
-                    found[judges].append(await _call_s(replace(server, era=era), clients, calls, cores))
-            judged, passed = map(min, zip(*found[True], strict=True))
-            alone, passed_alone = map(min, zip(*found[False], strict=True))
-            line = f"{era:6} {clients:2} clients: {judged * 1e6:.0f} us a call, {alone * 1e6:.0f} us with --no-judge"
-            rates = f"{1 / passed:,.0f} calls a second, {1 / passed_alone:,.0f}"
-            sys.stdout.write(f"{line}: {judged / alone - 1:+.1%}; {rates}: {passed_alone / passed - 1:+.1%}\n")
+            async with AsyncExitStack() as stack:
+                judging, alone = [
+                    await stack.enter_async_context(_Loaded.started(replace(server, era=era), clients, cores))
+                    for server in (ours, without)
+                ]
+                pairs = await _pairs(judging, alone, seconds)
+            rate, cpu = ([with_judge[n] / other[n] for with_judge, other in pairs] for n in (0, 1))
+            rates = [f"{median(each[n][0] for each in pairs):,.0f}" for n in (0, 1)]
+            line = f"{era:6} {clients:2} clients: {rates[0]} calls a second, {rates[1]} with --no-judge"
+            shown = [f"{_spread([each - 1 for each in ratios])}" for ratios in (rate, cpu)]
+            sys.stdout.write(f"{line}; {len(pairs)} pairs: calls a second {shown[0]}, processor a call {shown[1]}\n")
             sys.stdout.flush()
 
 
-async def _call_s(server: Server, clients: int, calls: int, cores: Cores) -> tuple[float, float]:
-    """The processor time of the server for a call, and the time that passes for each."""
-    async with running(server, "calls", cores) as ours, AsyncExitStack() as stack:
-        opened = []
-        for _ in range(clients):
-            connection = await stack.enter_async_context(Connection(ours.port))
-            opened.append((connection, await open_client(connection, ours.port, server.era)))
-        ids, began, since = count(FIRST_ID), 0.0, 0.0
-        for part in (calls // 4, calls):  # the first is to warm up
-            numbers, began, since = islice(ids, part), ours.cpu_s(), trio.current_time()
-            async with trio.open_nursery() as nursery:
-                for connection, client in opened:
-                    nursery.start_soon(_call, connection, client, server, numbers)
-        return (ours.cpu_s() - began) / calls, (trio.current_time() - since) / calls
+async def _pairs(judging: _Loaded, alone: _Loaded, seconds: float) -> list[tuple[_Window, _Window]]:
+    """Windows in pairs, after one pair that warms up; which server is first changes with each."""
+    pairs: list[tuple[_Window, _Window]] = []
+    until = trio.current_time() + seconds
+    await judging.window(), await alone.window()
+    while trio.current_time() < until or not pairs:
+        if len(pairs) % 2:
+            other = await alone.window()
+            pairs.append((await judging.window(), other))
+        else:
+            pairs.append((await judging.window(), await alone.window()))
+    return pairs
 
 
-async def _call(connection: Connection, client: Client, server: Server, ids: Iterator[int]) -> None:
-    for id in ids:
-        head, _ = await connection.exchange(client.call(server.echo, id))
-        if head.status != 200:
-            raise WrongAnswerError(f"a call was answered {head.status}")
+def _spread(ratios: Sequence[float]) -> str:
+    """The median, and the two values between which it is with 95 % (the sign test)."""
+    ordered, off = sorted(ratios), round(0.98 * len(ratios) ** 0.5)
+    low, high = ordered[max(0, len(ordered) // 2 - off)], ordered[min(len(ordered) - 1, len(ordered) // 2 + off)]
+    return f"{median(ordered):+.1%} ({low:+.1%} to {high:+.1%})"
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A server with clients that call again and again in windows; it is stopped (SIGSTOP) between these."""
+
+    server: Server
+    running: Running
+    clients: Sequence[tuple[Connection, Client]]
+    ids: Iterator[int]
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, server: Server, clients: int, cores: Cores) -> AsyncIterator[_Loaded]:
+        async with running(server, "calls", cores) as ours, AsyncExitStack() as stack:
+            opened = []
+            for _ in range(clients):
+                connection = await stack.enter_async_context(Connection(ours.port))
+                opened.append((connection, await open_client(connection, ours.port, server.era)))
+            ours.pause()
+            try:
+                yield cls(server, ours, opened, count(FIRST_ID))
+            finally:
+                ours.go_on()
+
+    async def window(self) -> _Window:
+        self.running.go_on()
+        calls, cpu_s, since = 0, self.running.cpu_s(), trio.current_time()
+
+        async def work(connection: Connection, client: Client) -> None:
+            nonlocal calls
+            while trio.current_time() < since + _WINDOW_S:
+                head, _ = await connection.exchange(client.call(self.server.echo, next(self.ids)))
+                if head.status != 200:
+                    raise WrongAnswerError(f"a call was answered {head.status}")
+                calls += 1
+
+        async with trio.open_nursery() as nursery:
+            for connection, client in self.clients:
+                nursery.start_soon(work, connection, client)
+        passed_s, cpu_s = trio.current_time() - since, self.running.cpu_s() - cpu_s
+        self.running.pause()
+        return calls / passed_s, cpu_s / calls
 
 
 def main() -> None:
@@ -201,7 +254,7 @@ def main() -> None:
     parser.add_argument("shapes", nargs="*", default=get_args(Shape), metavar="calls|progress|sessions")
     parser.add_argument("--entries", type=int, default=100_000)
     parser.add_argument("--profile", action="store_true", help="show the functions that take most of the time")
-    parser.add_argument("--live", type=int, metavar="CALLS", help="measure a server")
+    parser.add_argument("--live", type=float, metavar="SECONDS", help="measure a server")
     options = parser.parse_args()
     if options.live:
         trio.run(live, options.live)

@@ -3,16 +3,19 @@
 Servers, balancer and load share the cores of one machine, so two replicas cannot do twice as much where one keeps more
 than half of the cores busy. The ideal is the lesser of twice the calls of one, and of what the cores can do if a call
 takes as much of them as with one.
+
+A virtual machine may run at half of its speed for seconds. So both clusters are there all the time and have windows in
+pairs, each pair has an efficiency of its own, and the median of these counts.
 """
 
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from statistics import median
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import trio
@@ -47,38 +50,45 @@ class Replicated:
         return self.replicas_us + self.balancer_us + self.load_us
 
 
-def efficiency(measured: Mapping[int, Sequence[Replicated]]) -> float:
-    """The calls a second of two replicas, as a part of the ideal; the best of all rounds of each counts."""
-    one, two = (max(measured[n], key=lambda found: found.per_second) for n in (1, 2))
-    return two.per_second / min(2 * one.per_second, CORES * 1e6 / one.all_us)
+Pair: TypeAlias = tuple[Replicated, Replicated]
+"""One replica and two, measured one behind the other."""
 
 
-def same_work(measured: Mapping[int, Sequence[Replicated]]) -> float:
-    """What a call takes of all cores with one replica, as a part of what it takes with two; medians of the rounds.
+def efficiency(pairs: Sequence[Pair]) -> float:
+    """The calls a second of two replicas, as a part of the ideal: the median of the pairs."""
+    return median(two.per_second / min(2 * one.per_second, CORES * 1e6 / one.all_us) for one, two in pairs)
 
-    It is the efficiency of two where all cores are busy, and it hardly depends on what else the machine does.
+
+async def replicated(cores: Cores, connections: int, pairs: int, *, warm_up_s: float, window_s: float) -> list[Pair]:
+    """Calls in rooms that are divided evenly. Raises `WrongAnswerError` for whatever is not the tool's answer.
+
+    Which of the two is first changes with each pair.
     """
-    one, two = (median(found.all_us for found in measured[n]) for n in (1, 2))
-    return one / two
-
-
-async def replicated(replicas: int, cores: Cores, connections: int, *, warm_up_s: float, window_s: float) -> Replicated:
-    """Calls in rooms that are divided evenly. Raises `WrongAnswerError` for whatever is not the tool's answer."""
-    snapshots: list[tuple[float, float, float]] = []
+    found: list[Pair] = []
     with cores.shared(), ExitStack() as stack:
-        start = partial(running, *("haproxy", *_OPTIONS), replicas=replicas)
-        cluster = await trio.to_thread.run_sync(lambda: stack.enter_context(start()))
-        port = urlsplit(cluster.url).port or 0
-        clients: list[Client] = [Sessionless(port, prefix=path) for path in _rooms(cluster)]
+        loads: dict[int, tuple[Cluster, Load]] = {}
+        for replicas in (1, 2):
+            starting = running("haproxy", *_OPTIONS, replicas=replicas)
+            cluster = await trio.to_thread.run_sync(stack.enter_context, starting)
+            port = urlsplit(cluster.url).port or 0
+            clients: list[Client] = [Sessionless(port, prefix=path) for path in _rooms(cluster)]
+            loads[replicas] = cluster, Load(port, _TOOL, clients, connections)
+        for number in range(pairs):
+            measured = {n: await _window(*loads[n], warm_up_s, window_s) for n in ((1, 2) if number % 2 else (2, 1))}
+            found.append((measured[1], measured[2]))
+    return found
 
-        def processor_s_of_all() -> float:
-            """Called before and after the window."""
-            servers_s = sum(processor_s(process.pid) for process in cluster.replicas)
-            snapshots.append((servers_s, processor_s(cluster.balancer.pid), _children_s()))
-            return servers_s
 
-        load = Load(port, _TOOL, clients, connections)
-        calls = await load.calls(processor_s_of_all, warm_up_s=warm_up_s, window_s=window_s)
+async def _window(cluster: Cluster, load: Load, warm_up_s: float, window_s: float) -> Replicated:
+    snapshots: list[tuple[float, float, float]] = []
+
+    def processor_s_of_all() -> float:
+        """Called before and after the window."""
+        servers_s = sum(processor_s(process.pid) for process in cluster.replicas)
+        snapshots.append((servers_s, processor_s(cluster.balancer.pid), _children_s()))
+        return servers_s
+
+    calls = await load.calls(processor_s_of_all, warm_up_s=warm_up_s, window_s=window_s)
     servers_s, balancer_s, load_s = (after - before for before, after in zip(*snapshots, strict=True))
     scale = calls.processor_us / servers_s
     return Replicated(calls.per_second, calls.processor_us, balancer_s * scale, load_s * scale)

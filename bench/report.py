@@ -16,7 +16,7 @@ from .feed import Feed
 from .growth import Growth
 from .hosts import Hosted
 from .load import Cancellations, Streams, percentile
-from .replicas import Replicated
+from .replicas import Pair
 from .results import CONCURRENCIES, Results, added_ms, median_rate
 from .servers import Cores
 from .tools import Calls
@@ -101,12 +101,15 @@ def _growth(measured: Mapping[str, Growth]) -> list[str]:
     return _table(["server", "of", "how many, and processor per call"], rows)
 
 
-def _replicas(measured: Mapping[int, Sequence[Replicated]]) -> list[str]:
+def _replicas(pairs: Sequence[Pair]) -> list[str]:
     rows = []
-    for number, rounds in measured.items():
-        best = max(rounds, key=lambda found: found.per_second)
-        shares = (best.replicas_us, best.balancer_us, best.load_us)
-        rows.append([str(number), f"{best.per_second:,.0f}", *(f"{microseconds:.0f} µs" for microseconds in shares)])
+    for number in (1, 2):
+        shown = [
+            (found.per_second, found.replicas_us, found.balancer_us, found.load_us)
+            for found in (pair[number - 1] for pair in pairs)
+        ]
+        rate, *shares = (median(values) for values in zip(*shown, strict=True))
+        rows.append([str(number), f"{rate:,.0f}", *(f"{microseconds:.0f} µs" for microseconds in shares)])
     columns = ["replicas", "calls per second", "processor per call: replicas", "HAProxy", "load"]
     return _table(columns, rows)
 

@@ -10,7 +10,7 @@ from .feed import Feed
 from .growth import Growth
 from .hosts import Hosted
 from .load import Cancellations, Streams, percentile
-from .replicas import Replicated, efficiency, same_work
+from .replicas import Pair, efficiency
 from .tools import Calls
 
 CONCURRENCIES = (1, 32, 256)
@@ -20,8 +20,8 @@ CONCURRENCIES = (1, 32, 256)
 class Results:
     """By server; calls also by concurrency, one entry a round; cancellations idle and under load.
 
-    `pipes` are by server and transport, then by the calls in flight; `starts` in seconds. `replicas` are by how
-    many there are, one entry a round.
+    `pipes` are by server and transport, then by the calls in flight; `starts` in seconds. `replicas` are pairs of
+    windows.
     """
 
     calls: dict[tuple[str, int], list[Calls]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Results:
     hosts: dict[str, Hosted] = field(default_factory=dict)
     starts: dict[str, float] = field(default_factory=dict)
     growth: dict[str, Growth] = field(default_factory=dict)
-    replicas: dict[int, list[Replicated]] = field(default_factory=dict)
+    replicas: list[Pair] = field(default_factory=list)
 
     def per_second(self, server: str, concurrency: int) -> float:
         """The median of the rounds."""
@@ -82,12 +82,12 @@ class Results:
             yield f"{name}: added by a tool host", added_ms(hosted, min(hosted.local))
         for name, seconds in self.starts.items():
             yield f"{name}: cold start", seconds
-        for number, rounds in self.replicas.items():
-            yield f"{number} replicas: calls a second", median(found.per_second for found in rounds)
-            yield f"{number} replicas: processor a call", median(found.all_us for found in rounds)
+        for number in (1, 2) if self.replicas else ():
+            measured = [pair[number - 1] for pair in self.replicas]
+            yield f"{number} replicas: calls a second", median(found.per_second for found in measured)
+            yield f"{number} replicas: processor a call", median(found.all_us for found in measured)
         if self.replicas:
             yield "2 replicas: calls a second, of the ideal", efficiency(self.replicas)
-            yield "2 replicas: processor a call with 1, of that with 2", same_work(self.replicas)
         for name, growth in self.growth.items():
             for what, costs in (("sessions", growth.sessions), ("entries", growth.entries)):
                 for count, cost in costs.items():

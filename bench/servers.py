@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -149,6 +150,13 @@ class Running:
     def cpu_s(self) -> float:
         """Seconds of processor time so far; 0 where the system has no /proc."""
         return processor_s(self.pid)
+
+    def pause(self) -> None:
+        """Stop the process where it is, until `go_on`."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
 
 
 def processor_s(pid: int) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.replicas import Replicated, efficiency, same_work
+from bench.replicas import Replicated, efficiency
 from load.report import Found, faults, load, save, table
 from load.rooms import Idle, Opened
 
@@ -109,9 +109,10 @@ def test_idle_rooms_leave_their_memory_to_the_next_ones(change: dict[str, Any], 
 def test_the_ideal_of_two_replicas_counts_what_balancer_and_load_take(
     one: Replicated, two: Replicated, part: float
 ) -> None:
-    assert efficiency({1: [one], 2: [two]}) == pytest.approx(part)
+    assert efficiency([(one, two)]) == pytest.approx(part)
 
 
-def test_what_a_call_takes_more_with_two_replicas_is_the_part_that_they_lose() -> None:
-    one, two = Replicated(100, 800, 50, 50), Replicated(150, 900, 75, 25)
-    assert same_work({1: [one], 2: [two]}) == pytest.approx(0.9)
+def test_one_slow_moment_of_the_machine_changes_no_efficiency() -> None:
+    one, two = Replicated(1000, 900, 50, 50), Replicated(1900, 900, 50, 50)
+    slow = Replicated(500, 1800, 100, 100)
+    assert efficiency([(one, two), (slow, two), (one, slow), (one, two), (one, two)]) == pytest.approx(0.95)
