@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.log.events import MessageReceived
 from probe.telemetry import TelemetryError
 from probe.telemetry.requests import BOUNDS
 from probe.telemetry.service import following
@@ -105,6 +107,20 @@ async def test_a_trace_that_is_none_begins_a_new_one(wrong: Any, collector: Coll
     span = collector.named("prompts/list")
     assert (span.parent, span.status) == ("", ("UNSET", ""))
     assert span.trace != TRACE
+
+
+@pytest.mark.parametrize(("size", "parent"), [(256 * 1024, PARENT), (256 * 1024 + 1, "")])
+async def test_a_message_of_more_than_256_kib_begins_a_new_trace(size: int, parent: str, collector: Collector) -> None:
+    async with exporting() as probe:
+        client = await probe.client()
+        message = client.request("ping", {"_meta": {"traceparent": TRACEPARENT}, "filler": ""})
+        message["params"]["filler"] = "x" * (size - len(json.dumps(message)))
+        async with client.post(message) as answer:
+            assert answer.status == 200
+        facts = [entry.fact for entry in probe.engine.log.since(0, 1000).entries]
+    # As the log keeps it.
+    assert [len(fact.message) for fact in facts if isinstance(fact, MessageReceived)][-1] == size
+    assert collector.named("ping").parent == parent
 
 
 async def test_two_parents_are_none(collector: Collector) -> None:
@@ -279,6 +295,20 @@ async def test_what_the_variables_say(collector: Collector, monkeypatch: pytest.
     assert (resource["service.name"], resource["deployment.environment.name"]) == ("another", "test")
     assert [span.name for span in collector.spans] == ["initialize"]
     assert not collector.metrics
+
+
+@pytest.mark.parametrize("off", ["TRACES", "LOGS", "METRICS"])
+async def test_each_signal_can_be_off_alone(off: str, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"OTEL_{off}_EXPORTER", "none")
+    async with exporting(log_level="info") as probe:
+        await (await probe.client()).tool("simple_tool")
+    came = {"TRACES": collector.spans, "LOGS": collector.records, "METRICS": collector.metrics}
+    assert [signal for signal, values in came.items() if not values] == [off]
+    assert {record.event for record in collector.records} >= ({"call.settled"} if off != "LOGS" else set())
+    # Without spans there is none that a record could be within.
+    assert any(record.span for record in collector.records) is (off == "METRICS")
+    calls = collector.value("mcp_probe.calls", tool="simple_tool", outcome="completed")
+    assert calls == (None if off == "METRICS" else 1)
 
 
 @pytest.mark.parametrize(
