@@ -25,7 +25,7 @@ from probe.web.api.app import _SHOWN, EnginesInTurn, Shown
 from probe.wire.errors import Rejection
 
 from ..limits.strangers import ANN, BEN
-from ..support.legacy import HEADERS
+from ..support.legacy import HEADERS, RpcError
 from .house import REMOTE, Room, house, socket
 
 HOLDER = REMOTE[0]
@@ -241,6 +241,25 @@ async def test_all_rooms_have_a_bound_of_sessions_and_an_address_its_share() -> 
         assert [reached(each.engine) for each in (one, two, here)] == [both, [], both]
         await two.ask("DELETE", "/api/room")
         assert await begun(one, ANN) == 200
+
+
+async def test_all_rooms_have_a_bound_of_pages_that_wait_for_a_person(autojump_clock: MockClock) -> None:
+    async with house(max_rooms=2, max_interactions=5, room_share=1, address_share=1, request_state_ttl_s=100) as here:
+        rooms = [await here.open(), await here.open()]
+        clients = [room.modern() for room in rooms]
+        for client in clients * 4:
+            assert (await client.tool("elicit_url"))["resultType"] == "input_required"
+        for client in clients:
+            with pytest.raises(RpcError, match=r"All rooms together .*all_rooms:max_interactions is 8") as caught:
+                await client.tool("elicit_url")
+            assert caught.value.code == 1002
+        assert [reached(room.engine) for room in rooms] == [["all_rooms:max_interactions"]] * 2
+        # A page gives its place back when its time is over, and with its room.
+        await trio.sleep(100)
+        for client in clients * 4:
+            assert (await client.tool("elicit_url"))["resultType"] == "input_required"
+        await rooms[1].ask("DELETE", "/api/room")
+        assert (await clients[0].tool("elicit_url"))["resultType"] == "input_required"
 
 
 async def test_a_room_that_ends_gives_back_what_nothing_released() -> None:
