@@ -105,7 +105,6 @@ class Judge:
         self._waits = Waits()
         self._clients = Clients(most_subjects, self._waits.forget)
         self._batch_ends = NEVER
-        self._reset(JudgedLog(Header("", "", 0.0), 0, 0.0))
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
@@ -126,8 +125,10 @@ class Judge:
         Its clients are those of the logs before it that have the same labels. Its entries are numbered on behind theirs
         (`JudgedLog.offset`), and its clock goes on where theirs stood.
         """
-        offset = 0 if not self.logs else self._log.offset + self._log.last
-        self.settle()
+        offset = 0
+        if self.logs:
+            offset = self._log.offset + self._log.last
+            self.settle()
         self._reset(JudgedLog(header, offset, self._trace.now, living, about))
         self._trace.settings = header.settings
         self.logs.append(self._log)

@@ -36,7 +36,7 @@ class Clients:
         Where it is `about` one client, what it has of others is not kept.
         """
         self._about = about
-        self._others = Subject("", "nothing", -1, [(NEVER, ALWAYS)])
+        self._others = None if about is None else Subject("", "nothing", -1, [(NEVER, ALWAYS)])
         self.draining: float | None = None
         self._gaps: list[tuple[float, float]] = []
         self.missing: list[list[tuple[float, float]]] = []
@@ -50,7 +50,7 @@ class Clients:
         last = self._last
         if last is not None and last[0] is client:
             return last[1]
-        if self._about is not None and client.label != self._about:
+        if self._others is not None and client.label != self._about:
             return self._others
         key = client.kind, client.label
         subject = self._subjects.get(key)
