@@ -86,7 +86,8 @@ class _Waiting:
         await lot.park()
 
     def wake(self) -> bool:
-        while self.order:
+        # Each client of the order has a lot.
+        while self._lots:
             client = self.order.take()
             lot = self._lots[client]
             woken = lot.unpark()
@@ -123,9 +124,6 @@ class ConnectionTurns:
         """
         by = None if self.turns_by is None else self.turns_by(target)
         return await self.queue.wait_turn(self.client(headers) if by is None else by, message=message)
-
-    def worked(self, turn: int) -> None:
-        self.queue.worked(turn)
 
     async def wait_read(self) -> None:
         """Wait for a turn of this connection between two pieces of its input.

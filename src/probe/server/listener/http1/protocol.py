@@ -197,22 +197,21 @@ class RequestParser:
         return size
 
     def _parse_body(self) -> None:
+        left, data = self._body_left, self._data
         try:
-            at = self._parse_chunks() if self._body_left is None else self._parse_counted(self._body_left)
+            if left is None:
+                at = self._parse_chunks()
+            else:
+                at = min(left, len(data))
+                self._body_left = left - at
+                if self._by_llhttp:
+                    self._parser.feed_data(memoryview(data)[:at])
+                else:
+                    self._parts += [data[:at]] if at else []
+                    self.complete = at == left
         except httptools.HttpParserError as error:
             raise InvalidRequestError(400, f"a malformed body: {error}") from None
-        self._data = self._data[at:]
-
-    def _parse_counted(self, left: int) -> int:
-        size = min(left, len(self._data))
-        self._body_left = left - size
-        if self._by_llhttp:
-            self._parser.feed_data(memoryview(self._data)[:size])
-            return size
-        if size:
-            self._parts.append(self._data[:size])
-        self.complete = size == left
-        return size
+        self._data = data[at:]
 
     def _parse_chunks(self) -> int:
         at, view = 0, memoryview(self._data)
@@ -281,7 +280,10 @@ class ResponseError(Exception):
 
 
 class ResponseWriter:
-    """Makes the bytes of one response. `closes`: the connection ends behind it; `done`: it is complete."""
+    """Makes the bytes of one response. `closes`: the connection ends behind it; `done`: it is complete.
+
+    `awaits_body`: the head should leave with the next part, which follows at once.
+    """
 
     def __init__(self, request: RequestHead) -> None:
         self._request = request
@@ -290,12 +292,8 @@ class ResponseWriter:
         self._left: int | None = None
         self.begun = False
         self.done = False
+        self.awaits_body = False
         self.closes = not request.keeps_alive
-
-    @property
-    def awaits_body(self) -> bool:
-        """True if the head should leave with the next part, which follows at once."""
-        return self._bodiless or self._left is not None
 
     def head(self, status: int, headers: Iterable[tuple[bytes, bytes]], date: bytes, *, close: bool) -> bytes:
         """The bytes of the head; `close` ends the connection behind the response. Raises `ResponseError`."""
@@ -306,7 +304,8 @@ class ResponseWriter:
         self.closes = self.closes or close
         fields = [*headers]
         names = self._read_fields(fields)
-        if self._left is None and not self._bodiless:
+        self.awaits_body = self._bodiless or self._left is not None
+        if not self.awaits_body:
             if self._request.http_version == "1.1":
                 self._chunked = True
                 fields.append((b"transfer-encoding", b"chunked"))
@@ -358,7 +357,7 @@ class ResponseWriter:
 
 def _head_bytes(status: int, fields: Headers) -> bytes:
     status_line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
-    return b"".join([status_line, *(_field_line(name, value) for name, value in fields), b"\r\n"])
+    return b"".join([status_line, *[_field_line(name, value) for name, value in fields], b"\r\n"])
 
 
 # Most fields of most responses are the same.
