@@ -216,8 +216,9 @@ def bounded(value: Mapping[str, Any], max_bytes: int, body: bytes | None = None)
 
     `body` is the value's JSON if the caller has it.
     """
-    if body is None or has_secret(value):
-        body = encode(message(value))
+    hidden = has_secret(value)
+    if body is None or hidden:
+        body = encode(_hide(value) if hidden else value)
     if len(body) <= max_bytes:
         return body
     return encode({"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)})
