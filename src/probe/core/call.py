@@ -153,7 +153,7 @@ class Deadlines(NamedTuple):
     @property
     def at(self) -> float:
         """The deadline of the call's cancel scope."""
-        return min(self.idle_at, self.latest)
+        return min(self.idle_at, self.started + self.ceiling_s)
 
     @property
     def latest(self) -> float:
@@ -165,7 +165,7 @@ class Deadlines(NamedTuple):
 
     @property
     def which(self) -> Literal["idle", "ceiling"]:
-        return "ceiling" if self.started + self.ceiling_s <= self.idle_at else "idle"
+        return "ceiling" if self.latest <= self.idle_at else "idle"
 
     @property
     def idle_ms(self) -> int:

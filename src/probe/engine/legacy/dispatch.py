@@ -152,7 +152,11 @@ class LegacyRouter:
                     self._resolved(session, message, context)
             if answer is not None:
                 answers.append(answer)
-        return self._answer(session, answers, response, reads=len(reading) > before)
+        if len(reading) == before:
+            return self._emitted(session, answers)
+        if answers:
+            self._answer(response, answers)
+        return None
 
     def listening(self, session: Session) -> None:
         start_pinging(session, self._settings)
@@ -167,17 +171,11 @@ class LegacyRouter:
             message, context = early[0]
             context.misuse("request before notifications/initialized", clause, clip(message.method))
 
-    def _answer(
-        self, session: Session, answers: list[_Answer], response: _ResponseStream, *, reads: bool
-    ) -> list[Emitted] | None:
-        if not reads:
-            return self._emitted(session, answers)
-        if answers:
-            stream = response.begin(answers[0].recorder).stream
-            for answer in answers:
-                send(answer.recorder, stream, self._fitting(stream, answer))
-            response.done(stream)
-        return None
+    def _answer(self, response: _ResponseStream, answers: Sequence[_Answer]) -> None:
+        stream = response.begin(answers[0].recorder).stream
+        for answer in answers:
+            send(answer.recorder, stream, self._fitting(stream, answer))
+        response.done(stream)
 
     def _emitted(self, session: Session, answers: Sequence[_Answer]) -> list[Emitted]:
         most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf

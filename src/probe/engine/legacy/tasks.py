@@ -274,8 +274,7 @@ class LegacyTools:
         self, session: Session, asked: ToolCallRequest, task: TaskMetadata | None, context: RequestContext
     ) -> ToolPlan:
         revision, tool = session.machine.revision, session.offer.tool(asked.tool)
-        _check_task_support(tool, task is not None, revision)
-        _check_capabilities(tool, session)
+        _check(tool, session, as_task=task is not None)
         try:
             arguments = tool.read_arguments(asked.arguments)
         except ArgumentsError as error:
@@ -415,18 +414,15 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
     return token
 
 
-def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:
+def _check(tool: Tool, session: Session, *, as_task: bool) -> None:
+    machine, revision = session.machine, session.machine.revision
     if as_task and tool.task_support == "forbidden":
         raise McpError(Code.METHOD_NOT_FOUND, f"Tool {tool.name} cannot run as a task; call it without params.task")
     if not as_task and tool.task_support == "required":
         way = "call it with params.task" if revision >= V2025_11_25 else f"revision {revision} has no tasks"
         raise McpError(Code.METHOD_NOT_FOUND, f"Tool {tool.name} only runs as a task; {way}")
-
-
-def _check_capabilities(tool: Tool, session: Session) -> None:
-    machine = session.machine
-    tool.check_revision(machine.revision)
-    missing = [name for name in tool.requires if not offers(machine.capabilities, machine.revision, name)]
+    tool.check_revision(revision)
+    missing = [name for name in tool.requires if not offers(machine.capabilities, revision, name)]
     if missing:
         why = f"Tool {tool.name} asks the client, which did not declare the capability {', '.join(missing)}"
         raise McpError(Code.INVALID_PARAMS, why, required_capabilities(missing))

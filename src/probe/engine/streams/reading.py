@@ -7,6 +7,7 @@ them, and no stream waits for another.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import trio
@@ -19,15 +20,15 @@ from .stream import Reader, Stream, Waker
 OVERFLOW = "overflow: messages were lost before this reader got them"
 
 
+@dataclass(slots=True, eq=False)
 class Track:
     """One stream as a connection reads it, up to `cursor`. `ended` is the reason of the end, None before."""
 
-    def __init__(self, stream: Stream, cursor: int, reader: Reader) -> None:
-        self.stream = stream
-        self.cursor = cursor
-        self.reader = reader
-        self.ended: str | None = None
-        self._over: trio.lowlevel.ParkingLot | None = None
+    stream: Stream
+    cursor: int
+    reader: Reader
+    ended: str | None = None
+    _over: trio.lowlevel.ParkingLot | None = None
 
     async def wait_ended(self) -> str:
         while self.ended is None:
