@@ -66,8 +66,8 @@ class EventStream:
         async with trio.open_nursery() as nursery:
             self._writing = nursery.cancel_scope
             nursery.start_soon(watch, receive, self._disconnected, self._keep_alive)
-            if self._primes and reading.first is not None:
-                await self._prime(send, reading.first, "priming")
+            if self._primes and (first := reading.first) is not None:
+                await self._prime(send, first, "priming")
             while True:
                 piece = reading.take(_CHUNK_BYTES)
                 if piece is not None:

@@ -49,10 +49,11 @@ class LegacyHttp:
         if exchange.query:
             selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
         check_version(exchange.head)
-        first = read_initialize(value, len(body), limits) if exchange.head.get(SESSION_HEADER) is None else None
-        if first is not None:
-            await self._initialize(exchange, first, selection)
-            return None
+        if found is None and exchange.head.get(SESSION_HEADER) is None:
+            first = read_initialize(value, len(body), limits)
+            if first is not None:
+                await self._initialize(exchange, first, selection)
+                return None
         try:
             single = None if isinstance(value, list) else [read_message(value, limits)]
             session = self._checked(exchange, found, value)
