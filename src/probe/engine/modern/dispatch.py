@@ -90,8 +90,7 @@ def _status(error: McpError) -> int:
 def _torn_down(request: Request) -> Json:
     """basic/patterns/cancellation: "A server MUST send `notifications/cancelled`" when it ends a subscription.
 
-    It is sent only where one connection carries everything ("On stdio", in the schema), after the result of
-    subscriptions.md.
+    Sent only where one connection carries everything ("On stdio", in the schema), after the result of subscriptions.md.
     """
     params = {"requestId": request.id, "reason": "the server has ended the subscription"}
     return notification("notifications/cancelled", params)
@@ -145,7 +144,7 @@ class ModernRouter:
     def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> ModernAnswer:
         """Take one request. Never waits.
 
-        Raises `Rejection` if there is no room for it, or its client has its full share.
+        Raises `Rejection` without room for it, or beyond its client's share.
         """
         self._check_room(request, context)
         if request.method == "tools/call":
