@@ -57,6 +57,7 @@ ELSEWHERE = {
     "has no feed: HTTP 404",
     "Remote end closed connection without response",
     "certificate verify failed: self-signed certificate",
+    "invalid peer certificate: UnknownIssuer",
     "npm ci was ended after 10 minutes",
     "the log is not forwarded: … status 401",
     "the log is not forwarded: … status 404",
