@@ -21,7 +21,7 @@ from probe.web.paths import Paths
 
 from ..support.hosts import connected
 from ..support.http import HalfSent, exchange, http_scope
-from ..support.legacy import Legacy
+from ..support.legacy import HEADERS, Legacy
 from ..support.modern import Modern
 from .house import LOCAL, Hosted, House, Room, house, socket
 
@@ -102,16 +102,41 @@ async def test_a_request_that_is_not_complete_makes_and_ends_nothing(
         assert whole.statuses == [status]
 
 
-@pytest.mark.parametrize(("method", "path"), [("DELETE", "/api/room"), ("POST", "/end")])
-async def test_an_end_that_is_complete_after_another_one_finds_no_room(method: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("DELETE", "/api/room"), ("POST", "/end"), ("POST", "/mcp"), ("POST", "/interaction/x"), ("POST", "/api/room")],
+)
+async def test_a_request_that_has_not_wholly_come_gets_404_at_once_when_its_room_ends(
+    method: str, path: str, autojump_clock: MockClock
+) -> None:
     async with house() as here, trio.open_nursery() as nursery:
-        room, late = await here.open(), HalfSent([{"type": "http.request", "body": b"", "more_body": False}])
-        nursery.start_soon(late.run, here.app, method, f"/r/{room.id}{path}", LOCAL)
+        room, late = await here.open(), HalfSent()
+        nursery.start_soon(late.run, here.app, method, f"/r/{room.id}{path}", HEADERS)
         await wait_all_tasks_blocked()
+        began = trio.current_time()
         assert (await room.ask("DELETE", "/api/room")).status == 204
+        await wait_all_tasks_blocked()
+        assert (trio.current_time() - began, late.statuses) == (0, [404])
+
+
+async def test_it_ends_idle_while_the_request_that_ends_it_comes(autojump_clock: MockClock) -> None:
+    async with house(room_idle_s=30, idle_connection_s=100) as here, trio.open_nursery() as nursery:
+        room, late = await here.open(), HalfSent()
+        nursery.start_soon(late.run, here.app, "POST", f"/r/{room.id}/end", LOCAL)
+        await trio.sleep(31)
+        assert (late.statuses, here.rooms.ended) == ([404], {"idle": 1})
+
+
+async def test_a_body_that_comes_while_the_process_ends_is_read(mock_clock: MockClock) -> None:
+    async with house() as here, trio.open_nursery() as nursery:
+        room, late = await here.open(), HalfSent([{"type": "http.request", "body": b"no JSON", "more_body": False}])
+        nursery.start_soon(late.run, here.app, "POST", f"/r/{room.id}/mcp", HEADERS)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(here.rooms.drain)
+        await wait_all_tasks_blocked()
         late.more.set()
         await wait_all_tasks_blocked()
-        assert late.statuses == [404]
+        assert late.statuses == [400]
 
 
 async def test_an_id_opens_its_room_for_a_minute(autojump_clock: MockClock) -> None:

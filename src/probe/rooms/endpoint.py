@@ -15,6 +15,7 @@ or Origin that is not allowed. Only the rate of an address refuses a request unr
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -147,10 +148,12 @@ class RoomsEndpoint:
         else:
             await self._answered(self._page, scope, receive, send)
 
-    async def _answered(self, page: _Page, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answered(
+        self, page: _Page, scope: Scope, receive: Receive, send: Send, room: Room | None = None
+    ) -> None:
         """Let a page answer a complete request if Host and Origin are allowed.
 
-        It may raise `RefusedError` and `Rejection`.
+        It may raise `RefusedError` and `Rejection`. It gets an incomplete request if its `room` is over.
         """
         send = self._with_headers(scope, send)
         if scope["type"] == "websocket":
@@ -160,7 +163,8 @@ class RoomsEndpoint:
         try:
             self._policy.check(head)
             check_purpose(head)
-            await read_unused_body(self._engine.services, holder_of(scope), receive)
+            with nullcontext() if room is None else room.until_over():
+                await read_unused_body(self._engine.services, holder_of(scope), receive)
             await page(scope, head, send)
         except Rejection as rejection:
             await refuse(send, head, _refused(rejection))
@@ -294,7 +298,7 @@ class RoomsEndpoint:
         if rejection is not None:
             await self._refuse(scope, receive, send, rejection, is_open=True)
         elif scope["path"] in ("/api/room", "/end") or (scope["path"] == "/" and found.is_owner):
-            await self._answered(partial(self._about, found), scope, receive, send)
+            await self._answered(partial(self._about, found), scope, receive, send, room)
         elif found.is_owner:
             noting = self._with_sessions_noted(room, scope, send)
             is_served = await room.answer(self.sockets.carries(room, scope), receive, noting)

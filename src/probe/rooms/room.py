@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 import trio
 
 from ..engine.engine import Engine
-from ..server.endpoints.asgi import Receive, Scope, Send
+from ..server.endpoints.asgi import WHOLE_BODY, Receive, Scope, Send
 from ..settings import Limits, Settings, described
 from ..web.paths import Paths
 from ..wire.errors import SHUTTING_DOWN
@@ -109,6 +109,8 @@ class Room:
         self.numbers = count(1)
         self.requests: set[trio.CancelScope] = set()
         self.shown_requests: set[trio.CancelScope] = set()
+        # Those with a body of which more is to come: nothing of them waits to be sent.
+        self._arriving: set[trio.CancelScope] = set()
         # True from a request that found no place on, until one finds a place.
         self.is_full = False
         self._downloads = 0
@@ -160,6 +162,8 @@ class Room:
                 if not self._ending.is_set():
                     self.why = "idle"
                     self._ending.set()
+                if self.is_over:
+                    _cancel(self._arriving)
                 await self.drain(_ENDED)
                 with trio.move_on_after(_FLUSH_S):
                     await self.paths.wait_idle()
@@ -178,8 +182,17 @@ class Room:
                         await self.engine.observer.reach(self.engine.log.last)
 
     def _cancel_requests(self) -> None:
-        for request in (*self.requests, *self.shown_requests):
-            request.cancel()
+        _cancel({*self.requests, *self.shown_requests})
+
+    @contextmanager
+    def until_over(self) -> Iterator[None]:
+        """Cancel the block, which reads a body, when its owner or its idle time ends the room. It swallows that."""
+        with trio.CancelScope() as reading:
+            self._arriving.add(reading)
+            try:
+                yield
+            finally:
+                self._arriving.remove(reading)
 
     async def drain(self, why: str = SHUTTING_DOWN) -> None:
         """Let running work and downloads of the log finish within their times. Clients get the reason `why`."""
@@ -220,22 +233,38 @@ class Room:
     async def _run(self, requests: set[trio.CancelScope], scope: Scope, receive: Receive, send: Send) -> bool:
         has_begun = False
 
+        async def receiving() -> MutableMapping[str, Any]:
+            event = await receive()
+            if not event.get("more_body"):
+                self._arriving.discard(running)
+            return event
+
         async def sending(message: MutableMapping[str, Any]) -> None:
             nonlocal has_begun
             has_begun = True
+            self._arriving.discard(running)
             await send(message)
 
         is_download = scope["path"].startswith(_DOWNLOADS)
+        arrives = scope["type"] == "http" and WHOLE_BODY not in scope.get("extensions", {})
         with trio.CancelScope() as running:
             requests.add(running)
+            if arrives:
+                self._arriving.add(running)
             self._downloads += is_download
             try:
-                await self.paths(scope, receive, sending)
+                await self.paths(scope, receiving if arrives else receive, sending)
             finally:
                 requests.remove(running)
+                self._arriving.discard(running)
                 self._downloads -= is_download
                 self._downloaded.unpark_all()
         return has_begun or not running.cancelled_caught
+
+
+def _cancel(requests: set[trio.CancelScope]) -> None:
+    for request in requests:
+        request.cancel()
 
 
 def _looks(path: str) -> bool:
