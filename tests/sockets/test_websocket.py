@@ -12,11 +12,12 @@ import h2.settings
 import pytest
 import trio
 import trio_websocket
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.server.listener import websocket
 from probe.server.listener.outbox import CONTROL_ROOM, Outbox
 
+from ..support.until import until
 from ..support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, Reader, close, connected, frame
 from ..support.websocket import upgrade as asking
 from .peers import PATIENCE_S, Dialer, Wire, soon
@@ -716,16 +717,21 @@ async def test_who_does_not_read_is_cut_off(start, dial) -> None:
     assert app.end == {"type": "websocket.disconnect", "code": 1006, "reason": "write timeout"}
 
 
-async def test_who_closes_and_then_does_not_read_has_closed(start, dial) -> None:
+async def test_who_closes_and_then_does_not_read_has_closed(mock_clock: MockClock, start, dial) -> None:
     async def talk(receive: Any, send: Any, app: App) -> None:
         await accept(receive, send)
         with suppress(OSError):
             await send({"type": "websocket.send", "text": "x" * 10_000_000})
         await listen_on(receive)
 
+    # as fast as time goes, until the close has come and the socket takes no more
+    mock_clock.rate = 1
     app = App(talk)
-    peer = await opened(dial, await start(app, write_timeout_s=0.3), receive_buffer=4096)
+    peer = await opened(dial, await start(app, write_timeout_s=3600), receive_buffer=4096)
     await peer.wire.send(close(1000))
+    await until(lambda: app.inbox.disconnected)
+    await wait_all_tasks_blocked()
+    mock_clock.jump(3600)
     await soon(app.ended)
     assert app.end == {"type": "websocket.disconnect", "code": 1000}
 
