@@ -12,7 +12,7 @@ import pytest
 import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core import escaping
 from probe.log.context import Context
@@ -260,6 +260,29 @@ async def test_the_end_does_not_wait_for_who_reads_nothing() -> None:
         await trio.to_thread.run_sync(asked.wait, 60)
     assert trio.current_time() - started < 20
     reads.set()
+
+
+async def test_the_last_lines_come_behind_those_that_a_thread_still_writes() -> None:
+    said: list[bytes] = []
+    goes_on, asked = Event(), Event()
+
+    def write(text: bytes) -> None:
+        asked.set()
+        assert goes_on.wait(60)
+        said.append(text)
+
+    async def go_on() -> None:
+        # the end waits for the thread
+        await wait_all_tasks_blocked()
+        goes_on.set()
+
+    async with running() as probe, trio.open_nursery() as nursery:
+        async with following(probe.engine, Printer("json", "warning", write)):
+            probe.engine.log.append(LIMIT)
+            await trio.to_thread.run_sync(asked.wait, 60)
+            probe.engine.log.append(FAILING)
+            nursery.start_soon(go_on)
+        assert [json.loads(line)["event"] for line in b"".join(said).splitlines()] == ["limit.reached", "audit.state"]
 
 
 async def test_who_reads_nothing_costs_the_counters_no_entry() -> None:

@@ -6,6 +6,7 @@ included.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -74,7 +75,7 @@ async def _finish(engine: Engine, lines: _LogLines | None, counters: Counters | 
         if counters is not None:
             await engine.observer.reach(engine.log.last)
         if lines is not None:
-            await lines.follower.reach(engine.log.last)
+            await lines.finish(engine.log.last)
     if counters is not None:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _EXPORT_S):
             await counters.close()
@@ -88,6 +89,8 @@ class _LogLines:
         self._printer = printer
         self._clock = engine.clock
         self._waiting: list[bytes] = []
+        # Held by the thread that writes: one that was abandoned at the end of `serve` writes before the next one.
+        self._writing = threading.Lock()
         kinds = self._lines.kinds
         self.follower = LogFollower(
             engine.log, self._take, self._missed, after=engine.log.last, pause=self._write, kinds=kinds
@@ -103,13 +106,27 @@ class _LogLines:
         if line is not None:
             self._waiting.append(self._printer.line(line))
 
+    async def finish(self, seq: int) -> None:
+        """Write the lines up to this entry, and wait for those that a thread still writes."""
+        await self.follower.reach(seq)
+        await self._write_waiting()
+
     async def _write(self) -> None:
-        if not self._waiting:
+        if self._waiting:
+            await self._write_waiting()
+        else:
             await trio.lowlevel.checkpoint()
-            return
-        text = b"".join(self._waiting)
-        self._waiting.clear()
+
+    async def _write_waiting(self) -> None:
         # "can't start new thread": an exhausted system loses lines, not its server.
         with suppress(RuntimeError):
             # A reader that has stopped would block the thread for ever, so it is not joined.
-            await trio.to_thread.run_sync(self._printer.write_all, text, abandon_on_cancel=True)
+            await trio.to_thread.run_sync(self._put, abandon_on_cancel=True)
+
+    def _put(self) -> None:
+        with self._writing:
+            count = len(self._waiting)
+            if count:
+                text = b"".join(self._waiting[:count])
+                del self._waiting[:count]
+                self._printer.write_all(text)
