@@ -90,7 +90,7 @@ function Shortcuts() {
     return () => removeEventListener("keydown", press);
   }, []);
   return (
-    <dialog ref={dialog} className={styles["help"]} aria-labelledby="shortcuts">
+    <dialog ref={dialog} className={`${styles["help"]} raised`} aria-labelledby="shortcuts">
       <header>
         <h2 id="shortcuts">Keys</h2>
         <Button look="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>

@@ -77,7 +77,7 @@ export function useFileOpener(go: (address: string) => void = leaveFor): FileOpe
 export function FileMessage({ said, close }: Pick<FileOpener, "said" | "close">) {
   if (said === null) return null;
   return (
-    <section className={styles["file"]} aria-label="Dropped file">
+    <section className={`${styles["file"]} strip`} aria-label="Dropped file">
       <MessageText said={said} />{" "}
       <Button small look="quiet" onClick={close}>
         Close
@@ -116,7 +116,7 @@ export function FileNotice({ besideLive = BESIDE_LIVE }: FileNoticeProps) {
   const file = data?.file ?? null;
   if (file === null && !closed) return null;
   return (
-    <section className={styles["file"]} aria-label="File">
+    <section className={`${styles["file"]} strip`} aria-label="File">
       {closed || file === null ? <span role="alert">{error?.message}.</span> : <Told file={file} />}{" "}
       {besideLive && (
         <a className={styles["back"]} href={liveAddress()}>

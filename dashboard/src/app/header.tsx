@@ -41,7 +41,7 @@ export function Header() {
   };
   return (
     // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- Escape from anywhere inside
-    <header className={styles["header"]} onKeyDown={close}>
+    <header className={`${styles["header"]} unprinted`} onKeyDown={close}>
       <Link href="/clients" className={styles["name"] ?? ""}>
         <img src={icon} alt="" width={22} height={22} />
         <span>MCP Probe</span>

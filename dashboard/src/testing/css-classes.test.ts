@@ -9,7 +9,7 @@ const SHEETS = globSync("**/*.module.css", { cwd: SRC }).toSorted();
 const MODULES = globSync("**/*.{ts,tsx}", { cwd: SRC }).map((path) => ({ path, text: read(path) }));
 
 function classesOf(sheet: string): ReadonlySet<string> {
-  const rules = read(sheet).replaceAll(/\/\*[^]*?\*\//g, "");
+  const rules = read(sheet).replace(/^@import.*$/m, "").replaceAll(/\/\*[^]*?\*\/|:global\(\.[^)]*\)/g, "");
   return new Set(rules.match(/\.[a-zA-Z][\w-]*/g)?.map((name) => name.slice(1)));
 }
 
@@ -28,4 +28,9 @@ test.each(SHEETS)("%s has each class that is taken from it, and no other", (shee
   const { written, computed } = usesOf(sheet);
   expect([...written].filter((name) => !classes.has(name))).toEqual([]);
   expect([...classes].filter((name) => !computed && !written.has(name))).toEqual([]);
+});
+
+test("a part uses each class that parts share", () => {
+  const words = new Set(MODULES.filter(({ path }) => !path.includes(".test.")).flatMap(({ text }) => (text.match(/(?<=className=).*/g) ?? []).flatMap((line) => line.match(/[\w-]+/g) ?? [])));
+  expect([...classesOf("ui/base.css")].filter((name) => !words.has(name))).toEqual([]);
 });

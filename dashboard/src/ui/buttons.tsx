@@ -43,7 +43,7 @@ interface Named {
   children: string;
 }
 
-const LOOK = buttonClass({ look: "quiet", small: true }, styles["action"]);
+const LOOK = buttonClass({ look: "quiet", small: true }, `${styles["action"]} unprinted`);
 
 /** An action that leads to another view. */
 export function ActionLink({ icon, to, children }: Named & { to: string }) {

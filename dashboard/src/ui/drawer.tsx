@@ -41,7 +41,7 @@ export function Drawer({ title, of, onClose, actions, children }: DrawerProps) {
       }}
     >
       <div className={styles["head"]}>
-        <h2 id={heading}>{title}</h2>
+        <h2 className="cut" id={heading}>{title}</h2>
         {actions}
         <Button look="quiet" aria-label="Close" title="Close (Escape)" onClick={onClose}>
           <Icon of={X} />

@@ -35,7 +35,7 @@ export function Page({ title, up, tabs, part, tools, drawer, scroll = false, chi
           <h1>{title}</h1>
         </div>
         {tabs !== undefined && <Tabs label={title} tabs={tabs} />}
-        <div className={styles["tools"]}>{tools}</div>
+        <div className={`${styles["tools"]} unprinted`}>{tools}</div>
       </div>
       <div className={styles["body"]}>
         {/* what scrolls must be reachable by keyboard */}
@@ -64,7 +64,7 @@ function Tabs({ label, tabs }: TabsProps) {
   const [location] = useLocation();
   const [here] = tabs.filter(([href]) => location === href || location.startsWith(`${href}/`)).toSorted(([a], [b]) => b.length - a.length);
   return (
-    <nav className={styles["tabs"]} aria-label={label}>
+    <nav className={`${styles["tabs"]} unprinted`} aria-label={label}>
       {tabs.map((tab) => (
         <Link key={tab[0]} href={tab[0]} aria-current={tab === here ? "page" : undefined}>
           {tab[1]}
@@ -77,7 +77,7 @@ function Tabs({ label, tabs }: TabsProps) {
 /** Lets the keyboard pass the header; shown when it has the focus. */
 export function SkipLink({ to }: { to: string }) {
   return (
-    <a className={styles["skip"]} href={`#${to}`}>
+    <a className={`${styles["skip"]} unprinted`} href={`#${to}`}>
       Skip to content
     </a>
   );

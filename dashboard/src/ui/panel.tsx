@@ -14,7 +14,7 @@ interface PanelProps {
 export function Panel({ title, actions, children }: PanelProps) {
   const heading = useId();
   return (
-    <section className={styles["panel"]} aria-labelledby={heading}>
+    <section className="panel" aria-labelledby={heading}>
       <div className={styles["head"]}>
         <h2 id={heading}>{title}</h2>
         {actions}
@@ -71,6 +71,28 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
   );
 }
 
+interface BlockProps {
+  title: string;
+  /** What is copied. */
+  text: string | (() => string);
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+/** Something to read and to copy, below its name. */
+export function Block({ title, text, actions, children }: BlockProps) {
+  return (
+    <div className={styles["block"]}>
+      <div className={styles["code-head"]}>
+        <span>{title}</span>
+        {actions}
+        <CopyButton text={text} />
+      </div>
+      {children}
+    </div>
+  );
+}
+
 interface CodeBlockProps {
   code: string;
   /** What it is: a language, a file name. It names the block for a screen reader too. */
@@ -81,16 +103,12 @@ interface CodeBlockProps {
 /** Text to copy, exactly as it is. */
 export function CodeBlock({ code, title, wrap = false }: CodeBlockProps) {
   return (
-    <div className={styles["block"]}>
-      <div className={styles["code-head"]}>
-        <span>{title}</span>
-        <CopyButton text={code} />
-      </div>
+    <Block title={title} text={code}>
       {/* what scrolls must be reachable by keyboard */}
       <pre className={`${styles["code"]} ${wrap ? styles["wrap"] : ""}`} role="group" tabIndex={0} aria-label={title}>
         <code>{code}</code>
       </pre>
-    </div>
+    </Block>
   );
 }
 
@@ -141,7 +159,7 @@ const MOST = 2_000;
 /** How many rows pass the filters, of how many that the page has. */
 export function ShownOf({ shown, all }: { shown: number; all: number }) {
   return (
-    <span className={styles["count"]}>
+    <span className="quiet">
       {shown} of {all < MOST ? all : `the newest ${all}`}
     </span>
   );
@@ -158,7 +176,7 @@ interface SkeletonProps {
 export function Skeleton({ label, bars = 6 }: SkeletonProps) {
   return (
     <div role="status" className={styles["skeleton"]}>
-      <span className={styles["label"]}>{label}</span>
+      <span className="unseen">{label}</span>
       {Array.from({ length: bars }, (_, at) => (
         // the bars of a skeleton never move
         // oxlint-disable-next-line react/no-array-index-key

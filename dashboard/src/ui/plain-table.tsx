@@ -26,11 +26,11 @@ const MANY = 5;
 
 /** A table of few rows, to read; cells may have several lines. Where there is little room each row of a wide one is a block. */
 export function PlainTable<Row>({ caption, hidden = false, columns, rows, rowKey }: PlainTableProps<Row>) {
-  const width = columns.length > MANY ? styles["many"] : columns.length > NARROW ? styles["some"] : "";
+  const width = columns.length > MANY ? `${styles["blocks"]} ${styles["many"]}` : columns.length > NARROW ? styles["blocks"] : "";
   return (
     <div className={styles["box"]}>
       <table className={`${styles["table"]} ${width}`}>
-        <caption className={hidden ? styles["hidden"] : undefined}>{caption}</caption>
+        <caption className={hidden ? "unseen" : undefined}>{caption}</caption>
         <thead>
           <tr>
             {columns.map((column) => (

@@ -97,7 +97,7 @@ export function ConnectionPill({ status, saved }: { status: string; saved: strin
 export function TypedValue({ value }: { value: Scalar }) {
   return (
     <span className={styles["typed"]}>
-      <code>{scalarText(value)}</code> {value !== null && <span className={styles["type"]}>{typeOf(value)}</span>}
+      <code>{scalarText(value)}</code> {value !== null && <span className="aside">{typeOf(value)}</span>}
     </span>
   );
 }
@@ -129,7 +129,7 @@ export function ProgressBar({ label, done, total, status = "running" }: Progress
   return (
     <span className={styles["bar"]}>
       <span
-        className={styles["track"]}
+        className={`${styles["share"]} track`}
         role="progressbar"
         aria-label={label}
         aria-valuemin={0}

@@ -61,7 +61,7 @@ export function ConnectClient({ address }: ConnectClientProps) {
 
 function StandardStreams() {
   return (
-    <p className={styles["hint"]}>
+    <p className="quiet">
       There is no address to connect to here: these pages show a file, or a server that speaks MCP on its standard input and output with
       the program that started it. Another client starts a server of its own: <code>mcp-probe stdio</code>.
     </p>
@@ -75,11 +75,11 @@ function Snippets({ address }: { address: string }) {
   const shown = snippets.find((snippet) => snippet.value === chosen) ?? snippets[0];
   return (
     <div className={styles["connect"]}>
-      <p className={styles["address"]}>
+      <p className={`${styles["address"]} row`}>
         MCP address <code>{address}</code> <CopyButton text={address} label="Copy address" />
       </p>
       <Segmented label="Client" options={snippets} value={shown.value} onChange={choose} />
-      <p className={styles["hint"]}>{shown.hint}</p>
+      <p className="quiet">{shown.hint}</p>
       <CodeBlock title={shown.title} code={shown.code} wrap />
     </div>
   );

@@ -138,7 +138,7 @@ interface CompletionsProps {
 
 function Completions({ id, options, at, onTake }: CompletionsProps) {
   return (
-    <div id={`${id}-list`} role="listbox" aria-label="Completions" className={styles["list"]} hidden={options.length === 0}>
+    <div id={`${id}-list`} role="listbox" aria-label="Completions" className={`${styles["list"]} raised`} hidden={options.length === 0}>
       {options.map((option, index) => (
         // the keyboard chooses by aria-activedescendant, and the focus stays in the field
         // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/interactive-supports-focus
@@ -152,7 +152,7 @@ function Completions({ id, options, at, onTake }: CompletionsProps) {
           onMouseDown={(event) => event.preventDefault()}
           onClick={() => onTake(option)}
         >
-          <code>{option.label}</code> <span className={styles["note"]}>{option.note}</span>
+          <code>{option.label}</code> <span className="cut aside">{option.note}</span>
         </div>
       ))}
     </div>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { scalarText, writeJson } from "~/protocol/json";
-import { Button, CopyButton } from "~/ui/buttons";
+import { Button } from "~/ui/buttons";
+import { Block } from "~/ui/panel";
 import { counted } from "~/words/text";
 import styles from "./json-view.module.css";
 
@@ -24,19 +25,20 @@ export function JsonView({ value, title, open = 2, text }: JsonViewProps) {
   const [levels, setLevels] = useState(open);
   const all = levels === Number.POSITIVE_INFINITY;
   return (
-    <div className={styles["view"]}>
-      <div className={styles["head"]}>
-        <span>{title}</span>
+    <Block
+      title={title}
+      text={text ?? (() => writeJson(value, 2))}
+      actions={
         <Button look="quiet" small onClick={() => setLevels(all ? 1 : Number.POSITIVE_INFINITY)}>
           {all ? "Collapse" : "Expand"}
         </Button>
-        <CopyButton text={text ?? (() => writeJson(value, 2))} />
-      </div>
+      }
+    >
       {/* what scrolls must be reachable by keyboard */}
       <div className={styles["tree"]} role="group" tabIndex={0} aria-label={title}>
         <Node key={levels} value={value} levels={levels} />
       </div>
-    </div>
+    </Block>
   );
 }
 
@@ -96,11 +98,11 @@ function Branch({ label, value, levels }: BranchProps) {
   }
   return (
     <div>
-      <button type="button" className={styles["toggle"]} aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button type="button" className={`${styles["toggle"]} fold`} aria-expanded={open} onClick={() => setOpen(!open)}>
         {label}
         {brackets[0]}
         {!open && (
-          <span className={styles["count"]}>
+          <span className="quiet">
             … {counted(size, "member")} {brackets[1]}
           </span>
         )}

@@ -13,7 +13,6 @@ import { Cancellation, EraBadge, ProgressBar, StatusBadge, TypedValue } from "~/
 import { stopped, unanswered } from "~/words/entries";
 import { counted } from "~/words/text";
 import { stateOfCall } from "./calls";
-import styles from "./calls.module.css";
 
 interface FactsProps {
   call: CallRow;
@@ -46,7 +45,7 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
     <Panel title="What was asked">
       <Facts>
         <Fact name="Tool">
-          {call.tool} <span className={styles["quiet"]}>of toolset {call.toolset}</span>
+          {call.tool} <span className="quiet">of toolset {call.toolset}</span>
         </Fact>
         <Fact name="Client">
           {call.client_name} {call.client_version}
@@ -56,7 +55,7 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
           {session === null ? "none" : current ? <Link href={`/clients/${encodeURIComponent(session)}`}>{session}</Link> : session}
         </Fact>
         <Fact name="Protocol">
-          <EraBadge era={call.era} revision={call.revision} /> {call.revision} <span className={styles["quiet"]}>over {call.transport}</span>
+          <EraBadge era={call.era} revision={call.revision} /> {call.revision} <span className="quiet">over {call.transport}</span>
         </Fact>
         <Fact name="Request id">
           <TypedValue value={call.request_id} />
@@ -110,7 +109,7 @@ function Cancelled({ call, entries }: { call: CallRow; entries: readonly Viewed[
   if (call.cancelled_how === null) {
     return (
       <Panel title="Cancellation">
-        <p className={styles["quiet"]}>{notCancelled(call, entries)}</p>
+        <p className="quiet">{notCancelled(call, entries)}</p>
       </Panel>
     );
   }
@@ -136,7 +135,7 @@ function Delivered({ call }: { call: CallRow }) {
         <Fact name="Received">{call.delivered}</Fact>
         <Fact name="Not received">{call.emitted - call.delivered}</Fact>
         <Fact name="Coalesced">
-          {call.coalesced} <span className={styles["quiet"]}>merged into later ones</span>
+          {call.coalesced} <span className="quiet">merged into later ones</span>
         </Fact>
       </Facts>
     </Panel>
@@ -155,7 +154,7 @@ function Deadlines({ call, entries, current }: DeadlinesProps) {
   const dispatch = dispatchOf(entries);
   return (
     <Panel title="Deadlines">
-      {dispatch === null ? <p className={styles["quiet"]}>{none(call)}</p> : <Known dispatch={dispatch} current={current} />}
+      {dispatch === null ? <p className="quiet">{none(call)}</p> : <Known dispatch={dispatch} current={current} />}
     </Panel>
   );
 }

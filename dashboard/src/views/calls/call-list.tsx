@@ -43,7 +43,7 @@ export function CallList() {
     <Page title="Calls" tabs={CALLS_TABS}>
       <FilterBar known={rows} tools={tools} narrow={narrow} error={field === null ? null : { field, message: refused ?? "" }} />
       {history.error !== null && field === null && (
-        <p role="alert" className={styles["alert"]}>
+        <p role="alert" className={`${styles["alert"]} strip`}>
           The server did not answer: {history.error.message}
         </p>
       )}
@@ -83,7 +83,7 @@ interface FootProps {
 function Foot({ history, shown, question }: FootProps) {
   const query = Object.fromEntries(question);
   return (
-    <div className={styles["foot"]}>
+    <div className={`${styles["foot"]} row quiet`}>
       <span role="status">
         {counted(shown, "call")}
         {history.hasNextPage ? ", there are more" : ""}
@@ -191,7 +191,7 @@ function Client({ call }: { call: CallRow }) {
   );
   return (
     <span title={`${clientOf(call)}, ${call.revision} over ${call.transport}`}>
-      {call.session === null ? name : <FilterBy word="session" value={call.session}>{name}</FilterBy>} <span className={styles["quiet"]}>{call.client_name || "no name given"}</span>{" "}
+      {call.session === null ? name : <FilterBy word="session" value={call.session}>{name}</FilterBy>} <span className="quiet">{call.client_name || "no name given"}</span>{" "}
       {call.transport !== "http" && <TransportBadge transport={call.transport} short />}
     </span>
   );

@@ -115,7 +115,7 @@ interface ToolsProps {
 function Tools({ id, detail, current }: ToolsProps) {
   const call = detail?.call;
   return (
-    <nav className={styles["links"]} aria-label="Call">
+    <nav className="row apart" aria-label="Call">
       <code>{id}</code>
       {call && current && <Link href={traceHref({ filter: `call:${call.call}` })}>In the trace</Link>}
       {call && current && <Link href={`/export?call=${encodeURIComponent(id)}`}>Save as a file</Link>}
@@ -206,7 +206,7 @@ function EvidencePanel({ evidence, current }: EvidencePanelProps) {
         }));
   const count = `${counted(events.length, "entry", "entries")}, ${complete ? "complete" : "incomplete"}`;
   return (
-    <Panel title="Evidence" actions={<span className={styles["quiet"]}>{count}</span>}>
+    <Panel title="Evidence" actions={<span className="quiet">{count}</span>}>
       {!complete && (
         <p>Incomplete: some entries of this call were pushed out of the event log, or there were more than are remembered.</p>
       )}

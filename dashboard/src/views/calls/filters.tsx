@@ -138,7 +138,7 @@ export function FilterBar({ known, tools, narrow, error }: FilterBarProps) {
     />
   );
   return (
-    <div role="search" className={styles["filters"]} aria-label="Filters">
+    <div role="search" className={`${styles["filters"]} strip`} aria-label="Filters">
       <span className={styles["stacked"]}>
         <SearchField label="Text anywhere in the row" value={params.get("text") ?? ""} onChange={set("text")} />
         <FieldError error={wrong("text")} />

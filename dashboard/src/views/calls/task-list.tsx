@@ -82,7 +82,7 @@ export function TaskList() {
   );
   return (
     <Page title="Calls" part="Tasks" tabs={CALLS_TABS} tools={tools}>
-      {rows.some((task) => task.status === "queued") && <p className={styles["note"]}>{QUEUED}</p>}
+      {rows.some((task) => task.status === "queued") && <p className={`${styles["note"]} strip`}>{QUEUED}</p>}
       <DataTable
         label="Tasks"
         remember="tasks"

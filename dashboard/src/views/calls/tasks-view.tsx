@@ -70,7 +70,7 @@ function useAuditedCall(task: string, enabled: boolean) {
 
 function Links({ id, call }: { id: string; call: string | null }) {
   return (
-    <nav className={styles["links"]} aria-label="Task">
+    <nav className="row apart" aria-label="Task">
       <Link href={traceHref({ filter: `task:${quoted(id)}` })}>In the trace</Link>
       {call !== null && <Link href={`/calls/${encodeURIComponent(call)}`}>Its call {call}</Link>}
     </nav>
@@ -121,7 +121,7 @@ function RowFacts({ task }: { task: TaskRow }) {
     <>
       <Fact name="Status">
         <StatusBadge status={task.status} />
-        {task.status === "queued" && <p className={styles["quiet"]}>{QUEUED}</p>}
+        {task.status === "queued" && <p className="quiet">{QUEUED}</p>}
       </Fact>
       <Fact name="Status message">{task.message ?? "none"}</Fact>
       <Fact name="Progress">
@@ -173,7 +173,7 @@ function Story({ evidence, error, run, current }: StoryProps) {
   const from = beginning(story);
   const moments = from === undefined ? [] : story.map((entry) => momentOf(entry, from, run === current));
   return (
-    <Panel title="Timeline" actions={from && <span className={styles["quiet"]}>from <Time at={from.at} /></span>}>
+    <Panel title="Timeline" actions={from && <span className="quiet">from <Time at={from.at} /></span>}>
       {error !== null && <p role="alert">The evidence could not be read: {error.message}</p>}
       {evidence?.complete === false && <p>Incomplete: entries of this task were pushed out of the event log.</p>}
       {evidence !== undefined && moments.length === 0 && <p>No entry of this task is left.</p>}
@@ -214,7 +214,7 @@ function Detail({ entry }: { entry: Viewed }) {
     <span className={styles["tick"]}>
       <ProgressBar label="progress" done={progress.progress} total={progress.total} status="ended" />
       {progress.message}
-      <span className={styles["quiet"]}>{unsent(entry)}</span>
+      <span className="quiet">{unsent(entry)}</span>
     </span>
   );
 }

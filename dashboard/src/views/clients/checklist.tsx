@@ -26,7 +26,7 @@ export function Checklist({ subject, rules }: { subject: JudgedSubject; rules: R
   const shown = all || printing ? acts : acts.slice(0, SHOWN);
   return (
     <Panel title={`What to try next: ${counted(subject.summary["NOT_OBSERVED"] ?? 0, "rule")} not observed`}>
-      <p className={styles["quiet"]}>Not observed means never exercised, so there is no verdict. Each step exercises the rules beside it.</p>
+      <p className={`${styles["said"]} aside`}>Not observed means never exercised, so there is no verdict. Each step exercises the rules beside it.</p>
       {acts.length > 0 && <Commands acts={promptable(acts, served ?? [])} label={subject.kind === "label" ? subject.label : null} />}
       <ol className={styles["acts"]} aria-label="What to try next">
         {shown.map((act) => (
@@ -75,7 +75,7 @@ function Step({ act, served }: { act: Act; served: readonly string[] | null }) {
     <>
       <details className={styles["act"]}>
         <summary>
-          <span className={styles["quiet"]}>{counted(rules.length, "rule")}</span>
+          <span className="aside">{counted(rules.length, "rule")}</span>
           <strong>{text}</strong>
         </summary>
         {calls.map((call) => (
@@ -90,13 +90,13 @@ function Step({ act, served }: { act: Act; served: readonly string[] | null }) {
         )}
         <RuleTitles rules={rules} />
       </details>
-      <span className={styles["links"]}>
+      <span className="row">
         {calls.length > 0 && <CopyButton label={calls.length === 1 ? "Copy call" : "Copy calls"} text={calls.map(callText).join("\n")} />}
         {command !== null && <CopyButton label="Copy command" text={command} />}
         <CopyButton label="Copy prompt" text={promptOf([act])} />
       </span>
       {beside.length > 0 && (
-        <p className={styles["quiet"]}>
+        <p className={`${styles["said"]} aside`}>
           Connect to <code>?tools={beside.join(",")}</code> for it.
         </p>
       )}
@@ -109,7 +109,7 @@ function RuleTitles({ rules }: { rules: readonly RuleInfo[] }) {
     <ul className={styles["titles"]}>
       {rules.map(({ rule, title, observe }) => (
         <li key={rule}>
-          {title} <span className={styles["quiet"]}><code>{rule}</code>, exercised when: {observe}</span>
+          {title} <span className="aside"><code>{rule}</code>, exercised when: {observe}</span>
         </li>
       ))}
     </ul>

@@ -34,7 +34,7 @@ export function ClientCards() {
   const first = useFirst(known, waiting);
   const tools = clients.length > 1 && (
     <>
-      <SearchField label="Search clients" value={text} onChange={setText} /> <span className={styles["quiet"]}>{`${counted(count, "client")}${count > 1 ? ": the worst first, then the newest" : ""}`}</span>
+      <SearchField label="Search clients" value={text} onChange={setText} /> <span className="aside">{`${counted(count, "client")}${count > 1 ? ": the worst first, then the newest" : ""}`}</span>
     </>
   );
   return (
@@ -43,7 +43,7 @@ export function ClientCards() {
       {!waiting && known.length === 0 && (file === null ? <Welcome /> : <EmptyState title="The file has no client" />)}
       {first !== null && <FirstRequest client={first} />}
       {clients.length > 0 && (
-        <div className={styles["view"]}>
+        <div className={`${styles["view"]} column`}>
           {state === "off" && <JudgeOff />}
           {error !== null && <p role="alert">The verdicts could not be loaded: {error.message}</p>}
           {cards.length === 0 && <EmptyState title={`No client matches “${text}”`} />}
@@ -68,7 +68,7 @@ function Cards({ cards }: { cards: readonly Card[] }) {
     <>
       <ul className={styles["cards"]} aria-label="Clients">
         {shown.map((card) => (
-          <li key={card.client.name} className={styles["card"]}>
+          <li key={card.client.name} className={`${styles["card"]} panel`}>
             <Content {...card} />
           </li>
         ))}
@@ -88,7 +88,7 @@ function Content({ client, earlier }: Card) {
           <Link href={clientHref(client.name)} className={styles["whole"] ?? ""}>
             {title}
           </Link>{" "}
-          <span className={styles["quiet"]}>{aside}</span>
+          <span className="aside">{aside}</span>
         </h2>
         {client.lastAt > 0 && <Activity at={client.lastAt} />}
       </header>
@@ -105,7 +105,7 @@ const ACTIVE_S = 10;
 function Activity({ at }: { at: number }) {
   const active = useNow() - at < ACTIVE_S;
   return (
-    <span className={`${styles["quiet"]} ${active ? styles["active"] : ""}`}>
+    <span className={`aside ${active ? styles["active"] : ""}`}>
       <Time at={at} look="ago" />
     </span>
   );
@@ -130,7 +130,7 @@ function Worst({ subject: { label, verdicts } }: { subject: JudgedSubject }) {
   if (verdicts.length === 0) return null;
   const sorted = verdicts.toSorted((a, b) => Number(b.verdict === "FAIL") - Number(a.verdict === "FAIL"));
   return (
-    <ul className={styles["worst"]} aria-label="Findings">
+    <ul className={`${styles["worst"]} column links calm`} aria-label="Findings">
       {sorted.slice(0, NAMED).map((rule) => (
         <li key={rule.rule}>
           <Link href={clientHref(label, rule.rule)} data-tone={looksOf(rule.verdict).tone}>
@@ -138,7 +138,7 @@ function Worst({ subject: { label, verdicts } }: { subject: JudgedSubject }) {
           </Link>
         </li>
       ))}
-      {sorted.length > NAMED && <li className={styles["quiet"]}>and {sorted.length - NAMED} more</li>}
+      {sorted.length > NAMED && <li className="aside">and {sorted.length - NAMED} more</li>}
     </ul>
   );
 }
@@ -169,7 +169,7 @@ const EARLIER = 6;
 /** Earlier sessions of a client with the same name, each with its own verdicts. */
 function Earlier({ clients }: { clients: readonly Client[] }) {
   return (
-    <p className={styles["earlier"]}>
+    <p className={`${styles["earlier"]} row aside links calm`}>
       {counted(clients.length, "earlier session")}:{" "}
       {clients.slice(0, EARLIER).map(({ name, subject }) => {
         const mood = subject === null ? "neutral" : moodOf(subject);
@@ -190,21 +190,21 @@ const SIGNS = { bad: "✗", warn: "!", good: "✓", neutral: "·" } as const;
 function Welcome() {
   const address = useMcpAddress();
   return (
-    <section className={styles["welcome"]} aria-label="Welcome">
+    <section className={`${styles["welcome"]} column`} aria-label="Welcome">
       <p className={styles["listening"]}>
         <span className={styles["dot"]} aria-hidden="true" /> Waiting for the first request
       </p>
       <h2 className={styles["title"]}>See what your MCP client really does</h2>
-      <p className={styles["lead"]}>
+      <p className="lead">
         Each client that connects appears here at its first request, with the rules of the specification that it breaks and the messages that show it.
       </p>
       {address !== null && (
-        <div className={styles["part"]}>
+        <div className="column">
           <h3>Try it now: paste this into a terminal</h3>
           <CodeBlock title="Shell" code={oneCommand(address)} wrap />
         </div>
       )}
-      <div className={styles["part"]}>
+      <div className="column">
         <h3>Connect your client</h3>
         <ConnectClient address={address} />
       </div>
@@ -225,7 +225,6 @@ function FirstRequest({ client }: { client: Client }) {
   return (
     <p className={styles["first"]} role="status">
       <svg className={styles["sign"]} viewBox="0 0 48 48" aria-hidden="true">
-        <circle className={styles["ring"]} cx="24" cy="24" r="20" />
         <circle className={styles["ground"]} cx="24" cy="24" r="20" />
         <path className={styles["check"]} d="M15 25 l6.5 6.5 L34 18" pathLength="1" />
       </svg>

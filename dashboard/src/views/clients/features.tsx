@@ -254,7 +254,7 @@ interface CapabilitiesProps {
 /** What the client says that it can do: once for a session, else request by request. */
 export function Capabilities({ capabilities, era, declared }: CapabilitiesProps) {
   return (
-    <section className={styles["part"]} aria-label="Declared capabilities">
+    <section className={`${styles["part"]} column`} aria-label="Declared capabilities">
       {era === "modern" && declared !== null && declared.requests > 0 ? <OfRequests declared={declared} /> : <Once capabilities={capabilities} era={era} />}
     </section>
   );
@@ -294,7 +294,7 @@ function State({ feature: { state, count, declared } }: { feature: Exercised }) 
   return (
     <>
       {state === "exercised" ? <Badge tone="good">✓ {count}×</Badge> : <Badge>{state}</Badge>}
-      {declared !== null && <span className={styles["aside"]}> {declared ? "declared" : "not declared"}</span>}
+      {declared !== null && <span className="aside"> {declared ? "declared" : "not declared"}</span>}
     </>
   );
 }
@@ -324,7 +324,7 @@ export function Matrix({ row, calls }: { row: SessionRow; calls: readonly CallRo
   return (
     <>
       <PlainTable caption={`Exercised: ${done} of ${possible} features`} columns={COLUMNS} rows={features} rowKey={(feature) => feature.name} />
-      <p className={styles["note"]}>
+      <p className="aside">
         Tried, not verified.
         {more && ` Arguments and cancellations are those of the newest ${calls.length} of ${callsOf(row)} tool calls.`}
       </p>

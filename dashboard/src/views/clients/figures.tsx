@@ -28,7 +28,7 @@ export function RuleFigures({ subject, whole = false }: RuleFiguresProps) {
   return (
     <>
       <Figures label="Rules" figures={shown} />
-      <div className={styles["shares"]} role="img" aria-label={`${exercised} of ${counted(all, "rule")} exercised`}>
+      <div className={`${styles["shares"]} track`} role="img" aria-label={`${exercised} of ${counted(all, "rule")} exercised`}>
         {figures.map(({ name, value, mood }) => value > 0 && <span key={name} data-tone={mood} style={{ width: `${(100 * value) / all}%` }} />)}
       </div>
     </>

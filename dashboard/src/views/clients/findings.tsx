@@ -81,7 +81,7 @@ function Finding({ rule, opened, wanted, ...around }: Around & { rule: JudgedRul
           <span aria-label={word}>{sign}</span>
         </Badge>
         <strong>{isFinding(rule) ? faultOf(rule) : rule.title}</strong>
-        <span className={styles["quiet"]}>
+        <span className="aside">
           {LEVELS[rule.level]}, {shareOf(rule)}
           {fresh && ", decided just now"}
         </span>
@@ -94,7 +94,7 @@ function Finding({ rule, opened, wanted, ...around }: Around & { rule: JudgedRul
 function Body({ rule, run, rules, revisions }: Around & { rule: JudgedRule }) {
   const info = rules.get(rule.rule);
   return (
-    <div className={styles["body"]}>
+    <div className={`${styles["body"]} column`}>
       <Facts>
         {rule.remark !== "" && (
           <Fact name="Found">
@@ -103,7 +103,7 @@ function Body({ rule, run, rules, revisions }: Around & { rule: JudgedRule }) {
         )}
         {info !== undefined && <Fact name="Expected">{info.passes}</Fact>}
         <Fact name="Rule">
-          {rule.title} <code className={styles["quiet"]}>{rule.rule}</code>
+          {rule.title} <code className="aside">{rule.rule}</code>
         </Fact>
         {info !== undefined && <Fact name="One check">{info.observe}</Fact>}
       </Facts>
@@ -133,7 +133,7 @@ function Sentences({ info, revisions }: { info: RuleInfo; revisions: readonly st
 function Others({ info: { bugs } }: { info: RuleInfo }) {
   if (bugs.length === 0) return null;
   return (
-    <div className={styles["quiet"]}>
+    <div className="aside">
       <p>Other clients had this fault:</p>
       <ul className={styles["bugs"]}>
         {bugs.map(({ ref, about, link }) => (
@@ -184,9 +184,9 @@ function Evidence({ run, rule }: EvidenceProps) {
   return (
     <div>
       <h3>
-        Evidence{count > examples.length && <span className={styles["quiet"]}>, {examples.length} of {count}</span>}
+        Evidence{count > examples.length && <span className="aside">, {examples.length} of {count}</span>}
       </h3>
-      <ol className={styles["evidence"]}>
+      <ol className={`${styles["evidence"]} column`}>
         {examples.map((example) => (
           <li key={example.entries.join(" ")}>
             <Example run={run} example={example} remark={rule.remark} breaches={rule.breaches} />
@@ -223,7 +223,7 @@ function Example({ run, example: { entries, remark }, remark: said, breaches }: 
 /** Which way a message went; of what is no message the kind of entry. */
 function Direction({ of }: { of: Viewed }) {
   const { direction } = of.view;
-  return direction === null ? <span className={styles["quiet"]}>{kindOf(of.kind)}</span> : <DirectionBadge direction={direction} />;
+  return direction === null ? <span className="aside">{kindOf(of.kind)}</span> : <DirectionBadge direction={direction} />;
 }
 
 function Entry({ run, seq, breaks }: { run: string; seq: number; breaks: boolean }) {
@@ -236,7 +236,7 @@ function Entry({ run, seq, breaks }: { run: string; seq: number; breaks: boolean
           <Time at={data.at} /> <Direction of={data} /> {describe(data, data.view.method)} {breaks && <Badge tone="bad">breaks it</Badge>}
         </span>
       )}
-      {error !== null && <span className={styles["quiet"]}>no longer in the log</span>}
+      {error !== null && <span className="aside">no longer in the log</span>}
     </>
   );
 }

@@ -31,12 +31,12 @@ export function RefusalList({ row: { id, refused, requests } }: { row: SessionRo
   const session = id === UNATTRIBUTED ? null : id;
   const rows = useMemo(() => all.filter((each) => each.session === session).toReversed().slice(0, SHOWN), [all, session]);
   return (
-    <section className={styles["part"]} aria-label="Refused requests">
+    <section className={`${styles["part"]} column`} aria-label="Refused requests">
       {rows.length === 0 && <h3>Refused requests: {refused}</h3>}
       {refused === 0 && session !== null && <p>The server answered none of {requests} requests with an error because of what the client sent.</p>}
       {rows.length > 0 && <PlainTable caption={`Refused requests: ${refused}, newest first`} columns={COLUMNS} rows={rows} rowKey={(each) => each.id} />}
       {rows.length < refused && <p>{refused - rows.length} more are not listed: the page lists {SHOWN}, and the server keeps the newest 2000 of all clients.</p>}
-      <p className={styles["note"]}>Without errors that a limit, a shutdown or a tool caused. A tool result with isError is not a refusal.</p>
+      <p className="aside">Without errors that a limit, a shutdown or a tool caused. A tool result with isError is not a refusal.</p>
     </section>
   );
 }
@@ -86,12 +86,12 @@ export function MisuseList({ row: { id, era, revision, misuse: count } }: { row:
   });
   const entries = data ?? [];
   return (
-    <section className={styles["part"]} aria-label="Violations noted">
+    <section className={`${styles["part"]} column`} aria-label="Violations noted">
       {entries.length === 0 && <h3>Violations noted: {count}</h3>}
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
       {entries.length > 0 && <PlainTable caption={`Violations noted: ${count}, newest first`} columns={NOTED_COLUMNS} rows={entries} rowKey={(entry) => String(entry.seq)} />}
       {data !== undefined && entries.length < count && <p>{count - entries.length} more are not listed, or were dropped from the log.</p>}
-      <p className={styles["note"]}>
+      <p className="aside">
         The server itself notes few kinds of violation, such as an unknown notification or a cancellation without effect. The rules
         {era === null ? "" : ` of ${revision}`} are for the judge to check.
       </p>

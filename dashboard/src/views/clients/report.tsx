@@ -39,7 +39,7 @@ export function Report({ client, report, subject, rules }: ReportProps) {
       )}
       {unclear.length > 0 && (
         <Panel title={`Inconclusive: ${unclear.length}`}>
-          <p className={styles["quiet"]}>The log does not contain enough to decide.</p>
+          <p className={`${styles["said"]} aside`}>The log does not contain enough to decide.</p>
           <FindingList found={unclear} {...shared} />
         </Panel>
       )}
@@ -66,11 +66,11 @@ const NOTHING: ReadonlySet<string> = new Set();
 export function Headline({ client, subject, report, fresh = NOTHING }: HeadlineProps) {
   const { title, aside } = titleOf(client);
   return (
-    <section className={styles["headline"]} aria-label="Conclusion">
-      <p className={styles["answer"]} data-tone={moodOf(subject)}>
+    <section className={`${styles["headline"]} column`} aria-label="Conclusion">
+      <p className="answer" data-tone={moodOf(subject)}>
         <Dated text={`${conclusionOn(title, subject)}.`} />
       </p>
-      <p className={styles["quiet"]}>
+      <p className={`${styles["said"]} aside`}>
         {[aside, placeOf(subject)].filter((part) => part !== "").join("; ")}
         {client.lastAt > 0 && (
           <>
@@ -92,7 +92,7 @@ const NAMED = 4;
 function JustDecided({ subject, fresh }: Required<Pick<HeadlineProps, "subject" | "fresh">>) {
   const rules = subject.verdicts.filter(({ rule }) => fresh.has(rule));
   return (
-    <p className={styles["ticker"]} role="status" aria-label="Decided just now">
+    <p className={`${styles["ticker"]} row`} role="status" aria-label="Decided just now">
       {rules.slice(0, NAMED).map((rule) => {
         const { sign, word, tone } = looksOf(rule.verdict);
         return (
@@ -128,7 +128,7 @@ function Passed({ subject, fresh }: { subject: JudgedSubject; fresh: ReadonlySet
       <ul className={styles["passed"]}>
         {passed.map((rule) => (
           <li key={rule.rule} className={fresh.has(rule.rule) ? styles["fresh"] : undefined}>
-            {rule.title} <span className={styles["quiet"]}>{counted(rule.count, "check")}{fresh.has(rule.rule) && ", decided just now"}</span>
+            {rule.title} <span className="aside">{counted(rule.count, "check")}{fresh.has(rule.rule) && ", decided just now"}</span>
           </li>
         ))}
       </ul>
@@ -163,14 +163,14 @@ function NotVisible({ report }: { report: JudgeReport }) {
 function State({ cell }: { cell: Cell | undefined }) {
   if (cell === undefined || cell.state === "absent") return <span className={styles["absent"]}>not in this revision</span>;
   const { state, observed, all } = cell;
-  if (state === "not tried") return <span className={styles["quiet"]}>not tried</span>;
+  if (state === "not tried") return <span className="aside">not tried</span>;
   const { sign, word, tone } = looksOf(state);
   return (
     <span className={styles["cell"]}>
       <Badge tone={tone}>
         {sign} {word}
       </Badge>
-      <span className={styles["quiet"]} title={`${observed} of ${all} rules were exercised`}>
+      <span className="aside" title={`${observed} of ${all} rules were exercised`}>
         {observed} of {all}
       </span>
     </span>
@@ -187,7 +187,7 @@ function Matrix({ subject, rules }: { subject: JudgedSubject; rules: ReadonlyMap
   return (
     <Panel title="By feature: the worst verdict, and how many rules were exercised">
       {tried.length > 0 && <PlainTable caption="By feature and revision" hidden columns={columnsOf(revisions)} rows={tried} rowKey={({ name }) => name} />}
-      {others.length > 0 && <p className={styles["untried"]}>Not tried: {others.map(({ name }) => name).join(", ")}.</p>}
+      {others.length > 0 && <p className={`${styles["untried"]} aside`}>Not tried: {others.map(({ name }) => name).join(", ")}.</p>}
     </Panel>
   );
 }

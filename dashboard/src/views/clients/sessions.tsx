@@ -50,7 +50,7 @@ function List({ client, rows, chosen }: ListProps) {
 /** The cell that names a session, and leads to it. */
 function linkOf(client: string, chosen: string) {
   return ({ id }: SessionRow) => (
-    <Link href={`${clientHref(client)}?session=${id}`} aria-current={id === chosen ? "true" : undefined} className={styles["session"] ?? ""}>
+    <Link href={`${clientHref(client)}?session=${id}`} aria-current={id === chosen ? "true" : undefined} className={`${styles["session"]} link`}>
       <ClientMark label={id} />
     </Link>
   );
@@ -82,7 +82,7 @@ function Bad({ count }: { count: number }) {
 function Unattributed({ row }: { row: SessionRow }) {
   return (
     <>
-      <p className={styles["note"]}>
+      <p className="aside">
         Refused or noted without a known client: bodies that are not JSON, requests that name no open session, and messages before a client has said its name.
       </p>
       <Panel title="Refused">

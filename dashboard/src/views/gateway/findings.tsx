@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { GatewayFinding, GatewayReport } from "~/protocol/schema";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/buttons";
+import { Fact, Facts } from "~/ui/panel";
 import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
 import { usePrinting } from "~/ui/window";
@@ -14,15 +15,15 @@ export function Findings({ report }: { report: GatewayReport }) {
   const sorted = report.findings.toSorted((a, b) => a.severity.localeCompare(b.severity));
   const worst = VERDICTS.filter(({ open }) => open).flatMap(({ verdict }) => sorted.filter((each) => each.verdict === verdict && !each.allowed))[0];
   return (
-    <div className={styles["run"]}>
+    <div className={`${styles["run"]} column`}>
       <section aria-label="Conclusion">
-        <p className={styles["sentence"]}>{sentenceOf(report)}</p>
+        <p className="answer">{sentenceOf(report)}</p>
         {report.partial !== "" && (
           <p>
             <Badge tone="warn">partial</Badge> {report.partial}
           </p>
         )}
-        <p className={styles["quiet"]}>
+        <p className="quiet">
           {countsOf(report.findings)} · <code>{report.through}</code> against <code>{report.direct}</code> · profile {report.profile} ·{" "}
           <Time at={report.started_at} look="both" />
         </p>
@@ -40,12 +41,12 @@ type GroupProps = (typeof VERDICTS)[number] & { findings: readonly GatewayFindin
 /** The checks of one verdict. */
 function Group({ verdict, tone, meaning, open, findings, worst, report }: GroupProps) {
   return (
-    <details className={styles["group"]} open={open}>
+    <details className={`${styles["group"]} panel`} open={open}>
       <summary>
         <h2>
           <Badge tone={tone}>{verdict}</Badge> {findings.length}
         </h2>
-        <span className={styles["quiet"]}>{meaning}</span>
+        <span className="quiet">{meaning}</span>
       </summary>
       <ul>
         {findings.map((finding) => (
@@ -74,23 +75,23 @@ function Finding({ finding, report, opened }: { finding: GatewayFinding; report:
       }}
     >
       <summary>
-        <code className={styles["name"]}>{name}</code>
+        <code className={`${styles["name"]} fold quiet`}>{name}</code>
         <span className={styles["title"]}>
           {title} {allowed && <Badge title="accepted with --allow">accepted</Badge>}
         </span>
         <span>
-          {direct} <span className={styles["quiet"]}>direct</span>
+          {direct} <span className="quiet">direct</span>
         </span>
         <span>
-          <strong>{through}</strong> <span className={styles["quiet"]}>through</span>
+          <strong>{through}</strong> <span className="quiet">through</span>
         </span>
       </summary>
-      <div className={styles["inside"]}>
+      <div className={`${styles["inside"]} column`}>
         {evidence !== "" && <p>{evidence}</p>}
         {hints.length > 0 && <Hints hints={hints} />}
         {pairs.length > 0 && <Pairs pairs={pairs} />}
-        <p className={styles["foot"]}>
-          {verdict !== "same" && verdict !== "n/a" && <span className={styles["quiet"]}>Harm: {harmOf(finding)}</span>}
+        <p className="row">
+          {verdict !== "same" && verdict !== "n/a" && <span className="quiet">Harm: {harmOf(finding)}</span>}
           <CopyButton text={() => forMaker(finding, report)} label="Copy for the maker" />
         </p>
       </div>
@@ -101,23 +102,20 @@ function Finding({ finding, report, opened }: { finding: GatewayFinding; report:
 /** What to do, and what to set at which product. */
 function Hints({ hints }: { hints: GatewayFinding["hints"] }) {
   return (
-    <div className={styles["hint"]}>
+    <div className={`${styles["hint"]} column`}>
       <p>
         <strong>Remedy:</strong> {hints.filter(({ product }) => product === null).map(({ lines }) => lines.join(" "))}
       </p>
-      <dl>
+      <Facts>
         {hints.map(
           ({ product, lines }) =>
             product !== null && (
-              <div key={`${product} ${lines[0]}`}>
-                <dt>{product}</dt>
-                <dd>
-                  <code>{lines.join("\n")}</code>
-                </dd>
-              </div>
+              <Fact key={`${product} ${lines[0]}`} name={product}>
+                <code>{lines.join("\n")}</code>
+              </Fact>
             ),
         )}
-      </dl>
+      </Facts>
     </div>
   );
 }
@@ -125,8 +123,8 @@ function Hints({ hints }: { hints: GatewayFinding["hints"] }) {
 /** The requests that a finding rests on, made on both ways. */
 function Pairs({ pairs }: { pairs: readonly Pair[] }) {
   return (
-    <p className={styles["pairs"]}>
-      <span className={styles["quiet"]}>Both requests side by side:</span>
+    <p className={`${styles["pairs"]} row links`}>
+      <span className="quiet">Both requests side by side:</span>
       {pairs.map(({ step, turn, direct, through }) => (
         <Link key={`${step} ${turn}`} href={`/gateway?step=${encodeURIComponent(step)}&turn=${turn}`}>
           {step}
@@ -153,7 +151,7 @@ const ENDS = [
 export function Strip({ traces, last }: StripProps) {
   const drawn = traces.filter((each): each is readonly [Way, Trace] => each[1] !== undefined);
   return (
-    <div className={styles["strip"]}>
+    <div className={`${styles["strip"]} column`}>
       {drawn.map(([way, { seen }]) => (
         <div key={way} role="group" aria-label={WAY_NAMES[way]}>
           <h3>{WAY_NAMES[way]}</h3>

@@ -33,19 +33,19 @@ function NoRun() {
   const address = useMcpAddress();
   const { port, command } = withOwnProbe(location.origin, through);
   return (
-    <section className={styles["empty"]} aria-label="No result is open">
-      <h2 className={styles["sentence"]}>Does your gateway change the protocol?</h2>
-      <p className={styles["lead"]}>
+    <section className={`${styles["empty"]} column`} aria-label="No result is open">
+      <h2 className="answer">Does your gateway change the protocol?</h2>
+      <p className="lead">
         <code>mcp-probe gateway</code> makes the same requests with and without the gateway, and says what it changes, delays or loses. Drop the file that
         it writes on this page, or open it with the button above. The file stays in your browser.
       </p>
       <TextField label="MCP address through your gateway" value={through} onChange={setThrough} wide />
-      <div className={styles["step"]}>
+      <div className="column">
         <h3>Start the check, then point the gateway at http://127.0.0.1:{port}</h3>
         <CodeBlock title="Shell" code={command} wrap />
       </div>
       {address !== null && (
-        <div className={styles["step"]}>
+        <div className="column">
           <h3>Or, where the gateway leads to this server already</h3>
           <AllTools />
           <CodeBlock title="Shell" code={withThisProbe(`${location.origin}${ROOT}`, through)} wrap />
@@ -60,7 +60,7 @@ function AllTools() {
   const { data } = useServer();
   if (data === undefined || data.toolsets.every((toolset) => toolset.default)) return null;
   return (
-    <p className={styles["quiet"]}>
+    <p className="quiet">
       This needs a server with all tools, which this one is not: start it again with <code>mcp-probe serve --tools all</code>.
     </p>
   );
@@ -120,7 +120,7 @@ function Tools({ opened, onFile, onClose }: { opened: OpenedRun | null; onFile: 
           <Button look="quiet" onClick={onClose}>
             Close it
           </Button>
-          <code className={styles["quiet"]}>{opened.name}</code>
+          <code className="quiet">{opened.name}</code>
         </>
       )}
     </>

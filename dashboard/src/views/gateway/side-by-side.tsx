@@ -33,8 +33,8 @@ function Both({ pair, report }: { pair: Pair; report: GatewayReport }) {
   const last = Math.max(...traces.flatMap(([, trace]) => trace?.seen.map(({ offset }) => offset) ?? []), 1);
   const findings = report.findings.filter(({ trials }) => trials.some((index) => report.trials[index]?.step === pair.step));
   return (
-    <div className={styles["run"]}>
-      <nav aria-label="The run" className={styles["pairs"]}>
+    <div className={`${styles["run"]} column`}>
+      <nav aria-label="The run" className={`${styles["pairs"]} row links`}>
         <Link href="/gateway">All checks</Link>
         {turnsOf(pair.step, report).map((turn) => (
           <Link key={turn} href={`/gateway?step=${encodeURIComponent(pair.step)}&turn=${turn}`} aria-current={turn === pair.turn ? "page" : undefined}>
@@ -46,7 +46,7 @@ function Both({ pair, report }: { pair: Pair; report: GatewayReport }) {
         <h2>
           <code>{pair.step}</code>, turn {pair.turn}
         </h2>
-        <p className={styles["quiet"]}>Rests on it: {findings.map(({ name, verdict }) => `${name} (${verdict})`).join(", ") || "nothing"}</p>
+        <p className="quiet">Rests on it: {findings.map(({ name, verdict }) => `${name} (${verdict})`).join(", ") || "nothing"}</p>
       </section>
       <Panel title="When messages were sent and arrived">
         <Strip traces={traces} last={last} />
@@ -77,16 +77,16 @@ const COLUMNS: readonly PlainColumn<Line>[] = [
 function Exchange({ name, lines }: { name: string; lines: readonly Line[] }) {
   const different = lines.filter(({ differs }) => differs);
   return (
-    <details className={styles["group"]} open={different.length > 0}>
+    <details className={`${styles["group"]} panel`} open={different.length > 0}>
       <summary>
         <h2>
           Request <code>{name}</code>
         </h2>
-        <span className={styles["quiet"]}>
+        <span className="quiet">
           {different.length === 0 ? "the same, but for times" : `differs: ${different.map((line) => line.name).join(", ")}`}
         </span>
       </summary>
-      <div className={styles["inside"]}>
+      <div className={`${styles["inside"]} column`}>
         <PlainTable caption="What the client saw of it" columns={COLUMNS} rows={lines} rowKey={(line) => line.name} />
       </div>
     </details>
@@ -112,10 +112,10 @@ function OneWay({ trial, trace, way, run }: OneWayProps) {
       {!trace.oneClock && <p>The clocks of both ends differ, so the times of the probe count from its first entry.</p>}
       {made > exchanges.length && <p>The first {exchanges.length} of {made} requests.</p>}
       {seen > entries.length && <p>The first {entries.length} of {seen} entries of the probe's log.</p>}
-      {entries.length > 0 && known === null && <p className={styles["quiet"]}>The log of this run is not on this server, so its entries are numbers and no links.</p>}
+      {entries.length > 0 && known === null && <p className="quiet">The log of this run is not on this server, so its entries are numbers and no links.</p>}
       {known !== null && calls.length > 0 && (
-        <p className={styles["pairs"]}>
-          <span className={styles["quiet"]}>Calls at the probe:</span>
+        <p className={`${styles["pairs"]} row links`}>
+          <span className="quiet">Calls at the probe:</span>
           {calls.map((call) => (
             <Link key={call} href={`/calls/${known}.${call}`}>
               {call}

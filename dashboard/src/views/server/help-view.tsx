@@ -73,7 +73,7 @@ export default function HelpView() {
 function Contents({ tools, defaults }: { tools: readonly Tool[]; defaults: readonly string[] }) {
   return (
     // what scrolls must be reachable by keyboard, which its links are
-    <nav className={styles["contents"]} aria-label="On this page">
+    <nav className={`${styles["contents"]} links calm unprinted`} aria-label="On this page">
       <a href="#connect">Connect a client</a>
       {[...Map.groupBy(tools, (tool) => tool.toolset)].map(([set, own]) => (
         // the fixtures of the conformance suite are for few
@@ -132,8 +132,8 @@ const NEWEST_LEGACY = "2025-11-25";
 /** The documentation of one tool. Its name is the anchor: `/dashboard/server/help#progress`. */
 function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
   return (
-    <article className={styles["tool"]} aria-labelledby={tool.name}>
-      <header className={styles["toolHead"]}>
+    <article className={`${styles["tool"]} panel`} aria-labelledby={tool.name}>
+      <header className={`${styles["toolHead"]} row`}>
         <h3 id={tool.name} tabIndex={-1}>
           <code>{tool.name}</code>
         </h3>
@@ -144,7 +144,7 @@ function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
             needs {name}
           </Badge>
         ))}
-        <span className={styles["links"]}>
+        <span className={`${styles["links"]} row`}>
           <ActionLink icon={Wrench} to={`/calls?tool=${tool.name}`}>Calls</ActionLink>
           <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/server/help#${tool.name}`} />
         </span>

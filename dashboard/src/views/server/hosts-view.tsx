@@ -19,7 +19,6 @@ import { useUrlState } from "~/ui/window";
 import { DirectionBadge, StatusBadge } from "~/widgets/badges";
 import { EntryTime } from "~/widgets/findings";
 import { describe, kindOf } from "~/words/entries";
-import styles from "./server.module.css";
 import { SERVER_TABS } from "./server-view";
 
 const STATES = [
@@ -183,7 +182,7 @@ function Replaced({ label }: { label: string | null }) {
 
 function Links({ row }: { row: HostRow }) {
   return (
-    <span className={styles["links"]}>
+    <span className="row">
       <Link href={traceHref({ view: "all", filter: `connection:${row.id}` })}>its entries</Link>
       {row.name !== null && <Link href={`/calls?text=${encodeURIComponent(`"${row.name}__`)}`}>calls of its tools</Link>}
     </span>
@@ -192,10 +191,10 @@ function Links({ row }: { row: HostRow }) {
 
 function Tools({ tools }: { tools: readonly string[] }) {
   return (
-    <section className={styles["part"]} aria-label="Tools">
+    <section className="column" aria-label="Tools">
       <h3>Tools</h3>
       {tools.length === 0 && <p>None.</p>}
-      <ul className={styles["tools"]}>
+      <ul className="row">
         {tools.map((tool) => (
           <li key={tool}>
             <code>{tool}</code>
@@ -208,7 +207,7 @@ function Tools({ tools }: { tools: readonly string[] }) {
 
 function Dispatches({ row }: { row: HostRow }) {
   return (
-    <section className={styles["part"]} aria-label="Dispatches">
+    <section className="column" aria-label="Dispatches">
       <h3>Dispatches</h3>
       <KeyValues
         items={[
@@ -267,7 +266,7 @@ function Recent({ row }: { row: HostRow }) {
     queryFn: ({ signal }) => recent(row.id, signal),
   });
   return (
-    <section className={styles["part"]} aria-label="Recent entries">
+    <section className="column" aria-label="Recent entries">
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
       {data !== undefined && data.length === 0 && <p>No recent entries found. Older ones may have been dropped from the log.</p>}
       {data !== undefined && data.length > 0 && <PlainTable caption="Recent entries, newest first" columns={ENTRY_COLUMNS} rows={data} rowKey={({ entry }) => String(entry.seq)} />}

@@ -31,7 +31,7 @@ const LIMIT_COLUMNS: readonly PlainColumn<LimitInfo>[] = [
 function Why({ unit, reason }: { unit: string; reason: string }) {
   return (
     <>
-      <span className={styles["quiet"]}>{unit}:</span> {reason}
+      <span className="quiet">{unit}:</span> {reason}
     </>
   );
 }
@@ -54,13 +54,12 @@ function Limits({ limits }: { limits: readonly LimitInfo[] }) {
 }
 
 function Use({ limit: { name, used, value } }: { limit: LimitInfo }) {
-  if (used === null) return <span className={styles["quiet"]}>per client or request</span>;
+  if (used === null) return <span className="quiet">per client or request</span>;
   const share = value > 0 ? Math.min(1, used / value) : 1;
-  const level = share >= 1 ? styles["full"] : share >= 0.8 ? styles["high"] : "";
   return (
     <span className={styles["use"]}>
       <span
-        className={styles["track"]}
+        className="track"
         role="meter"
         aria-label={`${name} in use`}
         aria-valuemin={0}
@@ -68,7 +67,7 @@ function Use({ limit: { name, used, value } }: { limit: LimitInfo }) {
         aria-valuenow={Math.min(used, value)}
         aria-valuetext={`${number(used)} of ${number(value)}`}
       >
-        <span className={`${styles["fill"]} ${level}`} style={{ width: `${share * 100}%` }} />
+        <span data-tone={share >= 1 ? "bad" : share >= 0.8 ? "warn" : "info"} style={{ width: `${share * 100}%` }} />
       </span>
       <span>
         {number(used)}
@@ -100,5 +99,5 @@ function Settings({ settings }: { settings: readonly SettingInfo[] }) {
 }
 
 function Empty() {
-  return <span className={styles["quiet"]}>empty</span>;
+  return <span className="quiet">empty</span>;
 }

@@ -12,7 +12,6 @@ import { useUrlState } from "~/ui/window";
 import { StatusBadge } from "~/widgets/badges";
 import { stateOf } from "~/words/states";
 import { ServerPage } from "./server-view";
-import styles from "./server.module.css";
 
 // a page of streams is to be read; all of them are at /api/streams
 const SHOWN = 100;
@@ -51,7 +50,7 @@ function Streams() {
     <Panel title="Streams" actions={<Choices which={which} onChoose={setWhich} all={rows.length} shown={Math.min(SHOWN, listed.length)} />}>
       {listed.length > 0 && <PlainTable caption="Streams" hidden columns={COLUMNS} rows={listed.slice(0, SHOWN)} rowKey={(row) => row.id} />}
       {listed.length === 0 && (
-        <p className={styles["quiet"]}>
+        <p className="quiet">
           No stream is open. A call of <Link href="/server/help/progress">progress</Link> opens one for its answer. So does a GET of the MCP address
           with a session, and each session on a WebSocket or on standard streams.
         </p>
@@ -85,7 +84,7 @@ function StreamLink({ row }: { row: StreamRow }) {
 /** Who reads the stream, or what became of the reader. */
 function Reader({ row }: { row: StreamRow }) {
   if (row.connected) return row.connection ?? `request #${row.reader}`;
-  if (row.closed_by === null) return <span className={styles["quiet"]}>{row.ended_at === null ? "none yet" : "none"}</span>;
+  if (row.closed_by === null) return <span className="quiet">{row.ended_at === null ? "none yet" : "none"}</span>;
   return (
     <>
       {row.closed_by === "client" ? "client disconnected" : row.closed_by} {row.left_at !== null && <Time at={row.left_at} look="ago" />}
@@ -108,7 +107,7 @@ const OPTIONS = [
 /** Which streams are listed, and how many there are. */
 function Choices({ which, onChoose, all, shown }: ChoicesProps) {
   return (
-    <p className={styles["quiet"]}>
+    <p className="quiet">
       <Segmented label="Streams listed" options={OPTIONS} value={which} onChange={onChoose} /> {shown} shown of {all}
     </p>
   );

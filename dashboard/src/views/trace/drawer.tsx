@@ -122,7 +122,7 @@ export function EntryDrawer({ run, current, entry, url, above, below, onClose }:
         <EntryMarks run={run} seq={entry.seq} />
         {entry.view.direction !== null && <Way entry={entry} />} <Line entry={entry} />
       </p>
-      <p className={styles["copies"]}>
+      <p className="row">
         <CopyButton label="Copy JSON" text={() => writeJson(withoutView(entry), 2)} />
         <CopyCurl run={run} entry={entry} />
         <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}${traceHref({ at: `${run}-${entry.seq}` })}`} />
@@ -192,7 +192,7 @@ function Revision({ run, session }: { run: string; session: string }) {
   const client = useClient(run, session);
   return client === null ? null : (
     <>
-      <EraBadge era={client.era ?? ""} /> <span className={styles["quiet"]}>{client.revision}</span>
+      <EraBadge era={client.era ?? ""} /> <span className="aside">{client.revision}</span>
     </>
   );
 }
@@ -200,7 +200,7 @@ function Revision({ run, session }: { run: string; session: string }) {
 function Moment({ entry }: { entry: Viewed }) {
   return (
     <>
-      <Time at={entry.at} look="both" /> <span className={styles["quiet"]}>monotonic {entry.mono.toFixed(6)} s</span>
+      <Time at={entry.at} look="both" /> <span className="aside">monotonic {entry.mono.toFixed(6)} s</span>
     </>
   );
 }
@@ -259,7 +259,7 @@ function Whole({ entry, linked }: { entry: Viewed; linked: boolean }) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <p className={styles["links"]}>
+      <p className="row">
         <Button small aria-expanded={open} onClick={() => setOpen(!open)}>
           {open ? "Hide the whole entry" : "Show the whole entry"}
         </Button>

@@ -24,7 +24,7 @@ const by = <Value,>(value: (kept: Kept) => Value) => (row: Row) => (row.type ===
 export function entryColumns(trace: Trace, onOpen: (run: string, seq: number) => void): readonly Column<Row>[] {
   return [
     { key: "time", head: "Time", width: { fit: [6, 9] }, sortBy: by(({ entry }) => entry.at), cell: cell(({ entry }) => <Time at={entry.at} />) },
-    { key: "seq", head: "#", width: { fit: [2, 5] }, align: "end", from: 38, sortBy: by(({ entry }) => entry.seq), cell: cell(({ entry }) => <span className={styles["quiet"]}>{entry.seq}</span>) },
+    { key: "seq", head: "#", width: { fit: [2, 5] }, align: "end", from: 38, sortBy: by(({ entry }) => entry.seq), cell: cell(({ entry }) => <span className="aside">{entry.seq}</span>) },
     { key: "client", head: "Client", width: { fit: [3, 14] }, from: 32, sortBy: by(({ entry }) => entry.session ?? entry.label), cell: cell(({ run, entry }) => <EntryClient run={run} entry={entry} />) },
     { key: "way", head: "Direction", width: { fit: [4, 8] }, from: 54, sortBy: by(({ entry }) => entry.view.direction), cell: cell(({ entry }) => <Way entry={entry} />) },
     { key: "what", head: "Method or kind", width: { fit: [6, 18] }, sortBy: by(({ entry }) => entry.view.method ?? entry.kind), cell: cell(({ entry }) => <What entry={entry} />) },
@@ -50,10 +50,10 @@ export function entryCard(row: Row): ReactNode {
   const { run, entry } = row;
   return (
     <span className={styles["two"]}>
-      <span className={styles["cut"]}>
+      <span className="cut">
         <Time at={entry.at} /> <What entry={entry} /> <Way entry={entry} /> <EntryClient run={run} entry={entry} />
       </span>
-      <span className={styles["cut"]}>
+      <span className="cut">
         <EntryMarks run={run} seq={entry.seq} reachable={false} />
         <Line entry={entry} />
       </span>
@@ -73,11 +73,11 @@ function Pair({ run, entry, trace, onOpen }: PairProps) {
   if (!isMessage(entry)) return null;
   const other = trace.entryOf(run, seq);
   if (entry.rpc === "request") {
-    if (other === undefined && (state === "cancelled" || state === "disconnected")) return <span className={styles["quiet"]} title={unanswered(state)}>no answer due</span>;
-    if (other === undefined) return <span className={styles["quiet"]}>no answer yet</span>;
+    if (other === undefined && (state === "cancelled" || state === "disconnected")) return <span className="aside" title={unanswered(state)}>no answer due</span>;
+    if (other === undefined) return <span className="aside">no answer yet</span>;
     return <ValueButton title="Show the answer" onClick={() => onOpen(run, seq)}>{`#${seq} after ${between(entry, other)}`}</ValueButton>;
   }
-  if (other === undefined) return isAnswer(entry) ? <span className={styles["quiet"]}>request not known</span> : null;
+  if (other === undefined) return isAnswer(entry) ? <span className="aside">request not known</span> : null;
   return <ValueButton title="Show the request" onClick={() => onOpen(run, seq)}>{`${between(other, entry)} after #${seq}`}</ValueButton>;
 }
 
@@ -107,20 +107,20 @@ interface WhoProps {
 /** Whose an exchange or an entry is: the label with its colour, and the name that the client gives itself. */
 function Who({ run, session, label }: WhoProps) {
   const client = useClient(run, session);
-  if (session === null && label === null) return <span className={styles["quiet"]}>–</span>;
+  if (session === null && label === null) return <span className="aside">–</span>;
   const title = client === null ? "client not known" : `${client.client_name} ${client.client_version}, ${client.revision}`;
   return (
     <span title={title}>
       <FilterBy word="client" value={session ?? label ?? ""}>
         {session !== null && <ClientMark label={session} />} {label}
       </FilterBy>{" "}
-      <span className={styles["quiet"]}>{client?.client_name === "" ? "without a name" : client?.client_name}</span>
+      <span className="aside">{client?.client_name === "" ? "without a name" : client?.client_name}</span>
     </span>
   );
 }
 
 export function ClientCell({ span: { run, row } }: { span: Span }) {
-  if (row.transport === "host") return <span className={styles["quiet"]}>tool host</span>;
+  if (row.transport === "host") return <span className="aside">tool host</span>;
   return <Who run={run} session={row.session} label={row.label} />;
 }
 
@@ -130,7 +130,7 @@ export function EntryClient({ run, entry }: Omit<Kept, "key">) {
   if (session === null && label === null && entry.kind.startsWith("host.")) {
     return (
       <>
-        {connection} <span className={styles["quiet"]}>{("host" in entry && entry.host) || "tool host"}</span>
+        {connection} <span className="aside">{("host" in entry && entry.host) || "tool host"}</span>
       </>
     );
   }
@@ -174,7 +174,7 @@ export function What({ entry }: { entry: Viewed }) {
   return (
     <>
       {method !== null && <span className={styles["method"]}>{method} </span>}
-      {(entry.rpc !== "notification" || method === null) && <span className={styles["quiet"]}>{entry.rpc}</span>}
+      {(entry.rpc !== "notification" || method === null) && <span className="aside">{entry.rpc}</span>}
     </>
   );
 }

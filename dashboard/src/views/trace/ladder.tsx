@@ -21,7 +21,6 @@ import { sentenceOf } from "~/words/spans";
 import { stateIn } from "~/words/states";
 import { clientName, clientOf, clientsOf } from "~/words/text";
 import { EntryDrawer } from "./drawer";
-import styles from "./trace.module.css";
 import { placeOf, type TraceUrl } from "./url";
 
 const NONE = [] as const;
@@ -180,7 +179,7 @@ function LadderFrame({ title, file, picture, origin, follow = false, at, onOpen,
   const open = ({ seq }: Step) => onOpen(seq);
   return (
     <>
-      <div className={styles["ladderTools"]}>
+      <div className="strip row">
         {before}
         <Segmented label="Rows" options={PACES} value={paceName} onChange={setPace} />
         <span>
@@ -200,7 +199,7 @@ function LadderFrame({ title, file, picture, origin, follow = false, at, onOpen,
         {behind}
       </div>
       {note !== null && (
-        <p className={styles["note"]} role="status">
+        <p className="strip" role="status">
           {note}
         </p>
       )}

@@ -130,7 +130,7 @@ const REASONS: Readonly<Record<Gap["reason"], string>> = {
 /** Which entries are missing, and what can be done about it. */
 function GapRow({ gap: { key, reason, first, last, run: of }, gap, traced: { run, loading, loader } }: { gap: Gap; traced: Traced }) {
   return (
-    <span className={styles["gap"]}>
+    <span className={`${styles["gap"]} row quiet`}>
       <Badge tone="warn">gap: {reason}</Badge>
       {reason === "skipped" && of === run && (
         <Button
@@ -163,9 +163,9 @@ const ENDS: Readonly<Record<string, string>> = {
 function Older({ traced: { run, first, loading, loader } }: { traced: Traced }): ReactNode {
   const { busy, error, found } = loading;
   if (found !== null) {
-    if (found.next === null) return <span className={styles["gap"]}>Nothing older in the log passes the filter.</span>;
+    if (found.next === null) return <span className={`${styles["gap"]} row quiet`}>Nothing older in the log passes the filter.</span>;
     return (
-      <span className={styles["gap"]}>
+      <span className={`${styles["gap"]} row quiet`}>
         <Button small disabled={busy !== null} onClick={() => loader.more(run)}>
           {busy === "search" ? "Searching…" : "Search older"}
         </Button>
@@ -174,7 +174,7 @@ function Older({ traced: { run, first, loading, loader } }: { traced: Traced }):
   }
   const end = (first ?? 1) <= 1 ? "beginning" : loading.end;
   return (
-    <span className={styles["gap"]}>
+    <span className={`${styles["gap"]} row quiet`}>
       {end === null ? (
         <Button small disabled={busy !== null} onClick={() => loader.older(run, first ?? 1)}>
           {busy === "older" ? "Loading…" : "Load older"}

@@ -37,7 +37,7 @@ export function Related({ run, current, entry, url }: RelatedProps) {
   return (
     <section>
       <h3>Related</h3>
-      <ul className={styles["related"]}>
+      <ul className={`${styles["related"]} row links`}>
         <Cause run={run} entry={entry} to={to} />
         {answer !== undefined && (
           <li>
@@ -128,7 +128,7 @@ function Listed({ title, entries, to }: ListedProps) {
   if (entries.length === 0) return null;
   return (
     <>
-      <h4 className={styles["heading"]}>
+      <h4 className={`${styles["heading"]} aside`}>
         {title}: {counted(entries.length, "entry", "entries")} on this page
         {entries.length > SHOWN && `, the first ${SHOWN}`}
       </h4>
@@ -139,7 +139,7 @@ function Listed({ title, entries, to }: ListedProps) {
             <span>
               <What entry={each} />
             </span>
-            <span className={styles["cut"]}>
+            <span className="cut">
               <Line entry={each} />
             </span>
           </li>

@@ -73,10 +73,10 @@ export function card(row: Row): ReactNode {
   if (span === null || (row.type !== "span" && row.type !== "repeat")) return <Asked row={row} />;
   return (
     <span className={styles["two"]}>
-      <span className={styles["cut"]}>
+      <span className="cut">
         <Asked row={row} />
       </span>
-      <span className={styles["cut"]}>
+      <span className="cut">
         <Time at={span.row.began.at} /> <Status span={span} /> <Outcome span={span} /> {span.row.duration_ms !== null && formatDuration(span.row.duration_ms)} <ClientCell span={span} />
       </span>
     </span>
@@ -111,7 +111,7 @@ function When({ row }: { row: Row }) {
   const { began } = span.row;
   if (row.type === "span" || row.type === "repeat") return <Time at={began.at} />;
   const entry = row.type === "message" ? row.entry : row.type === "progress" ? row.entries[0] : undefined;
-  return entry === undefined ? null : <span className={styles["quiet"]}>{formatOffset((entry.mono - began.mono) * 1000)}</span>;
+  return entry === undefined ? null : <span className="aside">{formatOffset((entry.mono - began.mono) * 1000)}</span>;
 }
 
 /** What was asked, and of a message below an exchange what it says. */
@@ -126,10 +126,10 @@ function Asked({ row }: { row: Row }) {
   return (
     <span title={`${name} ${text}`} className={row.type === "span" && row.under === true ? styles["second"] : undefined}>
       {row.type === "repeat" && <Times spans={row.spans} />}
-      {span.head?.view.direction === "out" && <span className={styles["quiet"]}>← </span>}
+      {span.head?.view.direction === "out" && <span className="aside">← </span>}
       <span className={styles["method"]}>{method === null ? name : <FilterBy word="method" value={method}>{name}</FilterBy>}</span>{" "}
       {rest !== text && (method === "tools/call" ? <FilterBy word="tool" value={target}>{target}</FilterBy> : target)}
-      <span className={styles["quiet"]}>{rest}</span>
+      <span className="aside">{rest}</span>
     </span>
   );
 }
@@ -149,7 +149,7 @@ function Reports({ entries }: { entries: readonly Viewed[] }) {
   if (first === undefined || last === undefined) return null;
   return (
     <span className={styles["second"]}>
-      <span className={styles["method"]}>progress × {entries.length}</span> <span className={styles["quiet"]}>in {between(first, last)}</span>
+      <span className={styles["method"]}>progress × {entries.length}</span> <span className="aside">in {between(first, last)}</span>
     </span>
   );
 }
@@ -160,7 +160,7 @@ function Times({ spans }: { spans: readonly Span[] }) {
   return (
     <>
       <span className={styles["method"]}>× {spans.length}</span>{" "}
-      <span className={styles["quiet"]}>
+      <span className="aside">
         last <Time at={last?.row.began.at ?? 0} />
       </span>{" "}
     </>
@@ -170,10 +170,10 @@ function Times({ spans }: { spans: readonly Span[] }) {
 /** The HTTP status; of what came on another connection, which. */
 function Status({ span: { row } }: { span: Span }) {
   const { status, transport } = row;
-  if (status === null) return transport === "http" || transport === null ? null : <span className={styles["quiet"]}>{SHORT[transport]}</span>;
+  if (status === null) return transport === "http" || transport === null ? null : <span className="aside">{SHORT[transport]}</span>;
   return (
     <FilterBy word="status" value={String(status)}>
-      {status >= 400 ? <Badge tone="bad">{status}</Badge> : <span className={styles["quiet"]}>{status}</span>}
+      {status >= 400 ? <Badge tone="bad">{status}</Badge> : <span className="aside">{status}</span>}
     </FilterBy>
   );
 }

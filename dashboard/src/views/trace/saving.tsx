@@ -69,7 +69,7 @@ function Contents({ told, query }: { told: ExportOverview; query: Query }) {
     <Stack>
       <ul className={styles["files"]}>
         {FILES.map(([suffix, name, purpose]) => (
-          <li key={suffix}>
+          <li className="panel quiet" key={suffix}>
             <a href={apiUrl(`/export.${suffix}`, query)} className={styles["name"]} download>
               {name}
             </a>
@@ -129,7 +129,7 @@ function Hidden({ hidden }: { hidden: Overview["hidden"] }) {
           ))}
         </ul>
       )}
-      <p className={styles["quiet"]}>The server hides secrets by their names. Everything else is in the file as it was sent, arguments and results too.</p>
+      <p className="aside">The server hides secrets by their names. Everything else is in the file as it was sent, arguments and results too.</p>
     </>
   );
 }

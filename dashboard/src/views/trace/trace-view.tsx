@@ -125,7 +125,7 @@ function LegendButton() {
         Legend
       </Button>
       {open && (
-        <div role="group" aria-label="Legend" className={styles["legendBox"]}>
+        <div role="group" aria-label="Legend" className={`${styles["legendBox"]} raised`}>
           <Legend />
         </div>
       )}
@@ -167,20 +167,20 @@ function Toolbar({ url, traced, listed, counts, client, cleared, children }: Too
   return (
     <>
       <FilterLine value={url.line} onChange={url.filter} />
-      <span className={styles["actions"]}>
+      <span className={`${styles["actions"]} row`}>
         <Segmented label="What is shown" options={VIEWS} value={url.view === "requests" ? "" : url.view} onChange={(view) => url.change({ view })} />
         {children}
         <Link href={client === null ? "/export" : `/export?client=${encodeURIComponent(client)}`}>Save as a file</Link>
       </span>
-      <div className={styles["groups"]}>
+      <div className={`${styles["groups"]} row`}>
         <Chips url={url} kept={kept} />
         {url.view !== "ladder" && (
-          <span className={styles["quiet"]} role="status">
+          <span className="aside" role="status">
             {listedText({ url, traced, listed, counts, kept })}
           </span>
         )}
         {cleared !== null && (
-          <span className={styles["quiet"]}>
+          <span className="aside">
             Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, url.view === "all" ? "entry" : "request", url.view === "all" ? "entries" : "requests")} hidden.{" "}
             <Button small onClick={cleared.show}>
               Show them
@@ -216,7 +216,7 @@ const GROUPS = ["messages", "http", "calls", "tasks", "streams", "sessions", "ho
 function Chips({ url: { line, filter, view, fold, change }, kept }: { url: TraceUrl; kept: CountsRow | undefined }) {
   const chip = (key: string, value: string, name: string, count: number | undefined, title: string) => (
     <Button key={value} small aria-pressed={has(line, key, value)} title={title} onClick={() => filter(toggled(line, key, value))}>
-      {name} {count !== undefined && <span className={styles["quiet"]}>{count.toLocaleString("en")}</span>}
+      {name} {count !== undefined && <span className="aside">{count.toLocaleString("en")}</span>}
     </Button>
   );
   return (

@@ -68,7 +68,7 @@ export function Brush({ spans, range, onRange }: BrushProps) {
     onRange(first <= 0 && last >= 1 ? null : { from: momentOf(Math.max(0, first)), until: momentOf(Math.min(1, last)) });
   };
   return (
-    <div className={styles["brush"]} role="group" aria-label="Time shown">
+    <div className={`${styles["brush"]} strip row unprinted`} role="group" aria-label="Time shown">
       <div
         className={styles["strip"]}
         title="Drag to show a part of the time; a double click shows all of it"
@@ -87,7 +87,7 @@ export function Brush({ spans, range, onRange }: BrushProps) {
         <Edge name="Shown from" at={from} text={formatMoment(momentOf(from))} onMove={(share) => move("from", share)} />
         <Edge name="Shown until" at={until} text={formatMoment(momentOf(until))} onMove={(share) => move("until", share)} />
       </div>
-      <span className={styles["words"]}>
+      <span className="aside">
         {range === null ? `${formatMoment(whole.from)}, ${formatDuration((whole.until - whole.from) * 1000)}` : `${formatMoment(range.from)}, ${formatDuration((range.until - range.from) * 1000)} of ${formatDuration((whole.until - whole.from) * 1000)}`}{" "}
         {range !== null && (
           <Button small onClick={() => onRange(null)}>

@@ -193,7 +193,7 @@ function Heads({ picture, xs, narrow, width }: HeadsProps) {
         const room = Math.max(80, first || last ? apart / 2 + (first ? x : width - x) : Math.min(apart - 16, 2 * Math.min(x, width - x)));
         const place: CSSProperties = first ? { left: 4 } : last ? { right: 4 } : { left: x, transform: "translateX(-50%)" };
         return (
-          <span key={lane} className={styles["head"]} style={{ ...place, maxWidth: room - 8 }} title={picture.names.get(lane)}>
+          <span key={lane} className={`${styles["head"]} cut`} style={{ ...place, maxWidth: room - 8 }} title={picture.names.get(lane)}>
             {picture.names.get(lane)}
           </span>
         );
@@ -229,7 +229,7 @@ function Search({ found, current, onShow }: SearchProps) {
   const next = found.find((index) => index > current) ?? found[0];
   const before = found.findLast((index) => index < current) ?? found.at(-1);
   return (
-    <div className={styles["found"]} role="group" aria-label="What was found">
+    <div className={`${styles["found"]} raised row`} role="group" aria-label="What was found">
       <span role="status">{found.length === 0 ? "nothing found" : place === -1 ? `${found.length} found` : `${place + 1} of ${found.length}`}</span>
       <Button small aria-label="Previous one found" disabled={before === undefined} onClick={() => before !== undefined && onShow(before)}>
         ↑
