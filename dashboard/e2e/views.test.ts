@@ -90,6 +90,18 @@ test.each(shown)("$name, opened by its address, is complete, quiet, accessible a
   await page.context().close();
 });
 
+test("on a phone the line below the calls is in the window, wherever the page stands", async () => {
+  const { page } = await openPage(browser, `${server.url}/dashboard/calls`, { viewport: { width: 390, height: 844 } });
+  const link = page.getByRole("link", { name: "CSV" });
+  await link.waitFor(SOON);
+  for (const top of [0, 10_000]) {
+    await page.evaluate(`scrollTo(0, ${top})`);
+    const box = await link.boundingBox();
+    expect(box && box.y + box.height).toBeLessThanOrEqual(844);
+  }
+  await page.context().close();
+});
+
 // what another width can break; the names, roles and titles stay as they are
 const OF_A_WIDTH = ["scrollable-region-focusable", "target-size"];
 
