@@ -67,7 +67,7 @@ const STATES: Readonly<Record<string, State>> = {
 
 const STILL_OPEN = new Set(["running", "waiting", "open"]);
 
-/** The state of a request or call as its log shows it: nothing goes on in a log that has ended. */
+/** The state of a request, call or session as its log shows it: nothing goes on in a log that has ended. */
 export const stateIn = (name: string, ended: boolean): string => (ended && STILL_OPEN.has(name) ? "open_at_end" : name);
 
 /** How a state looks; one that this table does not know is shown by its own name. */

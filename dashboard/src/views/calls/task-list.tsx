@@ -3,6 +3,7 @@ import { useLocation } from "wouter";
 import type { Entry, SessionRow, TaskRow } from "~/protocol/schema";
 import { progressOf } from "~/trace/entry";
 import { useFeed } from "~/trace/feed";
+import { useEnd, useEnded } from "~/trace/use-trace";
 import { Button } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
 import { SearchField, Select } from "~/ui/fields";
@@ -14,6 +15,7 @@ import { formatSeconds } from "~/ui/time-format";
 import { useUrlState } from "~/ui/window";
 import { ProgressBar, StatusBadge } from "~/widgets/badges";
 import { NothingYet } from "~/widgets/connect-client";
+import { stateOf } from "~/words/states";
 import { clientName } from "~/words/text";
 import { CALLS_TABS } from "./calls";
 import styles from "./calls.module.css";
@@ -26,13 +28,13 @@ function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
       head: "Status",
       width: { fit: [5, 9] },
       sortBy: ({ status }) => status,
-      cell: (task) => <StatusBadge status={task.status} title={task.status === "queued" ? QUEUED : undefined} />,
+      cell: (task) => <Status task={task} />,
     },
     {
       key: "progress",
       head: "Progress",
       width: "minmax(6rem, 10rem)",
-      cell: (task) => <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={task.status} />,
+      cell: (task) => <Progress task={task} />,
     },
     { key: "message", head: "Status message", width: { grow: 2, least: 8 }, from: 36, cell: (task) => <Message task={task} /> },
     { key: "client", head: "Client", width: { grow: 1, least: 7 }, from: 46, sortBy: ({ session }) => session, cell: (task) => <Client name={clientName(task.session, sessions)} /> },
@@ -43,8 +45,23 @@ function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
   ];
 }
 
+function Status({ task }: { task: TaskRow }) {
+  const state = stateOfTask(task, useEnded());
+  return <StatusBadge status={state} title={state !== task.status ? lastStatus(task) : task.status === "queued" ? QUEUED : undefined} />;
+}
+
+/** `ended` says that the log has ended: what a task had not done by then is not known. */
+export const stateOfTask = (task: TaskRow, ended: boolean): string => (ended && !isOver(task) ? "open_at_end" : task.status);
+
+/** What is known of a task that a file ends before. */
+export const lastStatus = ({ status }: TaskRow) => `The file ends here; the last status was ${stateOf(status).label}.`;
+
 function Client({ name }: { name: string }) {
   return <span title={name}>{name}</span>;
+}
+
+function Progress({ task }: { task: TaskRow }) {
+  return <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={stateOfTask(task, useEnded())} />;
 }
 
 function Message({ task }: { task: TaskRow }) {
@@ -61,6 +78,8 @@ export function TaskList() {
   const [text, setText] = useUrlState("text");
   const rows = useMemo(() => wantedTasks(tasks, { status, session, text }), [tasks, status, session, text]);
   const columns = useMemo(() => columnsFor(sessions), [sessions]);
+  const ended = useEnded();
+  const open = rows.filter((task) => stateOfTask(task, ended) === "open_at_end").length;
   const labels = [...new Set(tasks.map((task) => task.session ?? ""))].filter((label) => label !== "");
   const tools = (
     <>
@@ -82,7 +101,8 @@ export function TaskList() {
   );
   return (
     <Page title="Calls" part="Tasks" tabs={CALLS_TABS} tools={tools}>
-      {rows.some((task) => task.status === "queued") && <p className={`${styles["note"]} strip`}>{QUEUED}</p>}
+      {open > 0 && <p className={`${styles["note"]} strip`}>The file ends while {open === 1 ? "1 task is" : `${open} tasks are`} open. What became of {open === 1 ? "it" : "them"} is not in it.</p>}
+      {open === 0 && rows.some((task) => task.status === "queued") && <p className={`${styles["note"]} strip`}>{QUEUED}</p>}
       <DataTable
         label="Tasks"
         remember="tasks"
@@ -170,6 +190,7 @@ export function Ttl({ task }: { task: TaskRow }) {
 }
 
 function Left({ task }: { task: TaskRow }) {
-  const left = ttlLeft(task, useNow());
+  const now = useNow();
+  const left = ttlLeft(task, useEnd() ?? now);
   return <span title={`ttl ${task.ttl_ms} ms from its creation`}>{left === 0 ? "due" : formatSeconds(left)}</span>;
 }

@@ -5,7 +5,7 @@ import { quoted } from "~/protocol/filter";
 import type { CallPage, CallRow, TaskRow } from "~/protocol/schema";
 import { offsetOf, progressOf, sentAfterCancel, type Viewed } from "~/trace/entry";
 import { useFeed } from "~/trace/feed";
-import { type CallWithEvidence, useCallDetail } from "~/trace/use-trace";
+import { type CallWithEvidence, useCallDetail, useEnded } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/buttons";
 import { Page } from "~/ui/page";
@@ -15,7 +15,7 @@ import { Cancellation, ProgressBar, StatusBadge } from "~/widgets/badges";
 import { stateOf } from "~/words/states";
 import { describe, kindOf } from "~/words/entries";
 import { shareText } from "~/words/text";
-import { beginning, isOver, QUEUED, storyOf, TaskList, Ttl } from "./task-list";
+import { beginning, isOver, lastStatus, QUEUED, stateOfTask, storyOf, TaskList, Ttl } from "./task-list";
 import styles from "./calls.module.css";
 
 export default function TasksView() {
@@ -35,7 +35,7 @@ function TaskPage({ id }: { id: string }) {
   const detail = useCallDetail(call, row ?? task);
   const record = detail.data?.call;
   return (
-    <Page title={titleOf(task ?? record)} up={["/calls/tasks", "Tasks"]} tools={<Links id={id} call={call} />} scroll>
+    <Page title={titleOf(task ?? record, useEnded())} up={["/calls/tasks", "Tasks"]} tools={<Links id={id} call={call} />} scroll>
       {task === undefined && record === undefined ? (
         <Missing id={id} looking={run === undefined || audited.isLoading || detail.isLoading} />
       ) : (
@@ -52,9 +52,9 @@ function TaskPage({ id }: { id: string }) {
 }
 
 /** `cancellable_task, cancelled`: what it is and how it stands; the id is among the facts. */
-function titleOf(of: { tool: string; status: string } | { tool: string; outcome: string | null } | undefined): string {
+function titleOf(of: TaskRow | CallRow | undefined, ended: boolean): string {
   if (of === undefined) return "Task";
-  const state = "status" in of ? of.status : of.outcome;
+  const state = "status" in of ? stateOfTask(of, ended) : of.outcome;
   return state === null ? of.tool : `${of.tool}, ${stateOf(state).label}`;
 }
 
@@ -117,24 +117,26 @@ function TaskFacts({ id, task, call }: FactsProps) {
 }
 
 function RowFacts({ task }: { task: TaskRow }) {
+  const state = stateOfTask(task, useEnded());
   return (
     <>
       <Fact name="Status">
-        <StatusBadge status={task.status} />
-        {task.status === "queued" && <p className="quiet">{QUEUED}</p>}
+        <StatusBadge status={state} />
+        {state !== task.status && <p className="quiet">{lastStatus(task)}</p>}
+        {state === "queued" && <p className="quiet">{QUEUED}</p>}
       </Fact>
       <Fact name="Status message">{task.message ?? "none"}</Fact>
       <Fact name="Progress">
         {task.progress === null ? (
           "none reported"
         ) : (
-          <ProgressBar label="progress" done={task.progress} total={task.total} status={task.status} />
+          <ProgressBar label="progress" done={task.progress} total={task.total} status={state} />
         )}
       </Fact>
       <Fact name="Created">
         <Time at={task.created_at} look="both" />
       </Fact>
-      <Fact name={isOver(task) ? "Last change" : "Updated"}>
+      <Fact name={state === "open_at_end" || isOver(task) ? "Last change" : "Updated"}>
         <Time at={task.updated_at} look="both" />
       </Fact>
       <Fact name="Time to live">

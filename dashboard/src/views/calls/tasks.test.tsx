@@ -41,6 +41,21 @@ test("queued is explained as the dashboard's own state", async () => {
   await expect.element(page.getByText(/queued is this dashboard's own state/)).toBeVisible();
 });
 
+test("a task that had not ended when a file was saved is open at its end, and the file is said to end there", async () => {
+  answerApi((path) => (path === "/api/server" ? { file: { name: "a.mcpprobe" } } : undefined));
+  const { fake, show } = await openView(TasksView, ROUTE, "/calls/tasks");
+  show({ tasks: [taskRow(), taskRow({ id: "t2", tool: "other", status: "failed" })], sessions: [sessionRow()] }, "run");
+  fake.source.entry("run", 9, entryOf(9, 0, "server.state"));
+  fake.frame();
+  await expect.element(page.getByText("The file ends while 1 task is open. What became of it is not in it.")).toBeVisible();
+  await expect.element(rowOf("t1")).toMatchTextContent(/open at the end2\/8/);
+  await expect.element(rowOf("other")).toMatchTextContent(/failed/);
+  rowOf("t1").element().focus();
+  await userEvent.keyboard("{Enter}");
+  await expect.element(page.getByText("The file ends here; the last status was working.")).toBeVisible();
+  await expect.element(page.getByRole("heading", { level: 1 })).toMatchTextContent(/, open at the end$/);
+});
+
 test("filters are in the URL", async () => {
   const { show } = await openView(TasksView, ROUTE, "/calls/tasks");
   show({ tasks: [taskRow(), taskRow({ id: "t2", status: "failed", session: "s2" })] }, "run");

@@ -3,12 +3,14 @@ import { Link } from "wouter";
 import type { SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
 import { clientHref } from "~/trace/findings";
+import { useEnded } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { Panel } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/window";
 import { ClientMark, StatusBadge } from "~/widgets/badges";
+import { stateIn } from "~/words/states";
 import { callsOf, type Client } from "./clients";
 import { Capabilities, Matrix, useDeclared } from "./features";
 import { MisuseList, RefusalList } from "./refusals";
@@ -69,8 +71,9 @@ const COLUMNS: readonly PlainColumn<SessionRow>[] = [
 
 /** Whether a session is open, or why it is not; a client of 2026-07-28 has none. */
 function SessionState({ row }: { row: SessionRow }) {
+  const ended = useEnded();
   if (row.era === "modern") return <Badge title="2026-07-28 has no sessions">no session</Badge>;
-  if (row.closed === null) return <StatusBadge status="open" />;
+  if (row.closed === null) return <StatusBadge status={stateIn("open", ended)} />;
   return <Badge title={`why it ended: ${row.closed}`}>closed: {row.closed}</Badge>;
 }
 

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { traceHref } from "~/protocol/client";
 import type { StreamRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
+import { useEnded } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { Segmented } from "~/ui/fields";
 import { Panel, Stack } from "~/ui/panel";
@@ -10,7 +11,7 @@ import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/window";
 import { StatusBadge } from "~/widgets/badges";
-import { stateOf } from "~/words/states";
+import { stateIn, stateOf } from "~/words/states";
 import { ServerPage } from "./server-view";
 
 // a page of streams is to be read; all of them are at /api/streams
@@ -66,9 +67,10 @@ function isOpen(row: StreamRow): boolean {
 
 /** Whether more may come: of a stream that goes on while nobody reads it, that its reader is missing. */
 function StreamStatus({ row }: { row: StreamRow }) {
+  const ended = useEnded();
   if (row.lost !== null) return <Badge tone="bad">lost: {stateOf(row.lost).label}</Badge>;
   if (row.status !== "live") return <StatusBadge status={row.status} />;
-  if (row.connected) return <StatusBadge status="open" />;
+  if (row.connected) return <StatusBadge status={stateIn("open", ended)} />;
   return <Badge tone="warn">no reader</Badge>;
 }
 
