@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 test("equal mistakes that the page has not loaded are counted and found in the log, as one line that unfolds", async () => {
   const page = await probe.open("/trace");
-  await page.getByRole("button", { name: "violations 30" }).click();
+  await page.getByRole("button", { name: "client mistakes 30" }).click();
   await page.getByText(/^30 requests shown\. 30 of the \d+ requests in the log match$/).waitFor(SOON);
   const line = page.getByRole("row").filter({ hasText: "× 30" });
   await line.filter({ hasText: "id used before" }).waitFor(SOON);

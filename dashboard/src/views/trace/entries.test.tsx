@@ -189,7 +189,10 @@ test("groups and problems are chips that write into the filter line, with their 
   fake.source.say("rows", { table: "counts", rows: [countsRow({ entries: 40_000, calls: 600, mistakes: 7 })] });
   fake.frame();
   await expect.element(page.getByText(/entries shown; the log has 40,000 entries$/)).toBeVisible();
-  await expect.element(page.getByRole("button", { name: "violations 7" })).toBeVisible();
+  await expect.element(page.getByRole("button", { name: "client mistakes 7" })).toBeVisible();
+  await page.getByRole("button", { name: "client mistakes 7" }).click();
+  await expect.element(page.getByText("The judge counts rules and not requests: Clients.")).toBeVisible();
+  await page.getByRole("button", { name: "client mistakes 7" }).click();
   await page.getByRole("button", { name: "calls 600" }).click();
   expect(param("filter")).toBe("group:calls");
   await expect.element(line()).toHaveValue("group:calls");

@@ -10,6 +10,7 @@ import { Button } from "~/ui/buttons";
 import { Segmented } from "~/ui/fields";
 import { Page } from "~/ui/page";
 import { Time } from "~/ui/time";
+import { useNarrow } from "~/ui/window";
 import { NothingConnected } from "~/widgets/connect-client";
 import { FilterContext, FilterLine } from "~/widgets/filter-line";
 import { counted } from "~/words/text";
@@ -45,6 +46,8 @@ function LogView({ url }: { url: TraceUrl }) {
   const counts = useCounts(traced, filter, by);
   const hidden = useMemo(() => lines.filter((each) => isCleared(each, cleared)).length, [lines, cleared]);
   const grows = useSavedFile() === null;
+  // a narrow list has no time line to explain
+  const wide = !useNarrow("72rem");
   // a link to an entry is no reason to go to the newest ones
   const [follow, setFollow] = useState(url.at === "");
   const show = useCallback(
@@ -80,7 +83,7 @@ function LogView({ url }: { url: TraceUrl }) {
           Clear view
         </Button>
       )}
-      {view === "requests" && <LegendButton />}
+      {view === "requests" && wide && <LegendButton />}
     </Toolbar>
   );
   const nobody = snapshot.hello !== null && sessions.length === 0 && all.length === 0 && line === "" && range === null;
@@ -179,6 +182,11 @@ function Toolbar({ url, traced, listed, counts, client, cleared, children }: Too
             {listedText({ url, traced, listed, counts, kept })}
           </span>
         )}
+        {has(url.line, "problem", "mistake") && (
+          <span className="aside">
+            The judge counts rules and not requests: <Link href="/clients">Clients</Link>.
+          </span>
+        )}
         {cleared !== null && (
           <span className="aside">
             Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, url.view === "all" ? "entry" : "request", url.view === "all" ? "entries" : "requests")} hidden.{" "}
@@ -204,7 +212,7 @@ function listedText({ url, traced, listed, counts, kept }: Pick<ToolbarProps, "u
 }
 
 const PROBLEM_CHIPS = [
-  ["mistake", "violations", "mistakes", "What a client did against the protocol, refused or tolerated"],
+  ["mistake", "client mistakes", "mistakes", "What a client did against the protocol, refused or tolerated"],
   ["asked", "tool errors (expected)", "asked", "Errors that tools gave: simulated, because of their arguments, or of a task that failed"],
   ["lost", "not received", "lost", "Messages that no client received, and calls whose client has gone"],
   ["limit", "server limits", "limits", "Limits, deadlines and failures of this server"],
@@ -221,7 +229,9 @@ function Chips({ url: { line, filter, view, fold, change }, kept }: { url: Trace
   );
   return (
     <span role="group" aria-label="Words for the filter line" className={styles["chips"]}>
+      <span className="aside">Requests with</span>
       {PROBLEM_CHIPS.map(([value, name, field, title]) => (value === "other" && !kept?.others && !has(line, "problem", value) ? null : chip("problem", value, name, kept?.[field], `${title}. Requests in the whole log.`)))}
+      {view === "all" && <span className="aside">Entries of</span>}
       {view === "all" && GROUPS.map((group) => chip("group", group, group === "http" ? "HTTP" : group, kept?.[group], "Entries in the whole log"))}
       {view === "all" && (
         <Button small look="quiet" aria-pressed={fold} title="Whether a message was received is told in its own row" onClick={() => change({ deliveries: fold ? "rows" : "" })}>
