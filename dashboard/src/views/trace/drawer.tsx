@@ -17,6 +17,7 @@ import { curlOfRequest } from "~/words/curl";
 import { kindOf, titleOf } from "~/words/entries";
 import { EntryClient, Line, useClient, Way } from "./entry-columns";
 import { Related } from "./related";
+import { Outcome } from "./request-columns";
 import { chosenBy, type Row } from "./rows";
 import styles from "./trace.module.css";
 import { type Place, placeOf, type TraceUrl } from "./url";
@@ -131,6 +132,11 @@ export function EntryDrawer({ run, current, entry, url, above, below, onClose }:
         {url.view === "ladder" && <Link href={url.href({ view: "" })}>In the list</Link>}
         {span !== undefined && <OnlyThisTime span={span} url={url} />}
       </p>
+      {span !== undefined && (
+        <p className={styles["summary"]}>
+          <span className="quiet">Outcome of the request:</span> <Outcome span={span} reachable />
+        </p>
+      )}
       <Values entry={entry} />
       <Related run={run} current={current} entry={entry} url={url} />
       <details className={styles["details"]}>

@@ -1,13 +1,15 @@
 import { type ReactNode, type RefObject, type UIEvent, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useSavedFile } from "~/protocol/client";
 import type { Gap } from "~/trace/entry";
-import type { Traced } from "~/trace/use-trace";
+import { type Traced, useEnded } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { Button } from "~/ui/buttons";
 import { DataTable } from "~/ui/data-table";
+import { Select } from "~/ui/fields";
 import { type Column, type Sort, sorted } from "~/ui/grid-columns";
 import { EmptyState } from "~/ui/panel";
 import { useNarrow } from "~/ui/window";
+import { counted } from "~/words/text";
 import { entryCard, entryColumns } from "./entry-columns";
 import { card, requestColumns } from "./request-columns";
 import { chosenBy, isOpen, levelOf, type Row } from "./rows";
@@ -37,10 +39,8 @@ export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFo
   const { view, order } = url;
   const [trace] = useState(() => loader.trace);
   const phone = useNarrow("40rem");
-  const columns = useMemo((): readonly Column<Row>[] => {
-    if (phone) return [view === "all" ? { key: "entry", head: "Entry", width: "minmax(0, 1fr)", cell: entryCard } : { key: "request", head: "Request", width: "minmax(0, 1fr)", cell: card }];
-    return view === "all" ? entryColumns(trace, onOpen) : requestColumns({ open, onToggle });
-  }, [view, phone, trace, open, onToggle, onOpen]);
+  const ended = useEnded();
+  const columns = useMemo(() => (view === "all" ? entryColumns(trace, onOpen) : requestColumns({ ended, open, onToggle })), [view, trace, ended, open, onToggle, onOpen]);
   const [sort, onSort, rows] = useSort(inOrder, columns, url);
   const selected = useMemo(() => selectedKey(rows, traced, url.at), [rows, traced, url.at]);
   const rowHeight = phone ? TALL_ROW : ROW_HEIGHT;
@@ -67,12 +67,30 @@ export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFo
           </Button>
         </div>
       )}
+      {(phone || sort.id !== "time") && (
+        <div className="strip row">
+          {phone && <Select label="Sort by" options={orders(columns)} value={nameOf(sort)} onChange={(value) => onSort(sortOf(value))} />}
+          {sort.id !== "time" && (
+            <>
+              <span role="status">
+                Sorted: the {view === "all" ? counted(rows.length, "entry", "entries") : counted(rows.filter((row) => levelOf(row) === 1).length, "request")} that this page has loaded.
+              </span>
+              <Older traced={traced} />
+              {!phone && (
+                <Button small onClick={() => onSort(TIME)}>
+                  By time again
+                </Button>
+              )}
+            </>
+          )}
+        </div>
+      )}
       <ScaleContext value={scale}>
         <DataTable
           key={view}
-          label={`${view === "all" ? "Entries" : "Requests"}, ${sort === null || sort.id === "time" ? `${order} first` : `by ${sort.id}`}`}
+          label={`${view === "all" ? "Entries" : "Requests"}, ${sort.id === "time" ? `${order} first` : `by ${sort.id}`}`}
           remember={`trace ${view}`}
-          columns={columns}
+          columns={phone ? PHONE[view === "all" ? "all" : "requests"] : columns}
           rows={rows}
           rowKey={keyOf}
           selected={selected}
@@ -89,6 +107,25 @@ export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFo
   );
 }
 
+// one cell has all of a row where there is little room
+const PHONE: Readonly<Record<"all" | "requests", readonly Column<Row>[]>> = {
+  all: [{ key: "entry", head: "Entry", width: "minmax(0, 1fr)", cell: entryCard }],
+  requests: [{ key: "request", head: "Request", width: "minmax(0, 1fr)", cell: card }],
+};
+
+const TIME: Sort = { id: "time", desc: false };
+
+// a sorting as the value of a choice, `outcome` or `-time`, and back
+const nameOf = ({ id, desc }: Sort) => `${desc ? "-" : ""}${id}`;
+const sortOf = (value: string): Sort => ({ id: value.replace(/^-/, ""), desc: value.startsWith("-") });
+
+/** What a list can be sorted by where no heads are shown that do it. */
+const orders = (columns: readonly Column<Row>[]) => [
+  { value: "time", label: "Time" },
+  { value: "-time", label: "Time, the newest first" },
+  ...columns.flatMap(({ key, head, sortBy }) => (sortBy === undefined || key === "time" ? [] : [{ value: key, label: head }])),
+];
+
 const keyOf = (row: Row) => row.key;
 
 function acrossOf(row: Row, traced: Traced): ReactNode {
@@ -97,7 +134,7 @@ function acrossOf(row: Row, traced: Traced): ReactNode {
 }
 
 /** The order of time is in the address; any other sorting lasts as long as the list is shown. */
-function useSort(rows: readonly Row[], columns: readonly Column<Row>[], { order, change }: TraceUrl): [Sort | null, (sort: Sort | null) => void, readonly Row[]] {
+function useSort(rows: readonly Row[], columns: readonly Column<Row>[], { order, change }: TraceUrl): [Sort, (sort: Sort | null) => void, readonly Row[]] {
   const [other, setOther] = useState<Sort | null>(null);
   const onSort = useCallback(
     (next: Sort | null) => {

@@ -17,6 +17,8 @@ import styles from "./trace.module.css";
 import { Waterfall, WaterfallAxis } from "./waterfall";
 
 interface Options {
+  /** Whether the log has ended, so that nothing goes on. */
+  ended: boolean;
   open: ReadonlySet<string>;
   onToggle: (row: Row) => void;
 }
@@ -36,7 +38,7 @@ const bySpan = <Value,>(value: (span: Span) => Value) => (row: Row) => {
 };
 
 /** The columns of the list of requests. Below 60 rem there stays what says how they ended. */
-export function requestColumns({ open, onToggle }: Options): readonly Column<Row>[] {
+export function requestColumns({ ended, open, onToggle }: Options): readonly Column<Row>[] {
   return [
     { key: "time", head: "Time", width: { fit: [4, 9] }, sortBy: bySpan(({ from }) => from), cell: (row) => <When row={row} /> },
     {
@@ -61,7 +63,7 @@ export function requestColumns({ open, onToggle }: Options): readonly Column<Row
     },
     { key: "id", head: "Id", width: { fit: [2, 7] }, from: 84, sortBy: bySpan(({ head }) => (head !== null && "rpc" in head && head.id !== null ? String(head.id) : null)), cell: (row) => <Id entry={row.type === "span" ? row.span.head : row.type === "message" ? row.entry : null} /> },
     { key: "status", head: "Status", title: "The HTTP status; a message on a connection that carries all of them has none", width: { fit: [2.5, 5] }, from: 44, sortBy: bySpan(({ row }) => row.status), cell: spanCell((span) => <Status span={span} />) },
-    { key: "outcome", head: "Outcome", width: { grow: 3, least: 8 }, sortBy: bySpan((span) => endingOf(span).mark?.text ?? ""), cell: spanCell((span) => <Outcome span={span} />) },
+    { key: "outcome", head: "Outcome", width: { grow: 3, least: 8 }, sortBy: bySpan((span) => outcomeText(span, ended)), cell: spanCell((span) => <Outcome span={span} />) },
     { key: "took", head: "Took", width: { fit: [3.5, 7] }, align: "end", from: 60, sortBy: bySpan(({ row }) => row.duration_ms), cell: ownCell(({ row }) => (row.duration_ms === null ? null : <Duration ms={row.duration_ms} />)) },
     { key: "waterfall", head: "Time line", axis: <WaterfallAxis />, width: { grow: 1.5, least: 8 }, from: 72, paper: false, cell: ownCell((span) => <Waterfall span={span} />) },
   ];
@@ -84,7 +86,7 @@ export function card(row: Row): ReactNode {
 }
 
 /** Opens and closes a row that has others below it. */
-function Fold({ row, open, onToggle }: { row: Row } & Options) {
+function Fold({ row, open, onToggle }: { row: Row } & Omit<Options, "ended">) {
   const is = isOpen(row, open);
   if (is === undefined) return <span className={styles["fold"]} />;
   return (
@@ -182,25 +184,32 @@ const SHORT: Readonly<Record<string, string>> = { websocket: "ws", stdio: "stdio
 
 const OUTCOMES = new Set(["running", "completed", "tool_error", "protocol_error", "cancelled", "timed_out", "disconnected", "input_required"]);
 
-/** How an exchange ended, with what the judge found in it. */
-function Outcome({ span }: { span: Span }) {
-  const { mark, text } = endingOf(span, useEnded());
+/** How an exchange ended, as it is read and sorted; null where there is no more to say than that it did. */
+function outcomeText(span: Span, ended: boolean): string | null {
+  const { mark, text } = endingOf(span, ended);
+  return [mark?.text ?? "", text].filter((part) => part !== "").join(" ") || null;
+}
+
+/** How an exchange ended, with what the judge found in it; not `reachable` in a row, which has one stop for the keyboard. */
+export function Outcome({ span, reachable = false }: { span: Span; reachable?: boolean }) {
+  const ended = useEnded();
+  const { mark, text } = endingOf(span, ended);
   const { state } = span.row.ending;
   const badge = mark !== null && <Badge tone={mark.tone}>{mark.text}</Badge>;
   return (
-    <span title={text}>
-      <SpanMarks span={span} />
+    <span title={reachable ? undefined : (outcomeText(span, ended) ?? undefined)}>
+      <SpanMarks span={span} reachable={reachable} />
       {OUTCOMES.has(state) && badge !== false ? <FilterBy word="outcome" value={state}>{badge}</FilterBy> : badge} {text}
     </span>
   );
 }
 
 /** The findings of the judge on an exchange. */
-function SpanMarks({ span }: { span: Span }) {
+function SpanMarks({ span, reachable }: { span: Span; reachable: boolean }) {
   const { run, byEntry } = useJudged();
   const { trace } = useTheFeed();
   if (run !== span.run || byEntry.size === 0) return null;
   const findings = trace.entriesOf(run, span.row.exchange).flatMap(({ seq }) => byEntry.get(seq) ?? []);
   // a rule may rest on several entries of one exchange
-  return <FindingMarks findings={[...new Map(findings.map((finding) => [keyOf(finding), finding])).values()]} reachable={false} />;
+  return <FindingMarks findings={[...new Map(findings.map((finding) => [keyOf(finding), finding])).values()]} reachable={reachable} />;
 }

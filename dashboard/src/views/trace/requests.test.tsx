@@ -169,6 +169,24 @@ test("what was open when a file was saved is open at its end: it neither runs no
   expect(Number(param("until"))).toBeLessThan(1_790_000_001);
 });
 
+test("what a row cuts of an outcome stands whole in the panel of its request", async () => {
+  await openTrace("", callAndPing());
+  await page.getByRole("row").filter({ hasText: "tools/call" }).first().click(AT_TIME);
+  await expect.element(drawer()).toMatchTextContent(/Outcome of the request: ?completed/);
+});
+
+test("a list that is sorted by outcome says what it sorts, loads the rest, and goes back to the order of time", async () => {
+  await openTrace("", callAndPing());
+  await head(/^Outcome/).getByRole("button").click();
+  await head(/^Outcome/).getByRole("button").click();
+  await expect.element(page.getByText("Sorted: the 2 requests that this page has loaded.")).toBeVisible();
+  await expect.poll(() => rowTexts().map((text) => /ping|tools\/call/.exec(text ?? "")?.[0])).toEqual(["ping", "tools/call"]);
+  await expect.element(page.getByText("This is the beginning of the log.")).toBeVisible();
+  await page.getByRole("button", { name: "By time again" }).click();
+  await expect.element(head(/^Time/).first()).toHaveAttribute("aria-sort", "ascending");
+  expect(page.getByText(/^Sorted:/).query()).toBeNull();
+});
+
 test("the waterfall draws the work and the messages of the rows in view, and a legend says what its marks mean", async () => {
   const story = callAndPing();
   const { fake } = await openTrace("", story);
@@ -229,6 +247,11 @@ test("on a phone a request is a card of two lines, and on a tablet the outcome s
   await expect.element(head(/^Request$/)).toBeVisible();
   expect(page.getByRole("columnheader").elements().length).toBe(1);
   await expect.poll(() => rowTexts()[1]).toMatch(/tools\/call progress.*200 completed/);
+  expect(page.getByRole("button", { name: "Legend" }).query()).toBeNull();
+  await page.getByRole("combobox", { name: "Sort by" }).selectOptions("Outcome");
+  await expect.element(page.getByText("Sorted: the 2 requests that this page has loaded.")).toBeVisible();
+  await page.getByRole("combobox", { name: "Sort by" }).selectOptions("Time, the newest first");
+  await expect.poll(() => param("order")).toBe("newest");
   await page.viewport(820, 800);
   await expect.element(head(/^Outcome/)).toBeVisible();
   expect(head(/^Time line/).query()).toBeNull();
