@@ -52,7 +52,9 @@ class JudgedLog:
     """One of the logs that a judge was fed with.
 
     `offset` is what its numbers are moved by, `began` its first time. A `living` log has no end yet. One
-    `about` a client has all entries of that client, and no others.
+    `about` a client has all entries of that client, and no others. Where a log is `old`, an earlier program filtered
+    it for a client: numbers are left out for entries of others, and perhaps for ends of its sessions. `is_lossy` is
+    true if other entries are missing.
     """
 
     header: Header
@@ -60,6 +62,8 @@ class JudgedLog:
     began: float
     living: bool = False
     about: str | None = None
+    old: bool = False
+    is_lossy: bool = False
     last: int = 0
     end: End | None = None
     gaps: list[Gap] = field(default_factory=list)
@@ -119,8 +123,10 @@ class Judge:
 
     # -- logs
 
-    def begin(self, header: Header, *, living: bool = False, about: str | None = None) -> None:
+    def begin(self, header: Header, *, living: bool = False, about: str | None = None, old: bool = False) -> None:
         """A log begins, which may go on as long as it is `living`. Where it is `about` a client, no other is judged.
+
+        `about` and `old` are as in `JudgedLog`.
 
         Its clients are those of the logs before it that have the same labels. Its entries are numbered on behind theirs
         (`JudgedLog.offset`), and its clock goes on where theirs stood.
@@ -129,7 +135,7 @@ class Judge:
         if self.logs:
             offset = self._log.offset + self._log.last
             self.settle()
-        self._reset(JudgedLog(header, offset, self._trace.now, living, about))
+        self._reset(JudgedLog(header, offset, self._trace.now, living, about, old))
         self._trace.settings = header.settings
         self.logs.append(self._log)
 
@@ -140,6 +146,7 @@ class Judge:
         """
         log, trace = self._log, self._trace
         if isinstance(item, Gap):
+            log.is_lossy = True
             self._miss(item)
             return
         seq = item.seq
@@ -184,6 +191,7 @@ class Judge:
         log, trace = self._log, self._trace
         log.end = end
         if end is not None and end.last > log.last and log.about is None:
+            log.is_lossy |= not log.old
             self._miss(Gap(log.last + 1, end.last))
         self.settle()
         # The end is later than the newest entry, and so than what is missing behind that.
@@ -231,6 +239,7 @@ class Judge:
     def _jump(self, entry: Entry) -> None:
         log = self._log
         if entry.seq > log.last + 1 and log.about is None:
+            log.is_lossy |= not log.old
             self._miss(Gap(log.last + 1, entry.seq - 1))
         if not log.last and not log.offset:
             # The clock of a log may begin anywhere, also below zero.

@@ -276,7 +276,7 @@ def _stale(expected: Expectation, today: date, version: int) -> str:
 
 def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
     for log in report.logs:
-        if log.gaps:
+        if log.is_lossy:
             yield f"the log of run {log.run} lacks entries"
         elif log.cut_off and not demands.own_servers:
             yield f"the log of run {log.run} was cut off"

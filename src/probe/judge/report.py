@@ -94,7 +94,8 @@ class SubjectReport:
 class LogReport:
     """A log that was judged: which run of which server, up to which entry, and whether it is whole.
 
-    The numbers of its entries are moved by `offset` in the evidence. A `living` log goes on.
+    The numbers of its entries are moved by `offset` in the evidence. A `living` log goes on. `is_lossy` is false if
+    what is missing was left out on purpose.
     """
 
     run: str
@@ -104,6 +105,7 @@ class LogReport:
     end: End | None
     gaps: tuple[Gap, ...]
     living: bool
+    is_lossy: bool
 
     @property
     def whole(self) -> bool:
@@ -147,7 +149,9 @@ def report_with(judge: Judge, subjects: Iterable[SubjectReport]) -> Judgement:
 
 def _log_report(log: JudgedLog) -> LogReport:
     header = log.header
-    return LogReport(header.run, header.program, log.offset, log.last, log.end, tuple(log.gaps), log.living)
+    return LogReport(
+        header.run, header.program, log.offset, log.last, log.end, tuple(log.gaps), log.living, log.is_lossy
+    )
 
 
 def subject_report(judge: Judge, subject: Subject) -> SubjectReport:

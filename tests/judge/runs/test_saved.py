@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -408,6 +409,56 @@ def test_a_file_about_one_client_has_the_verdicts_of_the_whole_log(
     out, err = capfd.readouterr()
     assert (status, err) == (0, "")
     assert "is not whole: entries were filtered out" in out
+
+
+def as_of_an_older_program(path: Path) -> Path:
+    """The same file without what older programs did not save: `ended_at`, and who else deleted sessions."""
+    with zipfile.ZipFile(path) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    manifest = json.loads(parts["manifest.json"])
+    del manifest["ended_at"]
+    lines, client = parts["log.ndjson"].splitlines(keepends=True), manifest["client"].encode()
+    kept = [line for line in lines if b"session.closed" not in line or b'"label":"%s"' % client in line]
+    changed = {"manifest.json": json.dumps(manifest).encode(), "log.ndjson": b"".join(kept)}
+    return _zipped(path.with_name(f"old-{path.name}"), {**parts, **changed})
+
+
+@pytest.mark.parametrize("client", ["acme", "other"])
+def test_a_file_of_an_older_program_about_one_client_is_judged_without_what_it_left_out(
+    client: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = two_clients()
+    (before,) = (
+        each
+        for each in saved.judge_files(new_judge(), [extract(tmp_path / "whole.mcpprobe", log, None)]).report.subjects
+        if each.label == client
+    )
+    path = as_of_an_older_program(extract(tmp_path / "part.mcpprobe", log, client))
+    (subject,) = (each for each in saved.judge_files(new_judge(), [path]).report.subjects if each.label == client)
+    there = {each.rule.id: each.verdict for each in before.rules}
+    less = {each.rule.id: each.verdict for each in subject.rules if each.verdict is not there[each.rule.id]}
+    unknown = {
+        "acme": {"session.nothing-after-delete": Verdict.NOT_OBSERVED},
+        "other": {"polite.refused-not-hammered": Verdict.NOT_OBSERVED},
+    }
+    assert less == unknown[client]
+    assert main(["judge", "--log", str(path), "--html", str(tmp_path / "page.html")]) == 0
+    out, err = capfd.readouterr()
+    said = "an older program left out the entries of other clients, and perhaps ends of sessions"
+    assert said in " ".join(out.split())
+    assert said in (tmp_path / "page.html").read_text()
+    assert err == ""
+
+
+def test_a_file_of_an_older_program_may_lack_entries_of_its_client(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = two_clients()
+    log.gap()
+    log.http().session().request("ping")
+    path = as_of_an_older_program(extract(tmp_path / "part.mcpprobe", log, "acme"))
+    assert main(["judge", "--log", str(path)]) == 2
+    assert "lacks entries" in capfd.readouterr().err
 
 
 def test_a_file_about_one_client_may_lack_entries_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

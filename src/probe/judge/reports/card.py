@@ -127,6 +127,7 @@ def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
         "share": wording.share,
         "heading": wording.heading,
         "conclusion": wording.conclusion,
+        "missing": wording.missing,
         "link": links.link,
         "sentences": wording.sentences,
         "checklist": wording.checklist,

@@ -19,6 +19,7 @@ from .wording import (
     entry_line,
     head,
     heading,
+    missing,
     sentences,
     share,
     spoken,
@@ -41,9 +42,7 @@ def terminal(report: Judgement, lookup: Lookup, *, verbose: bool = False, width:
 def _lines(report: Judgement, lookup: Lookup, *, verbose: bool, width: int) -> Iterator[str]:
     for log in report.logs:
         if not log.whole:
-            yield from _wrapped(
-                f"The log of run {log.run} is not whole: {_missing(log.cut_off, len(log.gaps))}.", 0, width
-            )
+            yield from _wrapped(f"The log of run {log.run} is not whole: {missing(log)}.", 0, width)
             yield ""
     seen = [subject for subject in report.subjects if subject.requests or subject.worst]
     for subject in seen:
@@ -65,11 +64,6 @@ def comparison(found: Sequence[Compared], values: Sequence[ComparedValue], *, ve
     for value in values:
         yield shown(f"{'measured':<10} {value.there} → {value.here}  {value.label}: {value.name}")
     yield f"{sum(each.change == 'same' for each in found)} rules have the same verdict in both."
-
-
-def _missing(cut: bool, gaps: int) -> str:
-    parts = ["it was cut off"] * cut + [f"entries are missing in {gaps} place{'s' * (gaps != 1)}"] * bool(gaps)
-    return " and ".join(parts) or "entries were filtered out"
 
 
 def _subject(subject: SubjectReport, lookup: Lookup, *, verbose: bool, width: int) -> Iterator[str]:

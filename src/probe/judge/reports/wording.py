@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...log.event_log import Entry
-from ..report import RuleReport, SubjectReport
+from ..report import LogReport, RuleReport, SubjectReport
 from ..rules.catalogue import Level, Rule, Sentence
 from ..verdicts import Verdict
 
@@ -87,6 +87,17 @@ def conclusion(subject: SubjectReport) -> str:
         parts.append(f"{len(warned)} warning{'' if len(warned) == 1 else 's'}")
     exercised = sum(rule.verdict is not Verdict.NOT_OBSERVED for rule in subject.rules)
     return "; ".join([*(parts or ["no fault seen"]), f"{exercised} of {len(subject.rules)} rules exercised"])
+
+
+def missing(log: LogReport) -> str:
+    """What a log that is not whole lacks."""
+    if log.gaps and not log.is_lossy:
+        return "an older program left out the entries of other clients, and perhaps ends of sessions"
+    count = len(log.gaps)
+    parts = ["it was cut off"] * log.cut_off + [f"entries are missing in {count} place{'s' * (count != 1)}"] * bool(
+        count
+    )
+    return " and ".join(parts) or "entries were filtered out"
 
 
 def who(subject: SubjectReport) -> str:

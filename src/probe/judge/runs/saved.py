@@ -44,10 +44,15 @@ _MARKS: Final[Mapping[bytes, str]] = {
 
 
 class _About(NamedTuple):
-    """The client of which a session file has all entries, None for all clients; the time up to which its log goes."""
+    """The client of which a session file has all entries, None for all clients; the time up to which its log goes.
+
+    An `old` file is one about a client without that time. The program that saved it left out where other clients
+    deleted sessions of it.
+    """
 
     client: str | None = None
     ended_at: float | None = None
+    old: bool = False
 
 
 def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None) -> Judged:
@@ -64,7 +69,7 @@ def judge_files(judge: Judge, files: Sequence[Path], have_read: Callable[[int], 
             other = runs.setdefault(reading.header.run, path)
             if other is not path:
                 raise NdjsonError(f"{path} is of the same run as {other}: {reading.header.run}")
-            judge.begin(reading.header, about=about.client)
+            judge.begin(reading.header, about=about.client, old=about.old)
             at = 0.0
             try:
                 for item in reading:
@@ -124,8 +129,11 @@ def _about(path: Path, session: zipfile.ZipFile) -> _About:
     client, named = manifest.get("client"), members(manifest.get("contains")).get("clients")
     ended_at = manifest.get("ended_at")
     is_part = client is not None and named != [client] and _GIVEN_BY_SERVER.fullmatch(f"{client}") is not None
-    if is_part or manifest.get("call") is not None or not isinstance(ended_at, float):
+    if is_part or manifest.get("call") is not None:
         return _About()
+    if not isinstance(ended_at, float):
+        # A part of a part has null.
+        return _About(old=client is not None and "ended_at" not in manifest)
     return _About(None if client is None else f"{client}", ended_at)
 
 
