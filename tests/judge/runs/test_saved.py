@@ -411,6 +411,28 @@ def test_a_file_about_one_client_has_the_verdicts_of_the_whole_log(
     assert "is not whole: entries were filtered out" in out
 
 
+@pytest.mark.parametrize(("version", "verdict"), [("2025-11-25", Verdict.PASS), ("2025-06-18", Verdict.WARN)])
+def test_a_file_about_a_client_has_how_the_sessions_of_others_began_that_it_uses(
+    version: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    log = Log()
+    # Another revision than was asked for: it is negotiated with `notifications/initialized`.
+    other, deleting = log.http("other").session(asks="2025-03-26"), log.http()
+    headers = {"mcp-session-id": "abcdefgh…", "mcp-protocol-version": version}
+    head = deleting.request_head("DELETE", other.context, headers=headers, named=other.label)
+    log.add(events.SessionClosed("deleted"), head.context, head.seq)
+    deleting.respond(head, 204)
+    log.idle(40)
+    found = []
+    for client in (None, "acme"):
+        report = saved.judge_files(new_judge(), [extract(tmp_path / "file.mcpprobe", log, client)]).report
+        (subject,) = (each for each in report.subjects if each.label == "acme")
+        found.append({each.rule.id: each.verdict for each in subject.rules})
+    assert found[0] == found[1]
+    assert found[1]["http.version-header-negotiated"] is verdict
+    assert found[1]["http.session-header"] is Verdict.PASS
+
+
 def as_of_an_older_program(path: Path) -> Path:
     """The same file without what older programs did not save: `ended_at`, and who else deleted sessions."""
     with zipfile.ZipFile(path) as whole:

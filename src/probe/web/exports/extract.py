@@ -8,7 +8,8 @@ The entries about a client are:
     3  entries of its connections without an exchange and without a client
     4  the declarations of the clients of its sessions: programs of one kind share a modern client's label; and the
        ends of its sessions, which another client may have deleted
-    5  the start and the end of the server
+    5  the handshakes of its sessions, which another client may have begun: what a request in one owes depends on them
+    6  the start and the end of the server
 
 The entries about one call are its evidence (`views.evidence`).
 """
@@ -34,6 +35,7 @@ from ...log.events import (
 )
 
 _OF_SESSIONS: Final = (SessionOpened, ClientSeen, SessionClosed)
+_INITIALIZED: Final = "notifications/initialized"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class ClientEntries:
         self._exchanges: set[int] = set()
         self._connections: set[str] = set()
         self._sessions: set[str] = set()
+        # By exchange: the session whose handshake it is a part of.
+        self._handshakes: dict[int, str] = {}
 
     def look(self, entry: Entry) -> None:
         context, fact = entry.context, entry.fact
@@ -71,10 +75,13 @@ class ClientEntries:
                 self._connections.add(context.connection)
             if context.session is not None:
                 self._sessions.add(context.session)
+        begins = isinstance(fact, SessionOpened) or (isinstance(fact, MessageReceived) and fact.method == _INITIALIZED)
+        if begins and context.exchange is not None and context.session is not None:
+            self._handshakes[context.exchange] = context.session
 
     def has(self, entry: Entry) -> bool:
         context = entry.context
-        if self._names(context):
+        if self._names(context) or self._handshakes.get(context.exchange or 0) in self._sessions:
             return True
         if context.session is not None or context.label is not None:
             return isinstance(entry.fact, _OF_SESSIONS) and context.session in self._sessions
