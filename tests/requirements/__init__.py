@@ -13,6 +13,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -93,6 +94,7 @@ def _specification(path: Path) -> Specification:
     return Specification(path.stem, data["title"], data["source"], tuple(pages))
 
 
+@cache
 def proofs() -> Proofs:
     """Every test with a `proves` marker. Raises `ValueError` for a marker that is no plain decorator of a test."""
     found: Proofs = {}
@@ -104,15 +106,17 @@ def proofs() -> Proofs:
 
 
 def _markers(path: Path) -> Iterator[tuple[str, str]]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    source = path.read_text(encoding="utf-8")
+    # to parse all tests takes seconds
+    nodes = list(ast.walk(ast.parse(source))) if "proves" in source else []
     read = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             for marker in filter(_is_marker, node.decorator_list):
                 read.add(marker)
                 for id in _ids(marker, path):
                     yield id, node.name
-    if any(_is_marker(node) and node not in read for node in ast.walk(tree)):
+    if any(_is_marker(node) and node not in read for node in nodes):
         raise ValueError(f"{path}: a proves marker somewhere else than above a test")
 
 
