@@ -5,7 +5,6 @@ Each limit is 8 here and a share a quarter of it: the third of one address is re
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -19,9 +18,9 @@ from probe.engine.engine import Engine
 
 from ..pipes.talks import slow_pipe
 from ..support.api import LOCAL as PAGE
-from ..support.http import Answer, exchange, http_scope
+from ..support.http import Answer, exchange
 from ..support.legacy import Legacy, RpcError
-from ..support.modern import Modern
+from ..support.modern import Modern, unread
 from ..support.pipes import STREAMS, pipe
 from ..support.probe import Probe, running
 from .strangers import ANN, BEN, LOCAL, legacy, modern, reached, seen_from
@@ -288,20 +287,6 @@ async def test_answers_that_nobody_reads(autojump_clock: MockClock) -> None:
             nursery.cancel_scope.cancel()
         check_empty(probe.engine)
         await ann.tool("long_output", big["arguments"])
-
-
-async def unread(client: Modern, request: dict[str, Any]) -> None:
-    """A request whose answer no socket takes."""
-    body = json.dumps(request).encode()
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(event: Any) -> None:
-        if event["type"] == "http.response.body":
-            await trio.sleep_forever()
-
-    await client.app(http_scope("POST", client.target, client.headers(request)), receive, send)
 
 
 async def test_pipes_that_nobody_reads(autojump_clock: MockClock) -> None:

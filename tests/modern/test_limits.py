@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ from probe.engine.calls.context import ToolContext
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Ask, Tool, ToolResult, structured
 
-from ..support.http import http_scope
 from ..support.legacy import RpcError
 from ..support.listening import listening
-from ..support.modern import Modern
+from ..support.modern import Modern, unread
 from ..support.probe import running
 from ..support.questions import ANSWERS, QUESTIONS
 
@@ -55,7 +53,7 @@ async def test_an_answer_that_nobody_reads_holds_its_place(autojump_clock: MockC
         big = {"name": "long_output", "arguments": {"blocks": 50, "chars": 65536}}
         async with trio.open_nursery() as nursery:
             for _ in range(2):
-                nursery.start_soon(unread, probe.app, client, client.request("tools/call", big))
+                nursery.start_soon(unread, client, client.request("tools/call", big))
             await wait_all_tasks_blocked()
             status, code, message = await refused(client, "tools/call", big)
             assert (status, code) == (503, 1002)
@@ -73,7 +71,7 @@ async def test_a_small_answer_has_room_where_a_large_one_has_none(autojump_clock
         client = probe.modern()
         for blocks, chars in ((50, 65536), (50, 65536), (11, 65536), (1, 60_000), (1, 60_000)):
             call = {"name": "long_output", "arguments": {"blocks": blocks, "chars": chars}}
-            nursery.start_soon(unread, probe.app, client, client.request("tools/call", call))
+            nursery.start_soon(unread, client, client.request("tools/call", call))
             await wait_all_tasks_blocked()
         assert most - most // 8 < probe.engine.services.unsent.held < most - 500_000
         few = {"name": "long_output", "arguments": {"blocks": 2, "chars": 65536}}
@@ -82,20 +80,6 @@ async def test_a_small_answer_has_room_where_a_large_one_has_none(autojump_clock
         assert "max_unsent_bytes is 8388608, and the last eighth of it is for small ones" in message
         await client.tool("long_output", {"blocks": 1, "chars": 60_000})
         nursery.cancel_scope.cancel()
-
-
-async def unread(app: Any, client: Modern, request: dict[str, Any]) -> None:
-    """A request whose answer no socket takes."""
-    body = json.dumps(request).encode()
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(event: Any) -> None:
-        if event["type"] == "http.response.body":
-            await trio.sleep_forever()
-
-    await app(http_scope("POST", client.target, client.headers(request)), receive, send)
 
 
 async def test_a_state_that_could_not_come_back_is_not_given() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 import trio
 import trio.testing
 
-from ..support.http import HalfSent, exchange, http_scope
+from ..support.http import HalfSent, exchange
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
 
@@ -76,21 +75,8 @@ async def test_modern_giving_up_while_the_page_waits_cancels_the_call(probe: Pro
     hung_up = trio.Event()
 
     async def give_up() -> None:
-        headers = client.headers(request)
-        body, sent = json.dumps(request).encode(), False
-
-        async def receive() -> dict[str, Any]:
-            nonlocal sent
-            if not sent:
-                sent = True
-                return {"type": "http.request", "body": body, "more_body": False}
-            await hung_up.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(event: Any) -> None:
-            raise AssertionError(f"nobody may be told: {event}")
-
-        await probe.app(http_scope("POST", client.target, headers), receive, send)
+        async with client.post(request, gone=hung_up) as answer:
+            assert answer.status == 0, "nobody may be told"
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(give_up)

@@ -10,7 +10,7 @@ from typing import Any
 
 import trio
 
-from .http import Answer, Event, exchange
+from .http import Answer, Event, exchange, http_scope
 from .legacy import ALL_CAPABILITIES, RpcError
 from .schemas import schema
 
@@ -179,3 +179,17 @@ class Modern:
         message = self.check(event.message)
         self.notes.append(message)
         return message
+
+
+async def unread(client: Modern, request: Mapping[str, Any]) -> None:
+    """A request whose answer no socket takes."""
+    body = json.dumps(request).encode()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(event: Any) -> None:
+        if event["type"] == "http.response.body":
+            await trio.sleep_forever()
+
+    await client.app(http_scope("POST", client.target, client.headers(request)), receive, send)

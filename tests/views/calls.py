@@ -9,6 +9,7 @@ from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.views.records import CallRecord
 
+from ..support.facts import record as a_record
 from ..support.facts import started
 
 RUN = "0a1b2c3d"
@@ -16,29 +17,15 @@ RUN = "0a1b2c3d"
 
 def record(number: int = 1, **fields: Any) -> CallRecord:
     """A record of call `c<number>`, begun at the entry ten times that number."""
-    return CallRecord(
-        **{
-            "run": RUN,
-            "call": f"c{number}",
-            "exchange": number,
-            "tool": "simple_tool",
-            "toolset": "probe",
-            "arguments": b"{}",
-            "era": "legacy",
-            "revision": "2025-11-25",
-            "transport": "http",
-            "session": "s1",
-            "client_name": "n",
-            "client_version": "v",
-            "label": None,
-            "request_id": number,
-            "progress_token": None,
-            "task": None,
-            "started_at": 1000.0 + number,
-            "seq": 10 * number,
-            **fields,
-        }
-    )
+    known = {
+        "run": RUN,
+        "exchange": number,
+        "arguments": b"{}",
+        "request_id": number,
+        "started_at": 1000.0 + number,
+        "seq": 10 * number,
+    }
+    return a_record(f"c{number}", **{**known, **fields})
 
 
 def written(item: CallRecord, *entries: tuple[int, bytes], complete: bool = True) -> Written:
