@@ -312,7 +312,6 @@ def check_tool_host(heard: bytes) -> None:
 # HTTP/2
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-PSEUDO = (":method", ":scheme", ":authority", ":path")
 FIELDS = st.lists(
     st.sampled_from([
         (":method", "GET"), (":method", "POST"), (":method", "CONNECT"), (":method", ""), (":scheme", "http"),
