@@ -153,12 +153,8 @@ def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
         # Python 3.11.2 wraps an error raised here in a group, so it is raised below.
         failure = first(group)
     if failure is not None:
-        raise StartError(_reason(failure))
+        raise StartError(failure.brief if isinstance(failure, UnknownSelectionError) else str(failure))
     return results[0]
-
-
-def _reason(error: BaseException) -> str:
-    return error.brief if isinstance(error, UnknownSelectionError) else str(error)
 
 
 async def serve(

@@ -284,7 +284,7 @@ def _info(rule: Rule, catalogue: RuleCatalogue) -> RuleInfo:
         dict(rule.level_at),
         rule.worst,
         rule.kind,
-        _sentences(rule),
+        [RuleSentence(each.doc, each.text, each.role, each.word, link(each.doc)) for each in rule.spec],
         rule.observe,
         rule.passes,
         rule.fails,
@@ -300,10 +300,6 @@ def _info(rule: Rule, catalogue: RuleCatalogue) -> RuleInfo:
 
 def _known(bug: Bug) -> KnownBug:
     return KnownBug(bug.ref, bug.about, github(bug.ref))
-
-
-def _sentences(rule: Rule) -> list[RuleSentence]:
-    return [RuleSentence(each.doc, each.text, each.role, each.word, link(each.doc)) for each in rule.spec]
 
 
 def _named(counts: Mapping[Verdict, int]) -> dict[str, int]:

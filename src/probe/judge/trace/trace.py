@@ -197,7 +197,7 @@ class SureQueries:
         scope = one.scope
         if scope is not None and scope.kind != "client":
             return
-        if self._trace.several() is not None or not _is_one_connection(one, other):
+        if self._trace.several() is not None or one.place is None or one.place is not other.place:
             raise Undecided(f"{why}; two clients may have this name", *shown_by)
 
     def ended(self, view: Session | Connection | Exchange) -> float:
@@ -353,7 +353,3 @@ def has_made_room(message: Message) -> bool:
     So its absence of an answer shows nothing.
     """
     return message.place is None and message.exchange is None
-
-
-def _is_one_connection(one: Message, other: Message) -> bool:
-    return one.place is not None and one.place is other.place

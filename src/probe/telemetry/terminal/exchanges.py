@@ -191,7 +191,9 @@ class Exchanges:
         # The error of a failed task is its tool's, even with a code of `CLIENT_CODES`.
         wrong = _is_refusal(fact) and not (asked is not None and asked.method == "tasks/result")
         line = self._line(entry, what, how, tone, finding=wrong)
-        if http is None or fact.rpc != "error" or _is_before(http.response, entry):
+        if http is None or fact.rpc != "error":
+            return line
+        if http.response is not None and http.response.seq < entry.seq:
             return line
         self._waiting.store(http.number, [*self._waiting.get(http.number, ()), line])
         return None
@@ -210,10 +212,6 @@ class Exchanges:
 
     def _misused(self, entry: Entry, fact: events.ClientMisuse) -> Line:
         return self._line(entry, fact.what, f"{fact.detail} [{fact.clause}]", "bad", finding=True)
-
-
-def _is_before(one: Entry | None, entry: Entry) -> bool:
-    return one is not None and one.seq < entry.seq
 
 
 def _has_lines(http: Exchange, entry: Entry) -> bool:
