@@ -31,10 +31,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # What is checked by default. .ci/run starts the two rows side by side, since installs, browsers and servers that start
 # or stop leave a processor idle for half of their time; LANE says which row a run of nox is.
 LANES = (
-    ("tests", "properties", "interop"),
+    ("tests", "properties", "interop", "oldest"),
     (
         *("lint", "types", "imports", "dashboard_tests", "infra", "balancers", "conformance", "interop_legacy", "docs"),
-        *("build", "oldest"),
+        "build",
     ),
 )
 nox.options.sessions = LANES[int(os.environ["LANE"])] if "LANE" in os.environ else [*LANES[0], *LANES[1]]
@@ -65,6 +65,8 @@ REGISTRY = (
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 # a worker that has finished takes tests from the others: some files take minutes, and a few tests many seconds
 EVERYWHERE = ("-n", str(PROCESSORS), "--dist", "worksteal")
+# Where tests wait for silences, time-outs and other processes, they need a processor for about a third of their time.
+WAITING = ("-n", str(2 * PROCESSORS), "--dist", "worksteal")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -305,7 +307,7 @@ def tests(session: nox.Session) -> None:
     # macOS has it, and the examples of the documents run in it
     install_programs(session, {"zsh": "zsh"})
     python = os.environ.get("TESTS_PYTHON") or pythons()[-1]
-    pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *EVERYWHERE, *NOT_OURS, python=python)
+    pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *WAITING, *NOT_OURS, python=python)
 
 
 @nox.session
@@ -313,7 +315,7 @@ def oldest(session: nox.Session) -> None:
     """What depends on the Python, on the oldest one here."""
     first, *others = pythons()
     if others:
-        pytest(session, "dev", "-m", "not hypothesis", *EVERYWHERE, *SHARP, python=first)
+        pytest(session, "dev", "-m", "not hypothesis", *WAITING, *SHARP, python=first)
     else:
         session.log("this machine has one supported Python, on which `tests` runs")
 
