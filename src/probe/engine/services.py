@@ -61,8 +61,8 @@ class AddressLimitError(LimitError):
 class AddressShares(Shares):
     """The shares of one engine, by the names of their limits. `above` are the limits of all engines of a process.
 
-    The recorder of the request records what is refused. If that is of another engine, which counts here, too, `own`
-    records it as well. Names in records and messages begin with `scope`.
+    What is refused is recorded by the recorder of the request. If that is one of another engine, which counts here,
+    too, it is also recorded by `own`. Names in records and messages begin with `scope`.
     """
 
     def __init__(
@@ -113,7 +113,8 @@ class Limit:
     """A limit of `most`, of which `held` is in use.
 
     `why` is the message of a refusal, with `{name}` and `{most}` as placeholders. A holder is a client address; None
-    has the whole limit as its share. What is held counts in the limit `above`, too: that of all engines of a process.
+    has the whole limit as its share. What is held counts in the limit `above`, too: that of all engines of a process,
+    by its own amount and shares.
     """
 
     def __init__(

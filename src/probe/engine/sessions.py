@@ -147,9 +147,9 @@ OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
 class Session:
     """One client's session: its machine, its streams, its calls in flight, and the client's declarations.
 
-    `context` is that of its `initialize`; `recorder` is for facts without a message as cause. A `piped` session ends
-    with its connection, so no stream can be resumed. With `streams` the client declared draft streams; `secret` is its
-    proof of ownership, and `proofs` are the digests of the secrets that it has shown.
+    `context` is that of its `initialize`; `recorder` is for facts without a message as cause. A `piped` session belongs
+    to one connection and ends with it, so no stream can be resumed. With `streams` the client declared draft streams;
+    `secret` is its proof of ownership, and `proofs` are the digests of the secrets that it has shown.
     """
 
     def __init__(

@@ -216,8 +216,8 @@ class Demands:
 
     `require` has ids of rules, prefixes such as `ping.*` of which one rule must have been observed, and words of
     `MINIMUM`: a request of any kind (`message`), a request for a list, a call of what it lists. A report without any
-    request has no verdict. With `own_servers` the client started the servers: a log that was cut off is judged by what
-    is there.
+    request has no verdict, whatever is required. With `own_servers` the client started the servers: a log that was cut
+    off is that of a server it killed, and is judged by what is there.
     """
 
     strict: bool = False

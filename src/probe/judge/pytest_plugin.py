@@ -38,8 +38,8 @@ class ProbeError(RuntimeError):
 class McpProbe:
     """One test's view of the probe: what a client needs to connect, and what was seen of it.
 
-    `url` is for clients over HTTP; `stdio_command`, a program and its arguments, for clients that start their server.
-    Both are judged together.
+    `url` is for clients over HTTP; `stdio_command` for clients that start their server: a program and its arguments.
+    Everything that came over either is judged together.
     """
 
     label: str

@@ -76,8 +76,8 @@ class Rooms:
     """The rooms of one process. `serve` owns their tasks; `make_engine` makes the engine of one.
 
     `root` is the engine of the process: its limits bound all rooms, and its log has each refusal by one of these.
-    `pages` are those of the process. `wall` returns the seconds since 1970 by the clock of the machine, with its
-    corrections.
+    `pages` are those of the process. `wall` returns the seconds since 1970 by the clock of the machine, whose
+    corrections the engine's own does not follow.
     """
 
     def __init__(

@@ -251,7 +251,7 @@ def adopt_logging(printer: Printer) -> None:
 class StandardError:
     """The descriptor of standard error, or another one, which the caller keeps open.
 
-    The thread starts with the first write and ends with the process: a write may block for ever. Errors of the
+    The thread starts with the first write and ends with the process, since a write may block for ever. Errors of the
     descriptor are ignored.
     """
 

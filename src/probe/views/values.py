@@ -56,10 +56,10 @@ def _before(entry: Entry | None, at: float) -> bool:
 class Exchange(Struct, eq=False):
     """One HTTP request with its response; on a pipe, one message of the client with its answer.
 
-    Its number is in the context of all its entries, so one reader serves every transport. It is neither a request nor a
-    call: a batch has several `messages`, each with its own answer. The response of a resumption reads the `stream` of
-    an earlier exchange: a delivery has the exchange of the reader, the emission that of the request. And a legacy call
-    goes on after its connection was lost: its answer comes in a later exchange.
+    Its number is in the context of all its entries, so one reader serves every transport. It is not the same as a
+    request or a call: a batch has several `messages`, each with its own answer. The response of a resumption reads the
+    `stream` of an earlier exchange: a delivery has the exchange of the reader, the emission that of the request. And a
+    legacy call goes on after its connection was lost: the exchange is closed, and the answer comes in a later one.
 
     `head` is the `http.request`, None on a pipe; `is_endpoint`: its path is the protocol's endpoint. `client` and
     `session` are None until an entry has them. `entries` are the numbers of its entries; `shared` those that belong to

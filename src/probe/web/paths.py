@@ -194,10 +194,10 @@ class Paths:
 
     With `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`; None for no such path. `show`
     makes the pages of a file; with it, files are `opened`, and the caller runs `opened.serve`. `pages` are those of
-    other engines of the process; `pace` is the rate of messages on WebSockets, if not that of this engine alone. The
-    listener reports its connections to `sockets`.
+    other engines of the process; `pace` is the rate of messages on WebSockets, if it is not that of this engine alone.
+    The listener reports its connections to `sockets`.
 
-    Requests beside the endpoints, such as those of browsers and scanners, are recorded with their heads.
+    Requests beside the endpoints, such as those of browsers and scanners, are in the event log with their heads.
     """
 
     def __init__(

@@ -47,8 +47,8 @@ _NOTHING = _Progress(0, False)
 class Unwritten:
     """The calls with unwritten changes. At most `most` wait; a further one drops the one that waits longest.
 
-    A running call is kept until its end is written, even if the records have dropped it; `sweep` finds an end without a
-    note. At most 2 * `most` are kept: a call with a missed end would stay for ever.
+    A running call is kept until its end is written, even if the records have dropped it: `sweep` finds the end without
+    a note. At most 2 * `most` are kept, since a call with a missed end would stay for ever.
     """
 
     def __init__(self, records: Calls, most: int) -> None:

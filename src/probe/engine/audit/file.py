@@ -114,7 +114,7 @@ class Written:
     """One row as it is written: its place in the log, its id, `FIELDS`, the JSON, and its new evidence.
 
     `entries` are pairs of a sequence number and the entry's JSON; some may have been written before. They are not
-    `complete` if some are lost, or `continues` entries that the file no longer has.
+    `complete` if some are lost, or if they continue entries (`continues`) that the file no longer has.
     """
 
     seq: int
@@ -334,7 +334,7 @@ class AuditFile:
     """The file of one run, opened again after a loss. Used by one thread at a time, except `abandon`.
 
     The methods raise `sqlite3.Error` and `OSError`. The number of a call of this run is `base` plus its place in the
-    log. `base` never decreases: a cursor stays valid after the file was made anew.
+    log. `base` never decreases, so a cursor stays valid after the file was made anew.
     """
 
     def __init__(self, path: Path, run: str, started_at: float) -> None:

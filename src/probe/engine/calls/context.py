@@ -81,9 +81,9 @@ class ToolContext:
     a result raises `ClientRequestError`.
 
     In revisions with multi-round-trip requests, a call with a question ends there, and the client repeats it with the
-    answer. The tool then runs again from its beginning, and answered questions return at once: its steps before a
-    question must be safe to repeat, except in a task. `key` names a question within the run; by default it is
-    `question_1`, `question_2` and so on.
+    answer. The tool then runs again from its beginning, and each answered question returns at once. So the steps of a
+    tool before a question must be safe to repeat, except in a task. `key` names a question within the run; without one,
+    it is `question_1`, `question_2` and so on.
 
     `arguments` are the checked ones; `answers` are the client's results for the tool's `inputs`, by key. The call's own
     trio task uses it, but the connection of a tool host reports progress in its own task.

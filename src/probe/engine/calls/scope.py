@@ -60,10 +60,11 @@ class CallScope:
     """The machine and the trio scope of one call. Made by the engine, run once by `run`.
 
     `request` is the recorder of its request, bound to the call and its task; `recorder` has the `call.started` as
-    cause. `working` is False once the work has ended: the engine sends the messages from then on. `answer` sends the
-    client the outcome of a call that is given up. `take_back` drops messages that still wait for the writer of a pipe.
-    `deadlines` are those of a dispatch, else None. `steps_done` and `steps_total` are None for a tool without steps.
-    With `max_result_bytes` 0 the result is not recorded.
+    cause. `working` is False once the work has ended: the engine sends the messages from then on, up to the answer.
+    `answer` sends the client the outcome of a call that is given up. `take_back` drops messages of the call that still
+    wait for the writer of a pipe. `deadlines` are those of a dispatch, None for a task and for a request other than a
+    tool call. `steps_done` and `steps_total` are None for a tool without steps. With `max_result_bytes` 0 the result is
+    not recorded.
     """
 
     def __init__(self, request: Recorder, started: CallStarted, clock: Clock, max_result_bytes: int = 0) -> None:

@@ -238,7 +238,7 @@ class Catalogue:
     """The offer of one selection; `toolset_of` has the toolset of each tool.
 
     `hosts`: True if it has the tools of all connected tool hosts; `hosted` are the names of single ones.
-    `declared_skills` are for clients that declare the skills extension, if the selection has none.
+    `declared_skills` are for clients that declare the skills extension, if the selection has no skills.
     """
 
     tools: Mapping[str, Tool]

@@ -58,9 +58,9 @@ class AnsweredAtOnce(Struct, frozen=True):
 class Started:
     """A request that runs.
 
-    Its owner awaits `running.run` once, which puts the answer on `stream` and ends the stream. Then `status` is the
-    HTTP status of an answer that is the only message. `release` is called once, at the end of the exchange: the request
-    holds its place until then.
+    Its owner awaits `running.run` once; this puts the answer on `stream` and ends the stream. After that, `status` is
+    the HTTP status of an answer that is the only message. `release` is called once, at the end of the exchange: the
+    request holds its place until then, even if its reader is slow.
     """
 
     running: RunningRequest

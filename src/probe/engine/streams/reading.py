@@ -56,9 +56,9 @@ class Reading:
     """The streams that an exchange reads. Owned by the exchange, which closes it; read by one writer.
 
     `recorder` is the exchange's; on a connection that carries everything a delivery has the exchange that opened the
-    stream. `latest` is the track that was added last, or ended last once none is left. `overflowed`: messages of a
-    stream that is not resumable were lost before they were read. `on_change` is called after each change of a stream,
-    `on_end` at the end of each track.
+    stream. `latest` is the track that was added last, or ended last once none is left. `overflowed` is set when
+    messages of a stream that is not resumable were lost before they were read. `on_change` is called after each change
+    of a stream, `on_end` at the end of each track.
     """
 
     def __init__(

@@ -86,11 +86,11 @@ class Stream:
     """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints.
 
     A stream that is not `resumable` is owned by its request, and forgets delivered messages. `request` is the recorder
-    of the message, or of the GET, that opened it. `unanswered`: a request of the stream was cancelled and ended without
-    an answer. `weighed` is called when the log has grown. `comments`: a response with this stream may have keep-alive
-    comments.
+    of the message, or of the GET, that opened the stream. `unanswered` is set when a request of the stream ended
+    without an answer, because it was cancelled. `weighed` is called when the log has grown. `comments` is False if a
+    response with this stream may have no keep-alive comments.
 
-    The recorder of a message is kept as long as the message: its delivery has the same call and emission.
+    The recorder of each message is kept as long as the message: its delivery has the same call and emission.
     """
 
     retry_ms = 0

@@ -35,8 +35,8 @@ class Step:
     """One step. `run` takes the way, and the mark for the arguments of its calls.
 
     It is done `turns` times on each way, in turn, if the way offers all of its `needs`, such as "tool:fail". Steps that
-    mostly wait run `beside` the others. `settles_s` is the time for the probe to end its calls. Steps that may break
-    the gateway are `last`. `profiles` are the profiles that include it.
+    mostly wait run `beside` the others. `settles_s` is the time after it for the probe to end its calls. Steps that may
+    break the gateway are `last`. `profiles` are the profiles that include it.
     """
 
     name: str

@@ -16,8 +16,8 @@ _SESSION_HEADER: Final = "mcp-session-id"
 class Beginnings:
     """The message that came first on each pipe, or over HTTP (None), if it may have come before `initialize`.
 
-    A message without any word of its era may be of a modern client that forgot its `_meta`: it is held until the client
-    shows its era, or its pipe ends. Only `notifications/initialized` is certain by itself.
+    A message without any word of its era may be of a modern client that forgot its `_meta`. So it is held until the
+    client shows its era, or its pipe ends; only `notifications/initialized` is certain by itself.
     """
 
     def __init__(self) -> None:

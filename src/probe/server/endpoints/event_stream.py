@@ -34,8 +34,8 @@ class EventStream:
     """One response that carries the streams of its exchange.
 
     With `primes` it begins with a priming event. After `keep_alive_s` seconds without output it sends a comment, unless
-    a stream forbids that. `on_gone` gets `client`, or the server's reason to cut it off. With `outlasts_half_close` a
-    client that ended only its own direction counts as present.
+    a stream forbids that. `on_gone` gets `client`, or the reason why the server cut it off. With `outlasts_half_close`
+    a client that ended only its own direction counts as present.
     """
 
     def __init__(

@@ -21,9 +21,9 @@ MOST_CLIENTS = 10_000
 class SocketFacts:
     """Records the connections of one listener, a `ConnectionLog`.
 
-    A connection with only observers' requests, such as those of the dashboard, is not recorded: each look at the log
-    would add to it. Connections of one address are recorded only at the rate of its requests, since opening one is
-    cheaper for a client. `now` is a monotonic clock, in seconds.
+    A connection with only observers' requests, such as those of the dashboard, is not recorded: otherwise each look at
+    the log would add to it. Connections of one address are recorded only at the rate of its requests, since opening one
+    is cheaper for a client; requests on the others are still recorded. `now` is a monotonic clock, in seconds.
     """
 
     def __init__(self, log: EventLog, limits: Limits, now: Callable[[], float]) -> None:

@@ -35,8 +35,8 @@ class PeerGoneError(OSError):
 class Contained:
     """A context manager that logs any `Exception` of the block and ends it there. Cancellation and interrupts pass.
 
-    The defects of hypercorn raise errors of any kind (`KeyError`, `LocalProtocolError`, ...). It has no state, so calls
-    at the same time share one.
+    The defects of hypercorn raise errors of any kind (`KeyError`, `LocalProtocolError`, ...), so a list of expected
+    ones would have gaps. It has no state, so calls at the same time share one.
     """
 
     __slots__ = ("_what",)

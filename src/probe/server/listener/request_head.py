@@ -111,7 +111,8 @@ class KnownHeads:
     """The latest heads on all connections: a client mostly repeats its head, which is then parsed and checked once.
 
     At most `_MOST_KNOWN` heads of at most `_LONGEST_KNOWN` bytes are kept; the least recently used one makes room. They
-    outlast their connections: heads with a field of `_SECRET`, or on HTTP/2 a never-indexed one, are not kept.
+    outlast their connections, so heads with a field of `_SECRET` are not kept, nor those of HTTP/2 with a never-indexed
+    field.
     """
 
     def __init__(self) -> None:

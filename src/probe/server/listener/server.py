@@ -243,8 +243,9 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
 class ConnectionLimit:
     """Accepts at most `max_connections`, and of one address its share. Trusted proxies have no share.
 
-    Beyond that there are `reserved_connections`, on which `reserve` answers (an ASGI application, or None for none).
-    The oldest of them is closed for the next one: a client that holds all of them does not keep out a health probe.
+    Beyond that there are `reserved_connections`, on which `reserve` answers (an ASGI application, or None for no such
+    connections). The oldest of them is closed for the next one: so a client that holds all of them without a request
+    does not keep out a health probe.
     """
 
     def __init__(self, service: Service, reserve: App | None) -> None:

@@ -68,7 +68,7 @@ class FrameHeads:
     """Divides received bytes into frames, and finds the head that would make a message larger than `limit` bytes.
 
     wsproto finds all other errors of frames, but refuses a large one only when too much of it has come, and without its
-    kind. `opcode` and `size`, the bytes of the payload, belong to the frame of the last head; `size` is 0 until the
+    kind. `opcode` and `size` belong to the frame of the last head; `size` is that of its payload in bytes, 0 until the
     head is whole.
     """
 

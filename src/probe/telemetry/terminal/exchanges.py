@@ -62,8 +62,8 @@ class Exchanges:
     """Makes the lines for the entries of one log. `views` returns views that have taken each entry before.
 
     With `client`, only lines about that client: the label of a session or of a modern client (`s1`, `m1`), the name in
-    its `clientInfo`, or that of `?client=`. With `words` of a filter line, only exchanges that pass it by the time of
-    their line. A line depends only on entries with smaller numbers than its own.
+    its `clientInfo`, or the one of `?client=`. With `words` of a filter line, only exchanges that pass it by the time
+    of their line. A line depends only on entries with smaller numbers than its own: the views may be ahead.
     """
 
     def __init__(

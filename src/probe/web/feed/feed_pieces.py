@@ -134,8 +134,8 @@ class Span:
 class FeedCursor:
     """A reader that has everything up to `position`.
 
-    It may read `per_second` entries in the long run and `burst` at once. More than `burst` behind, it continues at the
-    last multiple of `burst`, where all such readers share the same spans again.
+    It may read `per_second` entries in the long run and `burst` at once. Once it falls more than `burst` behind, it
+    continues at the last multiple of `burst`, where all such readers share the same spans again.
     """
 
     def __init__(self, position: int, now: float, *, per_second: float, burst: int) -> None:
