@@ -39,7 +39,7 @@ class Alarm:
         self.call: Function | None = call
 
     def cancel(self) -> None:
-        """Do not call it any more, and drop it. Harmless when repeated, and after the call."""
+        """Do not call it any more, and drop the reference to it. Harmless when repeated, and after the call."""
         self.call = None
 
 
@@ -80,10 +80,10 @@ class Timer:
         return alarm
 
     async def sleep_until(self, deadline: float) -> None:
-        """Wait until `deadline`, as `trio.sleep_until` does. A checkpoint, also if it has passed already.
+        """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also if it has passed already.
 
-        `trio.sleep_until` raises and catches a `Cancelled` at the deadline. Waking the task is cheaper: a tool that
-        reports at an even pace sleeps once for each message.
+        `trio.sleep_until` raises and catches a `Cancelled` at the deadline. Here the deadline wakes the task, which is
+        cheaper: a tool that reports at an even pace sleeps once for each message.
         """
         task = trio.lowlevel.current_task()
         shared = self._asleep >= self._many

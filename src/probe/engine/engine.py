@@ -156,7 +156,7 @@ class Engine:
         self.judging = None if new_judge is None else new_judge(self)
 
     def shared_limits(self) -> SharedLimits:
-        """The limits of this engine and of others together, by this one's settings."""
+        """The limits of this engine and of others together, in the amounts of this one's settings."""
         services, limits = self.services, self.settings.limits
         return SharedLimits(
             arriving=services.arriving,
@@ -252,7 +252,7 @@ class Engine:
     def refuse_while_draining(self, messages: Sequence[Message] | None = None, id: RequestId | None = None) -> None:
         """Raise `Rejection` while the server drains: for new requests, or for a new stream (`messages` is None).
 
-        Notifications and answers still reach running work. `id` is the message's, if it can be echoed.
+        Notifications and answers still reach running work. `id` is that of the message, if it can be echoed.
         """
         if self.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
             raise shutting_down(id, self.ending)
@@ -282,7 +282,7 @@ class Engine:
                 self.audit.finish()
 
     async def finish_audit(self) -> None:
-        """Wait until the audit has written its rest: for an end that does not wait for all work."""
+        """Have the audit write its rest, and wait for that. For an end that does not wait for all work."""
         self.audit.finish()
         await self._audited.wait()
 
@@ -308,8 +308,8 @@ class Engine:
     async def drain(self, why: str = SHUTTING_DOWN) -> None:
         """Refuse new work, let running work finish for the grace period, then cancel it and end every stream.
 
-        Returns when the work is over, or its time to clean up, and each stream has its last message; `serve` joins the
-        sessions. Cancelled work is answered with an error for the reason `why`.
+        Returns when the work is over, or its time to clean up has passed, and each stream has its last message; `serve`
+        joins the sessions. Cancelled work is answered with an error that has the reason `why`.
         """
         self.draining, self.ending = True, why
         self.log.append(ServerState("draining"))
@@ -336,7 +336,7 @@ class Engine:
         self.drained.set()
 
     def hurry(self) -> None:
-        """Make `drain`, now or later, skip its waits; it still does the rest."""
+        """Make `drain`, now or later, skip its waits: it still refuses, cancels and ends everything."""
         self._patience.cancel()
 
     def _stop_work(self) -> None:

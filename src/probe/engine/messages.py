@@ -72,7 +72,7 @@ class RequestContext(Struct):
         self.recorder.append(ClientMisuse(what, clause, detail))
 
     def refused(self, error: McpError) -> McpError:
-        """Record that no method handles the message, as this error answers it; returns the error."""
+        """Record that the message is answered with this error before any method handles it; returns the error."""
         self.recorder.append(MessageRefused(_REFUSALS[Code(error.code)].name, error.message))
         return error
 
@@ -104,8 +104,8 @@ def record_received(
 ) -> list[Recorder]:
     """Record received messages before they are judged. Returns a recorder for each, with its entry as cause.
 
-    Messages of a batch are recorded alone, a batch above `max_batch` whole. `question` finds the recorder of the open
-    request for the id of an answer, which is about the same call.
+    Each message of a batch is recorded alone; a batch above `max_batch` is recorded whole. `question` finds the
+    recorder of the open request for the id of an answer: the answer is about the same call.
     """
     whole = not isinstance(value, list) or not 0 < len(value) <= limits.max_batch
     recorders = []
@@ -189,7 +189,7 @@ def check_token(request: Request, meta: RequestMeta, limits: Limits) -> None:
 
 
 def read_id(value: Any, limits: Limits) -> RequestId | None:
-    """The id to echo, even for a malformed message. An answer has none: its id is this server's own."""
+    """The id to echo for a value, even for a malformed message. An answer has none: its id is this server's own."""
     id = value.get("id") if isinstance(value, dict) and "method" in value else None
     return _short(id, limits.max_id_length) if is_id(id) else None
 
@@ -208,8 +208,8 @@ class Repeats:
     def note(self, request: Request, context: RequestContext, *, in_flight: bool = False) -> bool:
         """Take one request. If it repeats an earlier one, record both exchanges and return True.
 
-        This is no misuse: the client may not know of it. The same bytes on the connection of the first request are the
-        client's own, unless the first is still `in_flight`.
+        This is no misuse, since the client may not know of it. The same bytes on the connection of the first request
+        are the client's own, unless the first is still `in_flight`.
         """
         again = context.recorder.cause
         if again is None or context.transport != "http":

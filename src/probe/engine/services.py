@@ -76,14 +76,14 @@ class AddressShares(Shares):
         self._counted: list[Limit] = []
 
     def above(self, limit: Limit) -> Limit | None:
-        """The limit of all engines that this one counts in; None without one."""
+        """The limit of all engines that this one counts in; None where there is none."""
         found = self._above.get(limit.name)
         if found is not None:
             self._counted.append(limit)
         return found
 
     def leave_shared(self) -> None:
-        """Give back what this engine holds of the limits above. Harmless when repeated."""
+        """Give back what this engine still holds of the limits above. Harmless when repeated."""
         for limit in self._counted:
             limit.leave_shared()
 
@@ -139,7 +139,7 @@ class Limit:
         return LimitError(self._why, self._retry_s)
 
     def check(self, holder: str | None, recorder: Recorder) -> None:
-        """Raise `LimitError`, and record it, without a free place, or beyond this holder's share."""
+        """Raise `LimitError`, and record it, if no place is free, or none for this holder."""
         if self.held >= self.most:
             raise self.full(recorder)
         self._shares.check(self.name, holder, recorder)
@@ -165,7 +165,7 @@ class Limit:
             self._above.release(holder, amount)
 
     def leave_shared(self) -> None:
-        """Count above no more, and give back what is held there."""
+        """Count above no more, and give back there what is held."""
         above, self._above = self._above, None
         if above is not None:
             held = self._shares.by_holder(self.name)
@@ -175,7 +175,7 @@ class Limit:
 
     @contextmanager
     def holding(self, holder: str | None, recorder: Recorder) -> Iterator[None]:
-        """Hold a place during the block. Raises `LimitError`, and records it, without one."""
+        """Hold a place while the block lasts. Raises `LimitError`, and records it, when there is none."""
         self.acquire(holder, recorder)
         try:
             yield
@@ -203,7 +203,7 @@ class ByteLimit(Limit):
         self.take(holder, size)
 
     def check_bytes(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
-        """Check as `reserve` does for a body that came in one piece, and take nothing."""
+        """Check as `reserve` does, and take nothing: for a body that came in one piece."""
         if not has_bytes(self.most, self.held, size, held, declared):
             only = "" if self.held + size > self.most else ", and the last eighth of it is for small ones"
             raise busy(f"{self.full(recorder).message}{only}", _RETRY_S)
@@ -235,7 +235,7 @@ class ByteLimit(Limit):
             self.release(holder, held)
 
     def is_exceeded(self, holder: str | None, first: int) -> bool:
-        """True if all clients or one address hold too much. A message of the size `first` may always wait."""
+        """True if all clients or one address hold too much. `first` is the size of a message that may always wait."""
         over = self.held > self.most or self._shares.held(self.name, holder) - first > self._shares.share(self.name)
         return over or (self._above is not None and self._above.is_exceeded(holder, first))
 
@@ -345,8 +345,8 @@ class Interactions:
     def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
         """Make a page for the call of `recorder`; returns its id, which cannot be guessed.
 
-        The caller ends it by `answer`. Raises `LimitError`, and `ToolFailureError` without an origin: no person could
-        reach the page.
+        The caller ends it by `answer`. Raises `ToolFailureError` without an origin, as no person could reach
+        the page, and `LimitError`.
         """
         if not origin:
             why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
@@ -366,7 +366,7 @@ class Interactions:
             page.over.set()
 
     def answer(self, id: str) -> None:
-        """End the page of a call that is over; a confirmed one stays confirmed. Harmless when repeated."""
+        """End a page, as its call is over; a confirmed one stays confirmed. Harmless when repeated."""
         page = self._waiting.get(id)
         self._end(id)
         if page is None or not page.confirmed:
@@ -381,7 +381,7 @@ class Interactions:
         return id in self._waiting and not self._waiting[id].confirmed
 
     def confirm(self, id: str) -> bool:
-        """Returns False if the call of the page ended unconfirmed. Harmless when repeated."""
+        """Returns False if the call of the page ended without a confirmation. Harmless when repeated."""
         self._forget()
         page = self._waiting.get(id)
         if page is None:

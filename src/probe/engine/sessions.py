@@ -67,7 +67,7 @@ class ClientRequests:
     def resolve(self, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
         """Take a client's answer, or a message that was refused in its place.
 
-        Returns False if no request waits for this id: it is unknown, answered or given up.
+        Returns False if no request waits for this id: it is unknown, answered before, or given up.
         """
         pending = None if answer.id is None else self._pending.pop(answer.id, None)
         if pending is None:
@@ -77,7 +77,7 @@ class ClientRequests:
         return True
 
     def question(self, id: RequestId | None) -> Recorder | None:
-        """The recorder of the request that waits for this id; its cause is the `message.emitted`."""
+        """The recorder of the request that waits for an answer with this id; its cause is the `message.emitted`."""
         pending = None if id is None else self._pending.get(id)
         return None if pending is None else pending.question
 
@@ -91,7 +91,8 @@ class ClientRequests:
         """Send a request through `send(id)`, which returns its recorder, and wait for its result.
 
         On time-out, and when the work that asks is cancelled, this calls `withdraw(id, reason)` (2025-11-25
-        basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification").
+        basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). The caller decides whether to
+        send that.
 
         Raises `ClientRequestError` on time-out, for an error answer, and for a malformed one.
         """
@@ -238,7 +239,7 @@ class Session:
         """A new stream for messages without a request; `request` is the GET, or the `initialize` on the connection.
 
         2025-11-25 basic/transports, Multiple Connections: "The client MAY remain connected to multiple SSE streams
-        simultaneously", so earlier ones stay as they are.
+        simultaneously", so a further GET leaves the earlier ones as they are.
         """
         self._standalone_count += 1
         stream = self._open(f"g{self._standalone_count}", "standalone", request)
@@ -334,7 +335,7 @@ class Session:
     async def run(self) -> None:
         """Start jobs until the session has ended, then wait for them and end its streams. Owned by `SessionService`.
 
-        A ticker or the ping never ends by itself: `end` cancels its scope.
+        A ticker or the ping never ends by itself: it runs in a scope that `end` cancels.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -410,7 +411,7 @@ class SessionService:
         return None if session is None or session.machine.closed else session
 
     def label(self, id: str) -> str | None:
-        """The label of the session with this id: a present one, or one of the 10,000 newest ended ones."""
+        """The label of the session with this id, among the present and the 10,000 newest ended ones."""
         session = self._sessions.get(id)
         return self._ended.get(_digest(id)) if session is None else session.label
 

@@ -85,7 +85,7 @@ class Task:
             await self._changed.park()
 
     async def wait_over(self) -> None:
-        """Wait until the work has ended, which may be long after the final status."""
+        """Wait until the work has ended, which may be long after the status is final."""
         while not self.call.machine.settled:
             await self._changed.park()
 
@@ -179,7 +179,9 @@ class TaskService:
             self._move(task, TaskInput.RESUME, "Working again after input.", by)
 
     def cancel(self, task: Task, cause: Cause, message: str, by: Recorder | None = None) -> None:
-        """Make the status `cancelled`, then stop the work, because of the message `by` if there is one.
+        """Make the status `cancelled`, then stop the work. `by` is the message that caused it, if there is one.
+
+        The caller has checked that the task is not terminal.
 
         2025-11-25 basic/utilities/tasks: receivers "MUST transition the task to `cancelled` status before sending the
         response", and it "MUST remain in `cancelled` status even if execution continues to completion or fails".

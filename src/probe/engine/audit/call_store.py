@@ -83,7 +83,7 @@ class Unwritten:
         self._waiting[record.call] = record
 
     def missed(self) -> None:
-        """Entries of running calls may be missing: their evidence in the file is incomplete from now on."""
+        """Entries of running calls may be missing, so their evidence in the file is no longer complete."""
         for call in list(self._running):
             self.note(call)
 
@@ -221,7 +221,7 @@ class MemoryCalls:
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
         """At most `limit` rows that pass the filter, newest first, from a cursor on.
 
-        `max_bytes` ends the page early, but not before its first row. Raises `CursorError`.
+        `max_bytes` ends the page early, but never before its first row. Raises `CursorError`.
         """
         before = None if cursor is None else self._place(cursor)
         found = await search(self._observer.records.newest_first(), 0, wanted, before, limit, max_bytes)
@@ -234,7 +234,7 @@ class MemoryCalls:
         return _number(place)
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """One call by its id, `RUN.c7`, or `c7` for this run; evidence up to `max_bytes`. None if unknown."""
+        """One call by its id, such as `RUN.c7`, or `c7` for this run; evidence up to `max_bytes`. None if unknown."""
         run, _, call = id.rpartition(".")
         record = self._observer.records.get(call) if run in ("", self._run) else None
         return None if record is None else await self.with_evidence(record, max_bytes)
@@ -244,7 +244,7 @@ class MemoryCalls:
         return _with_evidence(record.encoded(), entries, complete=complete)
 
     async def evidence(self, call: str, max_bytes: int) -> tuple[bool, list[tuple[int, bytes]]]:
-        """The entries of a call that are still in the log, and whether these are all."""
+        """The entries of a call that are still in the log, in order, and whether these are all."""
         known = self._observer.call(call)
         places = [] if known is None else known.in_order()
         complete = known is not None and not known.cut
@@ -311,7 +311,7 @@ class FileCalls:
         return await self._memory.get(call, max_bytes)
 
     async def _together(self, known: CallWithEvidence, kept: KeptRow, call: str, max_bytes: int) -> CallWithEvidence:
-        """A call of this run whose evidence has left the log, or is not yet in the file."""
+        """A call of this run with evidence that has left the log, or is not yet in the file."""
         _, entries = await self._memory.evidence(call, max_bytes)
         view = self._observer.call(call)
         together = dict(sorted({**dict(kept.entries), **dict(entries)}.items()))

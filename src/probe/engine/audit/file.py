@@ -60,7 +60,7 @@ class AuditFileError(Exception):
 
 
 def lock(path: Path) -> int:
-    """Take the lock beside a file. Returns its descriptor; closing it frees the lock.
+    """Take the lock beside a file. Returns its descriptor; to close that frees the lock.
 
     Raises `AuditFileError` if another server has it, and `OSError`.
     """
@@ -79,7 +79,7 @@ def lock(path: Path) -> int:
 
 
 def check_header(path: Path, newest: int) -> None:
-    """Check the file before SQLite may finish an interrupted transaction of another program.
+    """Check the file before SQLite opens it, since that might finish an interrupted transaction of another program.
 
     Raises as `check_owner`, and `OSError`.
     """
@@ -146,8 +146,8 @@ class AuditDb:
     ) -> Self:
         """Open or make the file, bring it to the present version, and add this run, with at least the given `base`.
 
-        Calls that an earlier run left running become `lost`. Raises `AuditFileError` for a file of another program, of
-        a newer version, or of another running server.
+        Calls that an earlier run left running become `lost`. Raises `AuditFileError` for a file that is not the
+        audit's, that is newer than this program, or that another server writes.
         """
         descriptor = lock(path)
         try:
@@ -177,18 +177,18 @@ class AuditDb:
 
     @property
     def is_long(self) -> bool:
-        """True if the WAL is above its bound: some reader was always active."""
+        """True if the WAL is above its bound, because some reader was always active."""
         try:
             return self._path.with_name(self._path.name + "-wal").stat().st_size > _WAL_BYTES
         except FileNotFoundError:
             return False
 
     def shorten(self) -> None:
-        """Copy the WAL into the file and cut it back, as far as readers allow."""
+        """Copy the WAL into the file and cut it back, as far as no reader needs it."""
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> None:
-        """Write all rows or none, and remove the oldest beyond `most_rows` or `most_bytes` of the file."""
+        """Write rows, all of them or none, and remove the oldest beyond `most_rows` or `most_bytes` of the file."""
         cursor = self._connection.cursor()
         with _transaction(cursor):
             rows = self._rows + sum(self._write(cursor, item) for item in batch)
@@ -383,7 +383,7 @@ class AuditFile:
             self._close()
 
     def abandon(self) -> None:
-        """Close the file for good, now or at the end of another thread's work, without waiting for that.
+        """Close the file for good: at once, or at the end of the work of another thread, without waiting for that.
 
         Any thread may call it.
         """
@@ -431,7 +431,7 @@ async def in_thread(work: Callable[[], _T], limiter: trio.CapacityLimiter, *, to
 
 
 def why(error: BaseException) -> str:
-    """The words for an error that any reader may see, without a path of this machine."""
+    """The words for an error that any reader may see: without a path of this machine."""
     if isinstance(error, AuditFileError):
         return f"the file {error.why}"
     if isinstance(error, OSError):

@@ -89,7 +89,7 @@ def row_as_now(row: bytes) -> bytes:
 
 
 def with_how(row: bytes) -> bytes:
-    """A row with `cancelled_how`, made of `cancelled_by` where the row lacks it."""
+    """A row with `cancelled_how`, which is made of `cancelled_by` where the row was written without it."""
     # The arguments of a call may have members of any name, and come last.
     if b'"cancelled_how":' in row.partition(b',"arguments":')[0]:
         return row
@@ -153,7 +153,7 @@ def page(
 ) -> FoundRows:
     """At most `limit` rows below the number `before` that pass the filter, without those in `skip`.
 
-    `max_bytes` ends the page early, but not before its first row.
+    `max_bytes` ends the page early, but never before its first row.
     """
     inside = replace(wanted, conditions=())
     with _reading(path) as connection:
@@ -226,7 +226,7 @@ def _query(conditions: tuple[Condition, ...], before: int | None) -> tuple[str, 
 
 
 def _compared(condition: Condition) -> tuple[str, list[str | float]]:
-    """A condition, with a range of numbers for it: numbers have nearly the same order."""
+    """A condition, with a range of numbers for it: numbers have nearly the same order, so other rows are not read."""
     field, operator, value = condition.field, condition.operator, condition.values[0]
     assert value is not None, "nothing is compared with null"
     bound = ("calls.number >=", "min") if operator == ">=" else ("calls.number <=", "max")
@@ -235,7 +235,7 @@ def _compared(condition: Condition) -> tuple[str, list[str | float]]:
 
 
 def _among(condition: Condition) -> tuple[str, list[str | float]]:
-    """A single value uses its index, in the order of numbers; rows of several would have to be sorted."""
+    """A single value uses its index, in the order of numbers; with several, the rows would have to be sorted."""
     field, given = f"calls.{condition.field}", [value for value in condition.values if value is not None]
     if condition.values == (None,):
         return f"{field} IS NULL", []
@@ -246,7 +246,7 @@ def _among(condition: Condition) -> tuple[str, list[str | float]]:
 
 
 def find(path: Path, id: str, max_bytes: int) -> KeptRow | None:
-    """One call by its whole id; its evidence is complete unless it has more than `max_bytes`."""
+    """One call by its whole id, with the first `max_bytes` of its evidence; with more it is not complete."""
     with _reading(path) as connection:
         known = connection.execute("SELECT number, complete FROM calls WHERE id = ?", (id,)).fetchone()
         if known is None:

@@ -102,9 +102,9 @@ class Audit:
         self._scope.deadline = trio.current_time() + FINAL_S
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Write until `finish`; returns at once without a file.
+        """Write until `finish`. Raises `AuditFileError` for a file that cannot be used; the file is then unchanged.
 
-        Raises `AuditFileError` for a file that cannot be used, which is then unchanged.
+        Without a file it returns at once.
         """
         if self._file is None or self._written_calls is None:
             task_status.started()
@@ -149,7 +149,7 @@ class Audit:
                 logger.info("the audit file cannot be closed: %s", error)
 
     async def _keep_short(self, file: AuditFile, calls: FileCalls) -> None:
-        """Cut back the grown WAL without readers: with a reader at every moment it would never shrink."""
+        """Cut back the grown WAL without readers: with a reader at every moment it would grow without end."""
         while True:
             await self._outgrown.wait()
             try:

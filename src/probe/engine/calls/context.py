@@ -61,7 +61,7 @@ class Channel(ABC):
     def wants_log(self, level: LogLevel) -> bool: ...
 
     def show_progress(self, report: Report) -> None:
-        """Show a report for which the client gave no token."""
+        """Show a report for which the client gave no token, in a task's status."""
         return
 
     def set_status(self, message: str) -> None:
@@ -143,9 +143,9 @@ class ToolContext:
             raise
 
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
-        """Report that step `progress` of `total` is done. Never waits, never raises.
+        """Report that step `progress` of `total` is done. Never waits, never raises; must increase.
 
-        Returns True for a valid report: before the end, finite, and larger than the one before.
+        Returns True for a valid report: before the end, with finite numbers, and larger than the one before.
         """
         gate, report = self.gate, Report(progress, total, message)
         if self._call.is_over:
@@ -204,7 +204,7 @@ class ToolContext:
     async def elicit_url(self, message: str, key: str | None = None) -> Json:
         """Have the person open and confirm a page of this server; returns an `ElicitResult`.
 
-        Returns `accept` once the page is confirmed; raises if that takes too long.
+        After `accept` it returns once the page is confirmed, or raises if that takes too long.
         """
         name = self._key(key)
         with self._channel.open_page(name) as page:
@@ -217,7 +217,7 @@ class ToolContext:
     async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
         """Send a request to the client's model; returns a `CreateMessageResult`.
 
-        With `progress`, the client may send progress notifications, which are recorded.
+        With `progress`, the client may send progress notifications about it; they are in the event log.
         """
         name = self._key(key)
         return (await self.ask({name: Ask("sampling/createMessage", params, progress)}))[name]
@@ -251,10 +251,11 @@ class ToolContext:
         self._channel.announce(changed)
 
     def stop_comments(self) -> None:
+        """Send no keep-alive comments on the response of this call."""
         self._channel.stop_comments()
 
     def hang_up(self) -> None:
-        """Close the connection of the response: the client must resume the stream."""
+        """Close the connection of the response, so that the client must resume the stream."""
         self._channel.hang_up()
 
 

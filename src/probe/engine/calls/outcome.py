@@ -127,7 +127,7 @@ def _failed_at_once(error: Exception) -> Outcome:
 def handled(
     handler: Callable[_Args, Json | Outcome | _Later], *args: _Args.args, **named: _Args.kwargs
 ) -> Outcome | _Later:
-    """Run a method's handler. Returns its outcome, also where it raises, or the `_Later` that it returned."""
+    """Run a method's handler. Returns its outcome, also where it raises, or the value that it returned in its place."""
     try:
         answer = handler(*args, **named)
     except Exception as error:
@@ -145,7 +145,7 @@ def attempt_tool(work: Callable[[Mapping[str, Any]], ToolResult], arguments: Map
 
 
 async def attempt_async(work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> Outcome:
-    """Run a tool that waits in a nursery of its own, with `beside` until it ends."""
+    """Run a tool that waits in its own nursery; `beside` runs next to it and ends with it."""
     with _Boundary() as boundary:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(beside)

@@ -103,7 +103,7 @@ class CallScope:
         return self.recorder.context.task
 
     def visited_by(self, request: Recorder) -> Recorder:
-        """The recorder of facts of this call that another message causes; their exchange is that message's."""
+        """The recorder of facts of this call that another message causes: their exchange is that message's."""
         own = self.recorder.context
         return request.bind(session=own.session, call=own.call, task=own.task)
 
@@ -189,12 +189,12 @@ class CallScope:
     ) -> Recorder | None:
         """Send a message of the call on a stream if that is allowed; otherwise drop and record it.
 
-        After its cancellation, deadline or end, a call sends no message, with two exceptions. A call past its deadline
-        is answered: before that, the engine withdraws open questions and sends the last report that came in time. The
-        questions of a task are withdrawn for any cause, since its client still expects messages.
+        After the cancellation of a call, its deadline, or its end, no message is sent, with two exceptions. A call past
+        its deadline is answered: before that, the engine withdraws open questions and sends the last report that came
+        in time. The questions of a task are withdrawn for any cause: its client still expects messages of the protocol.
 
-        With `by_work=False` the engine sends the message, such as a withdrawal. `recorder` is the message's, if its
-        cause is not the `call.started`. Returns what `send` returns, None for a dropped message.
+        With `by_work=False` the engine sends the message, such as a withdrawal. `recorder` is the message's, where its
+        cause is another entry than the `call.started`. Returns what `send` returns, None for a dropped message.
         """
         recorder, by_work = recorder or self.recorder, by_work and self.working
         if self.is_over:
@@ -229,13 +229,13 @@ class CallScope:
         return outcome
 
     def give_up(self) -> None:
-        """The server stops while cancelled work runs: settle the call and answer it."""
+        """The server stops while cancelled work still runs: settle the call and answer it."""
         if self.machine.cause is not None and not self.machine.settled:
             answer = self.answer
             answer(self.settle(None))
 
     def abandon(self) -> None:
-        """Record that the engine is torn down around the call, without an answer."""
+        """Record that the engine is torn down around the call. There is no answer."""
         if self._idle_alarm is not None:
             self._idle_alarm.cancel()
         if not self.machine.settled:
@@ -297,7 +297,7 @@ def _ms(start: float, end: float | None) -> float:
 async def run(
     call: CallScope, work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]
 ) -> Outcome | None:
-    """Run the work of a call in a nursery of its own, with `beside` until it ends.
+    """Run the work of a call in its own nursery; `beside` runs next to it and ends with it.
 
     Returns the outcome before it is settled, None if the call's scope ended it. Cancellation from outside the scope
     passes through, after `CallScope.abandon`.
@@ -336,8 +336,8 @@ def take_cancellation(
 ) -> None:
     """Cancel the running call that a `notifications/cancelled` names, and drop its messages that wait for a pipe.
 
-    `clause` is the rule of the client's revision. One without effect is recorded: malformed, or about a task, the
-    `initialize` request, or a finished or unknown request.
+    `clause` is the rule of the client's revision. One without effect is recorded: it is malformed, or names a task, the
+    `initialize` request, or a request that is finished or unknown.
     """
     params = message.params or {}
     id, reason = params.get("requestId"), params.get("reason", "")

@@ -119,7 +119,7 @@ class ToolRuns:
         self._numbers = count(1)
 
     def announce(self, context: RequestContext) -> Recorder:
-        """The recorder of facts before the call of this request begins, such as its new draft stream."""
+        """The recorder of facts before the call that this request will begin, such as its new draft stream."""
         context.call = self.new_id()
         return context.recorder.bind(call=context.call)
 

@@ -29,7 +29,7 @@ _MOST_SKILLS = 5
 
 
 def cursor(kind: str, after: int) -> str:
-    """An opaque cursor for a `kind` of list: the next page begins after this position."""
+    """An opaque cursor for the position after which the next page of a `kind` of list begins."""
     return base64.urlsafe_b64encode(f"{kind}:{after}".encode()).decode().rstrip("=")
 
 
@@ -78,7 +78,7 @@ class Offer:
 
     @property
     def skills_by_declaration(self) -> bool:
-        """True if this client has skills that another one with the same URL lacks."""
+        """True if this client has skills that another client with the same URL lacks."""
         return self.skills_declared and not self.catalogue.skills
 
     def declaring_skills(self) -> Offer:

@@ -138,7 +138,7 @@ def _mirrored(header: str | None) -> Json:
 
 
 def input_schema(params: Sequence[Param]) -> Json:
-    """The JSON Schema of a tool's arguments. Raises `ValueError` for headers for which clients reject the tool."""
+    """The JSON Schema of a tool's arguments. Raises `ValueError` for headers that make clients reject the tool."""
     schema: Json = {"type": "object", "properties": {param.name: param.schema() for param in params}}
     # Read as the checks of requests read it, so that each offered header is one they see.
     if len(header_params(schema)) < sum(param.header is not None for param in params):
@@ -150,7 +150,7 @@ def input_schema(params: Sequence[Param]) -> Json:
 
 
 def read_arguments(params: Sequence[Param], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with defaults filled in. Raises `ArgumentsError` for the first invalid one."""
+    """The arguments for the tool, with defaults filled in. Raises `ArgumentsError` for the first invalid one."""
     known = {param.name for param in params}
     for name in sent:
         if name not in known:
@@ -276,6 +276,7 @@ class Tool:
         """The first revision with calls of it: a tool that only runs as a task needs a revision with tasks."""
         return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
 
+
     def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         arguments = dict(sent) if self.input_schema is not None else read_arguments(self.params, sent)
         if self.check is not None:
@@ -286,7 +287,7 @@ class Tool:
         return self.since <= revision and (self.until is None or revision <= self.until)
 
     def check_revision(self, revision: str) -> None:
-        """Raise `McpError` -32602 if a revision lacks the feature that the tool shows."""
+        """Raise `McpError` -32602 if a revision does not have the feature that the tool shows."""
         if not self.is_defined(revision):
             needs = f"revision {self.since}" if revision < self.since else f"a revision up to {self.until}"
             raise McpError(Code.INVALID_PARAMS, f"Tool {self.name} needs {needs}; this request speaks {revision}")

@@ -77,11 +77,11 @@ class HostWire(Protocol):
     async def receive(self) -> bytes | None: ...
 
     async def send(self, message: bytes) -> None:
-        """Send one message; returns when the socket has taken it. Raises `OSError` if it will not."""
+        """Send one message; returns when the socket has taken it. Raises `OSError` when it will not."""
 
 
 def _leniently(body: bytes) -> Any:
-    """Read a refused message as far as possible, also with NaN, broken text or too many levels."""
+    """Read a refused message as far as possible: with numbers such as NaN, broken text, too many levels."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -121,7 +121,7 @@ class HostConnection:
         self._reading = trio.CancelScope()
 
     async def serve(self, wire: HostWire) -> None:
-        """Serve the connection until it is over, or closed for the reason in `ending`."""
+        """Serve the connection until it is over, or until the server closes it for the reason in `ending`."""
         connected = self._recorder.append(HostConnected(self._client, self._peer))
         self._recorder = self._message = self._recorder.caused_by(connected)
         async with trio.open_nursery() as nursery:
@@ -294,7 +294,7 @@ class HostConnection:
 
 
 def _without_instance(value: Any) -> Any:
-    """A message for the log without the `instance`, with which a reader could take over the host's name."""
+    """A message for the log without the `instance`: a reader of the log could take over the host's name with it."""
     if isinstance(value, list):
         return [_without_instance(item) for item in value]
     params = value.get("params") if isinstance(value, dict) else None

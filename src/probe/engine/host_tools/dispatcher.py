@@ -121,7 +121,7 @@ class Outgoing:
             await self._left.park()
 
     async def write(self, send: Callable[[bytes], Awaitable[None]]) -> None:
-        """Send one message after the other until cancelled. Raises `OSError` when the host takes no more."""
+        """Send one message after the other until cancelled. Raises `OSError` when the host's side takes no more."""
         while True:
             while not self._frames:
                 await self._came.park()
@@ -233,7 +233,7 @@ class Dispatcher:
             self._cancel(pending.dispatch, *(pending.context.ended_by or (Cause.SHUTDOWN.value, None)))
 
     def _stop_ended(self, dispatch: HostDispatch) -> None:
-        """Cancel a dispatch whose call has been cancelled, though the call's task may not have run since."""
+        """Cancel a dispatch if its call has been cancelled, though the call's task may not have run since."""
         pending = self._pending.get(dispatch.id)
         if pending is not None and dispatch.state is DispatchState.RUNNING and pending.context.ended_by is not None:
             self._cancel(dispatch, *pending.context.ended_by)
@@ -286,7 +286,7 @@ class Dispatcher:
             self._settle(self._pending[dispatch.id], answer)
 
     def unreadable(self, id: object, why: str) -> bool:
-        """Take a malformed message as an answer. Returns False if no dispatch has this id."""
+        """Take a malformed message as an answer. Returns True if there is a dispatch with this id."""
         dispatch = self._machine.find(id)
         if dispatch is not None and self._awaited(dispatch, "result", stopped=False):
             pending = self._pending[dispatch.id]
@@ -308,7 +308,7 @@ class Dispatcher:
         return False
 
     def _known(self, id: object, what: str) -> HostDispatch | None:
-        """None after its end is forgotten. Raises `MisuseError` for an unknown id."""
+        """None if it was forgotten after its end. Raises `MisuseError` for an unknown id."""
         dispatch = self._machine.find(id)
         if dispatch is None and self._machine.had(id):
             self.late += 1

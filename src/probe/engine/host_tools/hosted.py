@@ -55,8 +55,8 @@ class HostedTools:
     ) -> str | None:
         """Register the host on a connection with this label. Returns the label of the one that it replaces, or None.
 
-        `replace` ends the connection when a newer one of the same process, with the same `instance`, takes over. Raises
-        `NameTakenError` if another process has the name.
+        `replace` ends the connection when a newer one of the same process takes over: one with the same `instance`.
+        Raises `NameTakenError` if another process has the name.
         """
         older = self._hosts.get(name)
         if older is not None and not hmac.compare_digest(older.instance.encode(), instance.encode()):
@@ -73,7 +73,7 @@ class HostedTools:
         self._rebuild()
 
     def release(self, name: str, connection: str) -> None:
-        """Free the name and remove the tools of a closed connection, unless a newer one has them."""
+        """A connection is over: free its name and remove its tools, unless a newer connection has them."""
         host = self._hosts.get(name)
         if host is not None and host.connection == connection:
             del self._hosts[name]

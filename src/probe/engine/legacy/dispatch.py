@@ -127,7 +127,7 @@ class LegacyRouter:
     def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> list[Emitted] | None:
         """Take the messages of one exchange. Returns the answers in request order; the caller notes their delivery.
 
-        None: they come on streams, and `reading` reads these already.
+        Without requests there are none. None: they come on streams, and `reading` reads these already.
 
         Raises `Rejection` for an id in flight and beyond the in-flight limit, before any message has had an effect.
         """
@@ -193,7 +193,7 @@ class LegacyRouter:
         """The answer to a request of a batch, or an error in its place if it is too large for the log of the stream.
 
         The stream has no reader yet, so a message that the log pushes out now is lost. Half of the log is for the
-        answers at once, the other half for such errors, and for messages of running requests until the reader has
+        answers at once. The other half is for such errors, and for messages of running requests until the reader has
         caught up.
         """
         most = self._settings.limits.replay_bytes // 2
@@ -206,8 +206,8 @@ class LegacyRouter:
     def _begin_all(self, session: Session, requests: _Requests) -> None:
         """Mark the requests as in flight, all or none, and record each id that the session has used before.
 
-        The clause has no exception for a repeated request. One that was refused by HTTP status never began, so its id
-        may come again: 429 and 503 invite the client to retry.
+        The clause has no exception for a request that the client repeats. A request that was refused by HTTP status
+        never began, so its id may come again: 429 and 503 invite the client to retry.
         """
         begun: list[RequestId] = []
         for message, context in requests:
@@ -359,7 +359,7 @@ class LegacyRouter:
         session.submit(running.run)
 
     def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
-        """The messages in `value` are refused for the reason `why`: the questions that they answer fail."""
+        """The messages in `value` are refused because of `why`: the questions that they answer fail."""
         for answer in refused_responses(value, why):
             if self._settles(session, answer, contexts[0]):
                 clause = f"{session.machine.revision} basic, Responses"

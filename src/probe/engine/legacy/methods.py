@@ -187,7 +187,7 @@ class StreamMethods:
         self._read(session, stream, reference, context, reading)
 
     def _is_lost(self, stream: ToolStream) -> bool:
-        """True if the stream's time has passed, even if the service has not run since."""
+        """True if the stream's time has passed, even if the service has not yet run since."""
         deadline = stream.machine.deadline
         return deadline is not None and deadline <= self._clock.now()
 

@@ -58,7 +58,7 @@ RELATED_TASK = "io.modelcontextprotocol/related-task"
 
 
 def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
-    """Notify a session of a changed list, on the GET stream: this belongs to no request."""
+    """Notify a session of a changed list. This goes on the GET stream, since it belongs to no request."""
     message, stream = notification(f"notifications/{changed}/list_changed", None), session.standalone
     if stream is None or stream.replay.closed:
         drop(recorder, message, NO_STREAM if stream is None else "the session has ended")
@@ -95,7 +95,7 @@ class _LegacyChannel(Channel):
         announce(self.session, changed, self.call.recorder)
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Send the questions one after the other: most people look at one form at a time."""
+        """Send the questions one after the other: most people can look at one form at a time."""
         return {key: await self.ask_one(ask.method, self._params(key, ask)) for key, ask in asks.items()}
 
     def _params(self, key: str, ask: Ask) -> Json:
@@ -333,7 +333,7 @@ class LegacyTools:
         return self._describe(task)
 
     async def result(self, session: Session, task_id: str, stream: Stream) -> Json:
-        """Wait for the terminal status; return exactly what the call would have returned."""
+        """Wait for the terminal status, then return exactly what the call would have returned."""
         task = self._find(session, task_id)
         self._routes.open(task.id, stream)
         # The connection reads the stream already, but the task's questions may go there only from now on.
@@ -401,7 +401,7 @@ def ending(outcome: Outcome) -> tuple[TaskInput, str]:
 
 
 def progress_token(params: Mapping[str, Any] | None, max_length: int) -> ProgressToken | None:
-    """The token of a request; 0 and "" are tokens. Raises `McpError` for one of another type, or a too long one."""
+    """The token of a request; 0 and "" are tokens. Raises `McpError` for a token of another type, or a too long one."""
     meta = (params or {}).get("_meta")
     if not isinstance(meta, Mapping) or "progressToken" not in meta:
         return None

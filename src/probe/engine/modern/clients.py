@@ -45,7 +45,7 @@ class ClientLabels:
         self._count = 0
 
     def label(self, recorder: Recorder, address: str, message: Any, transport: str = "http") -> str:
-        """The label of the client at an address, from a message of any JSON value.
+        """The label of the client at an address, from a message of any JSON value, also a malformed one.
 
         `recorder` is that of the HTTP request, or of the connection.
         """

@@ -89,7 +89,8 @@ def _status(error: McpError) -> int:
 def _torn_down(request: Request) -> Json:
     """basic/patterns/cancellation: "A server MUST send `notifications/cancelled`" when it ends a subscription.
 
-    Sent only where one connection carries everything ("On stdio", in the schema), after the result of subscriptions.md.
+    It is sent only where one connection carries everything ("On stdio", in the schema), after the result of
+    subscriptions.md.
     """
     params = {"requestId": request.id, "reason": "the server has ended the subscription"}
     return notification("notifications/cancelled", params)
@@ -143,7 +144,7 @@ class ModernRouter:
     def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> ModernAnswer:
         """Take one request. Never waits.
 
-        Raises `Rejection` without room for it, or beyond its client's share.
+        Raises `Rejection` if there is no room for it, or its client has its full share.
         """
         self._check_room(request, context)
         if request.method == "tools/call":

@@ -64,7 +64,7 @@ class Listeners:
         return len(self._open)
 
     def accept(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder) -> Filter:
-        """The accepted part of a filter: existing lists and, up to the limit, existing uris and task ids."""
+        """The accepted part of a filter: lists that exist, and up to the limit, uris and task ids that exist."""
         announced, most = offer.announced, self._limits.max_subscriptions
         asked_uris, asked_tasks = dict.fromkeys(asked.resource_subscriptions or ()), dict.fromkeys(asked.task_ids or ())
         if max(len(asked_uris), len(asked_tasks)) > most:

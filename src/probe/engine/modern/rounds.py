@@ -137,7 +137,7 @@ def _decoded(token: str) -> bytes:
 
 
 def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> None:
-    """Raise `McpError` -32021 for a question that the client did not declare.
+    """Raise `McpError` -32021 for a question of a kind that the client did not declare.
 
     2026-07-28 basic/patterns/mrtr: "Servers MUST NOT send an `inputRequests` that the client has not declared".
     """
@@ -153,7 +153,7 @@ def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> 
 
 
 def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> None:
-    """Raise `McpError` -32602 for an answer of the wrong form; `asked` has the methods by key."""
+    """Raise `McpError` -32602 for an answer of the wrong form for its question; `asked` has the methods by key."""
     for key in responses:
         fault = client_answer(asked[key], responses[key]) if key in asked else None
         if fault is not None:
@@ -209,7 +209,7 @@ class Rounds:
         self._given = given
 
     def keep(self, key: str, make: Callable[[], str]) -> str:
-        """A value made in the round that needs it first, and the same in all later rounds."""
+        """A value that is made in the round that needs it first, and is the same in all later rounds."""
         if key not in self._kept:
             self._kept[key] = make()
             # Such an answer is older than the new value.
@@ -220,7 +220,7 @@ class Rounds:
         """The client's results, by key.
 
         Raises `McpError` for a question that the client did not declare, and for an answer of the wrong form. Raises
-        `InputRequiredError` while an answer is missing; the other answers are kept.
+        `InputRequiredError` while an answer is missing: its question is sent again, and the other answers are kept.
         """
         if not asks:
             return {}

@@ -74,7 +74,7 @@ class _ModernChannel(Channel):
         await self.services.interactions.wait_confirmed(page, self.services.settings.client_request_s)
 
     def announce(self, changed: ListKind) -> None:
-        """Notify the subscriptions with the same selection: no other list has changed."""
+        """Notify the subscriptions with the same selection; the lists of others have not changed."""
         self.listeners.publish_list(changed, self.incoming.offer.selection, self.call.recorder.cause)
 
 
@@ -110,7 +110,7 @@ class ModernTaskChannel(_ModernChannel):
         return False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
-        """Show the questions in `tasks/get` and wait until `tasks/update` has answered the last."""
+        """Show the questions in `tasks/get` and wait until `tasks/update` has answered the last of them."""
         check_declared(asks, self.incoming.meta.capabilities)
         task = self.task
         task.inputs.ask({key: {"method": ask.method, "params": ask.params} for key, ask in asks.items()})
@@ -186,7 +186,10 @@ class ModernTools:
         rounds: Rounds,
         call: CallScope,
     ) -> Json:
-        """The extension: "A server MUST NOT return `CreateTaskResult` until the task is durably created"."""
+        """Store the task, have it started, and describe it for the `CreateTaskResult`.
+
+        "A server MUST NOT return `CreateTaskResult` until the task is durably created".
+        """
 
         def context(task: Task) -> ToolContext:
             channel = ModernTaskChannel(call, incoming, rounds, self._listeners, self._services, task, self.tasks)
@@ -210,7 +213,7 @@ class ModernTools:
         return self.detailed(self._found(incoming, params.task_id))
 
     def update(self, incoming: Incoming, params: UpdateTaskParams) -> Json:
-        """Take the answers to open questions: all or, if one has the wrong form, none."""
+        """Take the answers to open questions, all of them or, if one has the wrong form, none."""
         task = self._found(incoming, params.task_id)
         if not task.machine.terminal:
             asked = {key: ask["method"] for key, ask in task.inputs.outstanding.items()}

@@ -100,8 +100,8 @@ async def serve_pipe(
 ) -> ConnectionEnd:
     """Serve one connection until its peer has gone, or the server has drained. The caller closes `wire`.
 
-    `on_end` is called once the end is certain; its work may still take time to stop. No misbehaviour of a peer raises.
-    If this is cancelled, everything of the connection ends.
+    `on_end` is called once the end of the connection is certain; its work may then still take time to stop. No
+    misbehaviour of a peer raises. If this is cancelled, everything of the connection ends with it.
     """
     return await _Pipe(engine, wire, peer, on_end).run()
 
@@ -250,7 +250,7 @@ class _Pipe:
         return self._session.label if self._session else None
 
     def _accept(self, message: bytes) -> None:
-        """Take a message at once if it needs no answer, else when the peer has read enough answers."""
+        """Take a message at once if it needs no answer, else when the peer has read enough of the answers."""
         self._received_any = True
         try:
             value = parse(message, max_depth=self._settings.limits.max_json_depth)
@@ -433,7 +433,7 @@ class _ModernRequests:
         return self._client
 
     def is_meant(self, value: Any) -> bool:
-        """True if a message cancels one of these requests; it need not name its era."""
+        """True if a message is a cancellation of one of these requests; it need not name its era."""
         about = subject(value) if essentials(value)[1] == "notifications/cancelled" else None
         return about is not None and about in self._calls
 
@@ -459,7 +459,7 @@ class _ModernRequests:
                 context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
     def duplicate(self, request: Request, context: RequestContext) -> Rejection:
-        """The refusal of an id in flight, in either era: clients match answers by id."""
+        """The refusal of an id in flight, in either era: the client matches answers by id."""
         clause = f"{V2026_07_28} basic: a request id MUST NOT be that of another request in flight"
         context.misuse("duplicate id", clause, f"id {shown_id(request.id)}")
         why = f"Invalid Request: request id {shown_id(request.id)} is already in flight on this connection"

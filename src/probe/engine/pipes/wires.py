@@ -107,9 +107,9 @@ class Wire(Protocol):
         """
 
     async def send(self, message: bytes) -> None:
-        """Send one message; returns when the peer's system has taken it. Raises `OSError` if it will not.
+        """Send one message; returns when the peer's side of the system has taken it. Raises `OSError` if it will not.
 
-        No message is sent in part while the connection goes on, even if this is cancelled.
+        A message is never sent in part while the connection goes on, even if this is cancelled.
         """
 
 
@@ -189,7 +189,7 @@ class PipeWriter:
         self._count(0)
 
     async def run(self) -> None:
-        """Write until cancelled. Raises `OSError`, with `broken` set, when the peer takes no more."""
+        """Write until cancelled. Raises `OSError`, with `broken` set, when the peer's side takes no more."""
         try:
             while True:
                 wrote = await self._write_answers()
@@ -225,7 +225,7 @@ class PipeWriter:
         self._counted = unread
 
     def _answer_lost(self, track: Track) -> None:
-        """Answer a call after the loss of its stream, on which no message can do so."""
+        """Answer a call after the loss of its stream, since no message on the stream can do so."""
         stream = track.stream
         if isinstance(stream, ToolStream) and stream.machine.lost is not None and not stream.answer_taken:
             body = error_response(stream.request_id, lost_error(stream.machine.lost).body())

@@ -268,7 +268,7 @@ class DraftStreams:
         stream.end(self._clock.now())
 
     def call_over(self, stream: ToolStream) -> None:
-        """The call of a stream has ended: its id is free in the session. Harmless when repeated."""
+        """The call of a stream has ended: its id is free in the session that holds it. Harmless when repeated."""
         if stream.call is not None and stream.holder is not None:
             stream.holder.call_over(stream.request_id)
         stream.call = None
@@ -319,7 +319,7 @@ class DraftStreams:
             session.machine.check(stream.request_id)
 
     def hand_over(self, stream: ToolStream, session: Session) -> None:
-        """Move the stream and its call to this session if `check_hand_over` allows it, or change nothing."""
+        """Move the stream and its call to this session, as `check_hand_over` allows, or change nothing."""
         if stream.holder is session:
             return
         if stream.call is not None:
@@ -340,7 +340,7 @@ class DraftStreams:
             self._note(stream)
 
     def resolve(self, session: Session, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
-        """Returns False if this answers no question on a stream of this session."""
+        """Returns False if it is no answer to a question on a stream of this session."""
         held = (stream for stream in self._of(session) if stream.holder is session)
         return any(stream.questions.resolve(answer, recorder) for stream in held)
 
@@ -384,7 +384,7 @@ class DraftStreams:
             self._shared = None
 
     def _free(self) -> int:
-        """Drop a finished stream with bytes, or else lose the largest; returns the bytes that are left."""
+        """Drop a finished stream that takes bytes, or else lose the largest; returns the bytes that are left."""
         finished = (stream for stream in self if stream.finished and stream.weight)
         dropped = next(finished, None) or max(self, key=lambda stream: stream.weight)
         if not dropped.finished:

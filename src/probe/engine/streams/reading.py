@@ -98,7 +98,7 @@ class Reading:
         return all(track.cursor >= track.stream.replay.last for track in self._tracks)
 
     def add(self, stream: Stream, cursor: int) -> Track:
-        """Begin to read a stream after `cursor`, and displace another connection that reads it."""
+        """Begin to read a stream after `cursor`. Another connection that reads it is displaced."""
         track = self.latest = Track(stream, cursor, stream.attach(self.recorder, self.wake))
         self._tracks.append(track)
         self.retry_ms = max(self.retry_ms, stream.retry_ms)

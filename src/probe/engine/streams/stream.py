@@ -134,6 +134,7 @@ class Stream:
         return self.recorder.context.session
 
     def belong_to(self, call: Recorder) -> None:
+        """Name the call of the stream in the context of its recorder."""
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def recorder_of_reader(self, reader: Recorder) -> Recorder:
@@ -185,7 +186,7 @@ class Stream:
         self._wake()
 
     def attach(self, recorder: Recorder, wake: Callable[[], None] = nothing) -> Reader:
-        """Make a connection the reader in place of the one before. `wake` is called after each change."""
+        """Make a connection the reader, and displace the one before it. `wake` is called after each change."""
         before, self._wake_reader = self._wake_reader, wake
         self.reader = Reader(recorder, self._hang_ups)
         before()
@@ -235,7 +236,7 @@ class Stream:
         recorder.append(MessagesDelivered(first, last, event_ids))
 
     def acknowledge(self, position: int) -> None:
-        """The client has everything up to this position, by its own account."""
+        """Take the position up to which the client has everything, by its own account."""
 
     def _forget_evicted(self) -> None:
         kept = self.replay.first
@@ -324,7 +325,7 @@ class Kept(NamedTuple):
 def kept(value: object, body: bytes) -> Kept:
     """A message for the log: the same bytes in one line, unless they contain a secret.
 
-    JSON has line breaks only between its tokens, where a space has the same meaning.
+    JSON has line breaks only between its tokens, and a space there has the same meaning.
     """
     if redaction.has_secret(value):
         return Kept(encode(redaction.message(value)), redaction.hidden_members(value))
