@@ -3,8 +3,8 @@
 Any client can write any address into `X-Forwarded-For`. Only addresses count that a trusted proxy appended: from right
 to left, as long as the hop before is trusted.
 
-A label is the name that a person gives a client: `?client=NAME` in the URL of /mcp and /ws, `MCP_PROBE_CLIENT` on
-standard streams.
+The label is the name that a person gives a client, so that its entries are found in the log: `?client=NAME` in the URL
+of /mcp and /ws, `MCP_PROBE_CLIENT` on standard streams.
 """
 
 from __future__ import annotations

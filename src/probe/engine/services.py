@@ -1,8 +1,8 @@
 """The services that every part of one engine uses: limits, shares of them, and pages that a person confirms.
 
-A client address has at most its share of a limit (`address_share`). A refusal is recorded; it has HTTP status 503 if
-nothing is left, 429 if only the share is used up, and a JSON-RPC error. `Turns` cuts long work on the one thread into
-pieces.
+A client address has at most its share of a limit (`address_share`). A refusal is recorded. It has HTTP status 503 if
+nothing is left, and 429 if only the share is used up; both are JSON-RPC errors. The one thread is shared too: `Turns`
+cuts long work into pieces.
 
 A page to confirm is that of a URL mode elicitation. 2025-11-25 and 2026-07-28 client/elicitation: `accept` "does not
 mean that the interaction is complete", so the server records which of its pages are confirmed.

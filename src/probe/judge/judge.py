@@ -1,9 +1,9 @@
-"""The judge: entries of a log go in, findings of the rules add up to verdicts (docs/internals/judge.md).
+"""The judge: entries of a log go in, findings of the rules add up to verdicts.
 
-Time is that of the entries. A rule is asked about its opportunities in batches: when a second of the log has passed,
-when many wait, and before a report. One that is too early is asked again when its time or its view comes; then its
-finding is final. So a living log and a saved one give the same verdicts, in batches of any size, unless `forget_before`
-let go of what a rule still needs.
+Time is that of the entries. A rule is asked about each of its opportunities, in batches: when a second of the log has
+passed, when many opportunities are waiting, and when somebody wants to know. One that is too early is asked again when
+its time or its view comes, and only then; what it says then is final. So a living log and a saved one give the same
+verdicts for the same entries, in batches of any size, unless `forget_before` let go of what a rule still needs.
 """
 
 from __future__ import annotations

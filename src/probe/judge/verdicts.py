@@ -2,8 +2,9 @@
 
     FAIL > WARN > INCONCLUSIVE > PASS > NOT_OBSERVED
 
-The verdict of a rule is the worst of its opportunities. NOT_OBSERVED is never counted as good. An opportunity that the
-client's end has cut is INCONCLUSIVE, and never outweighs a PASS. Evidence stands in the order of the log.
+The verdict of a rule is the worst of its opportunities, so a FAIL stays one whatever comes later. NOT_OBSERVED is never
+counted as good. An opportunity that the client's end has cut is INCONCLUSIVE, and never outweighs a PASS. Evidence
+stands in the order of the log, so a living log and a saved one show the same.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@
     /r/ROOM/...                what a server without rooms has at `/...`; a reader's id gives pages and data by GET
     /                          with `rooms` "only": the landing page
 
-An unknown id gets the same 404 whether it was never made, has ended, or is out of date. A refusal has the form of the
-room's own: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else, and 403 for a Host
-or Origin that is not allowed. Only the rate of an address refuses a request unread.
+An id that no room has gets the same 404 whether it was never made, has ended, or is out of date. A refusal has the form
+of the room's own: an error of JSON-RPC with CORS at `/mcp`, a page for a browser, a problem for all else, and 403 for a
+Host or Origin that is not allowed. Only the rate of an address refuses a request unread.
 """
 
 from __future__ import annotations

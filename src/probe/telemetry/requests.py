@@ -5,11 +5,12 @@
              its call has no answer: cancelled, or the client is gone   CallSettled without an answer
              HTTP refused the batch that it is a part of            HttpResponse with a problem
 
-The answer is emitted after the end of its call. The call's outcome, which is kept until then, has more detail, such as
-`timed_out` for an `isError`.
+The cause of an answer is the entry of its request. The answer is emitted after the end of its call. The call's outcome
+has more detail than the answer, such as `timed_out` for an `isError`, and is kept until then.
 
 Attributes such as `mcp.method.name` are those of "Semantic conventions for Model Context Protocol (MCP)", status
-Development, of the repository open-telemetry/semantic-conventions-genai at commit 0393513c; they may still change.
+Development, of the repository open-telemetry/semantic-conventions-genai at commit 0393513c, before its first release;
+they may still change.
 """
 
 from __future__ import annotations

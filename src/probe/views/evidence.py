@@ -1,4 +1,8 @@
-"""The evidence of a tool call: the entries of the log that belong to it (docs/internals/views.md has an example).
+"""The evidence of a tool call: the entries of the log that belong to it.
+
+A person who asks why a call ended needs everything that explains it, and no entry of its neighbours. The id of the call
+alone gives too little: the head of its request came before it had an id, and the cancellation came by another request.
+The session gives too much. Causes decide instead:
 
     1  every entry with the call in its context
     2  the cause of each of these: the request that began the call, those that cancelled it or asked for its task
@@ -11,7 +15,14 @@ finds exchanges, connections and hosts and passes them here; it applies rule 4.
 
 The result does not depend on the moment at which an exchange is joined: `exchange.shared` keeps its entries without a
 call for the calls that join later, and `exchange.calls` has the calls that get the next ones. Each number is added
-once. At a bound the call is `cut`: entries may be missing.
+once. At a bound the call is `cut`, so a reader knows that entries may be missing.
+
+    4 http.request        exchange 2                rule 3, once entry 6 has joined the exchange
+    5 message.received    exchange 2                rule 2, the cause of 6
+    6 call.started        exchange 2, c1, cause 5   rule 1
+    7 http.request        exchange 3                rule 3, by entry 9
+    8 message.received    exchange 3                rule 2, the cause of 9: the cancellation
+    9 call.cancelled      exchange 3, c1, cause 8   rule 1
 """
 
 from __future__ import annotations

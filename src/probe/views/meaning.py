@@ -1,7 +1,7 @@
 """The meaning of one entry by itself: its group, the cause of a problem, its exchange and its method.
 
-An entry is in the group of its kind; an error, a refusal, a limit, a loss or a violation is also in `problems`. The
-cause of a problem separates a client's mistakes from errors that it asked for:
+The dashboard sorts entries into groups. An entry is in the group of its kind; an error, a refusal, a limit, a loss or a
+violation is also in `problems`. The cause of a problem separates a client's mistakes from errors that it asked for:
 
     mistake   the client's, or what a revision forbids
     asked     an error that a tool gave: simulated, because of its arguments, or of a task that failed

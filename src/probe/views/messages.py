@@ -1,8 +1,9 @@
 """Messages of both sides, and refusals: errors in answer to wrong requests of a client.
 
-An error counts as a refusal by its JSON-RPC code (`CLIENT_CODES`), with two exceptions: one under the HTTP status of a
-limit, such as 429, and the tool's own error from `tasks/result` of a failed task. The log has the status of a response
-after the error in its body, so an error waits for the head of its response.
+An error counts as a refusal by its JSON-RPC code (`CLIENT_CODES`). Two errors with such a code have another cause and
+do not count: one under the HTTP status of a limit, such as 429, and the tool's own error from `tasks/result` of a
+failed task. The log has the status of an HTTP response after the error in its body, so an error waits for the head of
+its response.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Streams of messages to clients, and their readers.
 
-A reader is an HTTP response that carries the stream, or a pipe. It may read several streams, and take one over from an
-earlier reader, whose end then has no effect: the newest reading alone decides whether a stream is read:
+A reader is an HTTP response that carries the stream, or a pipe. It may read several streams, and it may take a stream
+over from an earlier reader. The end of the earlier one then has no effect, so the newest reading alone decides whether
+a stream is read:
 
     stream.opened       on a pipe: the pipe reads it
     http.response       with an event stream: the response reads it

@@ -3,9 +3,9 @@
     POST /opened?name=NAME    the file; the answer has its number, or a refusal in one line
     /opened/N/...             the page of it that `mcp-probe open` serves at `/...`
 
-A file is read in memory and has an engine of its own: the use of its pages does not change the log of this server. Only
-a browser on this machine may send a file, and only without signs that other machines reach the server
-(`reached.is_private`).
+A file is read in memory and has an engine with the file's log, so the pages and their API are the same, and their use
+does not change the log of this server. Only a browser on this machine may send a file, and only without signs that
+other machines reach the server (`reached.is_private`).
 """
 
 from __future__ import annotations

@@ -1,17 +1,21 @@
 """One call: a nursery for its work, a cancel scope around it, and a machine that decides how it ends.
 
-Its handler, the client, a deadline and the end of the server all want to end a call. Each asks the machine
-(`core/call.py`), and no `await` stands between its decision and the mark: exactly one wins (docs/internals/calls.md).
+Its handler, the client, a deadline and the end of the server all want to end a call. If two of them could, a client got
+an answer after its cancellation, or none at all. So each of them asks the machine (`core/call.py`), and no `await`
+stands between its decision and the mark: exactly one wins, and the others find a call that is over.
 
     cancel ──► RUNNING to CANCELLING (shutdown: EXPIRING) ──► scope.cancel ──► the work raises `trio.Cancelled`
     deadline ─► trio cancels the scope ──► `expire`: RUNNING to EXPIRING, at the time of the deadline
     the work returns ──► `expire` ──► settle: the result (ANSWERED), the deadline's error (ANSWERED), or no answer
 
-trio reports a deadline only when the scope exits, and work that cleans up under a shield delays that. So each method
-that depends on the state of the call calls `expire` first.
+`run` opens the nursery inside the scope. trio reports a deadline only when the scope exits, and work that cleans up
+under a shield delays that. So each method that depends on the state of the call calls `expire` first.
 
-Changing the deadline of a scope costs trio an update of its table. So the scope gets the ceiling, and an alarm compares
-the idle deadline, which moves with each report, with the clock: about every 30 s for one of 30 s.
+The idle deadline moves with each report, and to change the deadline of a scope costs trio an update of its table. So
+the scope gets the ceiling, and an alarm compares the idle deadline with the clock: about every 30 s for one of 30 s.
+
+A call that is still in cleanup when the server stops is given up: `give_up` settles it, with an answer unless the
+client cancelled it.
 
 For example, a call with an idle deadline of 2 s whose work cleans up under a shield for half a second:
 

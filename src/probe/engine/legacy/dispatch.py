@@ -7,13 +7,14 @@
     a call, of a client with draft streams           a stream of its own: it runs in the nursery of `DraftStreams`
 
 An exchange is taken in one step, without a checkpoint. First each request id is marked as in flight, or the whole
-exchange is refused. Then each message is handled in its order. If a handler returns the way to begin its work, the
-response becomes a stream, on which the answers of the other requests go too.
+exchange is refused before any of it has begun. Then each message is handled in its order. If a handler returns the way
+to begin its work, the response becomes a stream, and the answers of the other requests go on it too.
 
-A request stops being in flight in the step in which its answer is put on its stream, or in which it is settled without
-one. So a cancellation finds a request that will be answered, or none (`RunningRequest`).
+A request stops being in flight in the same step in which its answer is put on its stream, or in which it is settled
+without an answer. A cancellation finds a request that will be answered, or none (`RunningRequest`).
 
-Over HTTP, one stream answers a whole exchange. On a pipe, each request has its own; its messages can be dropped alone.
+Over HTTP, one stream answers a whole exchange. On a pipe, each request has its own: the messages of one request that
+wait for a slow reader can then be dropped alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """One modern request that has passed all checks: it is answered at once, or runs on a stream as long as its exchange.
 
-The exchange owns the work: it awaits `RunningRequest.run`, and cancels the call when its client has disconnected, since
-no other connection can get the answer (2026-07-28 basic/patterns/cancellation). A place is taken when the work begins
-and released at the end of the exchange.
+The exchange of the request owns the work. It awaits `RunningRequest.run`, and cancels the call when its client has
+disconnected, since no other connection can get the answer (2026-07-28 basic/patterns/cancellation). A place is taken
+when the work begins and released at the end of the exchange.
 
-The outcome decides the HTTP status, which is used only if the answer is the only message.
+The outcome decides the HTTP status, which is used only if the answer is the only message: otherwise the head of the
+event stream was sent before.
 """
 
 from __future__ import annotations

@@ -6,17 +6,19 @@
       _read         takes one message after the other; messages that need an answer may be held back
       a call        of the modern era (`_ModernRequests`); legacy calls belong to the session and to `DraftStreams`
 
-The legacy session and the modern requests of a connection end with it; draft streams do not.
+The legacy session and the modern requests of a connection end with it. Draft streams do not: a client can read them
+from another connection (product contract, section 3).
 
-**Backpressure.** A message that needs an answer is held back while more bytes wait for the writer than a socket takes
-at once, and the reader stops when the held messages have the size of one largest message (`max_body_bytes`). A message
-without an answer is taken at once: a cancellation, or the answer to a question, may be what lets the peer read on. A
-cancellation also brings forward the request that it names.
+**Backpressure.** A peer that sends requests and does not read the answers would fill the memory. So a message that
+needs an answer is held back while more bytes wait for the writer than a socket takes at once, and the reader stops when
+the held messages have the size of one largest message (`max_body_bytes`). A message without an answer is taken at once:
+a cancellation, or the answer to a question, may be what lets the peer read on. A cancellation also brings forward the
+request that it names.
 
 **Both eras** may mix. `era_of_piped` decides for each message alone, with two additions. Without a session, only
 `initialize` and `notifications/initialized` are legacy. A cancellation belongs to the era of the request that it names:
-2026-07-28 basic/transports/stdio has "no per-request stream to close". An id in flight is so for both eras: the client
-matches answers by id only.
+2026-07-28 basic/transports/stdio has "no per-request stream to close". An id in flight is in flight for both eras,
+since the client matches answers on one connection by id only.
 
 **The end.** The first of five causes ends the connection: the peer closed it, it was idle, it reads too slowly, it
 broke the framing, or the server has drained. Messages from before a close by the peer are still answered.

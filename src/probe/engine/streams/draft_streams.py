@@ -4,15 +4,15 @@
       one call             a `tools/call` on a stream: no connection and no session owns it
       `_watch`             drops streams after their resume timeout, and finished ones
 
-Over HTTP the owner of a stream is the session in the request; on a pipe, where a new connection has a new session, it
-is the client with the secret that came with the stream. Only the owner may resume, poll, or get the reason of a loss.
-`holder` is the session of the client's present connection: the call's id is in flight there only, so the client can
-cancel it and answer its questions.
+Over HTTP the owner of a stream is the session in the request; on a pipe it is the client with the secret that came with
+the stream, because a new connection has a new session. Only the owner may resume, poll, or get the reason of a loss.
+`holder` is the session of the client's present connection: the call's id is in flight in this session only, so the
+client can cancel it and answer its questions there.
 
-A stream is *forgotten* when its client has all of it and the time for another resume has passed. It is *lost* when its
-client did not come back in time, when more messages wait than may be kept, when the server has no room, or when its
-session has ended. Then its call is cancelled, and the table of lost streams keeps the reason: otherwise a client could
-not tell a loss from a wrong id.
+A stream leaves the table in one of two ways. It is *forgotten* when its client has all of it and the time for another
+resume has passed. It is *lost* when its client did not come back in time, when more messages wait than may be kept,
+when the server has no room, or when its session has ended. Then its call is cancelled, and the table of lost streams
+keeps the reason: without it a client could not tell a loss from a wrong id.
 
 At a bound of all streams, finished ones are dropped first. After them, the client with the most loses a stream.
 """

@@ -5,9 +5,11 @@
     note_delivered  message.delivered: a socket took the response
     drop            message.dropped: the message may no longer be sent, such as after a cancellation
 
-docs/internals/streams.md shows what happens from there to the socket. `ReplayBudget` bounds the memory of all resumable
-streams. At the bound, the holder with the most bytes loses messages: first those of ended streams, oldest first, then
-those of its largest stream.
+Work appends messages and never waits for a socket. One reader at a time follows the log with its own cursor. A newer
+reader displaces an older one, since the older connection may be dead without a sign.
+
+`ReplayBudget` bounds the memory of all resumable streams. At the bound, the holder with the most bytes loses messages:
+first those of ended streams, oldest first, then those of its largest stream.
 """
 
 from __future__ import annotations

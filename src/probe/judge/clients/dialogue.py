@@ -4,8 +4,8 @@ In the legacy era a question is a request of the server, and its answer a messag
 `inputRequests`, in the result of a request (`rounds.py`) or of a task (`tasks.py`), and its answer an entry of
 `inputResponses`. Rules see a `Question` and a `Reply` in both.
 
-A question counts as asked from its emission on: its answer can be in the log before its delivery. The server links only
-answers that it took (`Message.question`); `AskedQuestions` finds others by session and id.
+A question counts as asked from its emission on, as its answer can be in the log before its delivery. The server links
+an answer to it (`Message.question`) only where it took it; `AskedQuestions` finds it by session and id for all others.
 """
 
 from __future__ import annotations

@@ -1,11 +1,19 @@
 """The vocabulary of the event log. Each class is one kind of fact; its docstring says when it is recorded.
 
 A fact has no ids: its connection, exchange, session, call, task and stream are the context of its entry (`context.py`).
-Its cause is the entry that made it happen, named in each docstring. The `rpc`, `method` and `id` of a message are
-stored beside it, so that a reader finds a message without parsing it.
+Its cause is the entry that made it happen, named in each docstring.
 
-The classes are immutable structs of msgspec, made in C: a call has seven facts with 59 fields, which a frozen dataclass
-sets slowly.
+The `rpc`, `method` and `id` of a message are stored beside it, so that a reader can find a message without parsing it.
+
+    connections.py  HTTP requests and responses; connections with all messages both ways, and processes at their ends
+    messages.py     messages of JSON-RPC and their essentials for searches; streams of messages
+    clients.py      sessions, modern clients, and their mistakes
+    calls.py        calls and tasks
+    hosts.py        tool hosts, and tool calls with deadlines, here or at a tool host
+    server.py       the server as a whole, forwarded logs, and kinds that only a newer version has
+
+The classes are immutable structs of msgspec, made in C. A call has seven facts with 59 fields, and a frozen dataclass
+sets each field slowly.
 
 Add a new class to one of these modules, and below to the imports, `__all__` and `Event`.
 """

@@ -1,7 +1,7 @@
 """Security headers and CORS for web browsers, and the refusal of requests that pages of other sites may not make.
 
-A browser sends requests for any page that a person visits; only the response headers keep foreign pages out
-(SECURITY.md). They are set here, around all endpoints:
+A browser sends requests for any page that a person visits, and only the response headers keep foreign pages from this
+server (SECURITY.md). So they are set here, around all endpoints:
 
     everywhere    no MIME sniffing; over TLS also Strict-Transport-Security
     pages         no script, frame, embedding or referrer; a page may set its own header instead

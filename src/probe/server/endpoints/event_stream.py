@@ -3,10 +3,11 @@
     priming event (id, empty data, retry) -> messages from the cursor on, replayed or live -> the end
 
 The priming event, and its repetition before the server closes, belong to revision 2025-11-25. Older clients parse the
-empty data as a message and fail, and some dispatch an event for `id` or `retry` alone: they get only messages. A stream
-that cannot be resumed has no ids.
+empty data as a message and fail, and some dispatch an event for `id` or `retry` alone, so they get only messages. A
+stream that cannot be resumed has no ids.
 
-The response ends when each stream is at its end, closed for a reconnect, or taken over; or when the client goes.
+The response ends when each stream is at its end, closed for a reconnect, or taken over by another connection; or when
+the client goes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """One HTTP request and its response, with their entries in the event log.
 
-A reader of the log must see what became of each request, so an exchange sends and records in one place:
+A reader of the log must see what became of each request: answered, refused, cut off, or answered by a stream for hours.
+So an exchange sends and records in one place, by three rules:
 
-1. The request is recorded before any check.
+1. The request is recorded before any check. A refused one is in the log, too.
 2. The head of a response is recorded before it is sent, a delivery after the socket took the bytes. If the connection
-   breaks between the two, the log has the response and not the delivery.
+   breaks between the two, the log has the response and not the delivery, which is what happened.
 3. A whole response is its own end. After a stream, or without a response, `close` records `http.closed`, once: `_over`
    is set by whichever end comes first.
 
@@ -12,7 +13,14 @@ A reader of the log must see what became of each request, so an exchange sends a
     start_events, close         http.request, http.response, http.closed with the number of messages
     close alone                 http.request, http.closed: the client left, or this server ended
 
-`recorder` has the `http.request` as its cause, `message` the `message.received`.
+The entries form a tree by their causes. `recorder` has the `http.request` as its cause, `message` the
+`message.received`. For example, a ping answered in one piece:
+
+    12 http.request
+    13 message.received    cause 12
+    14 message.emitted     cause 13
+    15 http.response       cause 12
+    16 message.delivered   cause 14
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """WebSockets: `/ws` for MCP, one JSON-RPC message in each text frame, and paths for programs with a shared secret.
 
-Those programs are tool hosts (`/toolhost`) and forwarders of logs. A handshake is checked before the upgrade: a peer
-gets an HTTP status such as 401 or 403 for its mistake.
+Those programs are tool hosts (`/toolhost`) and forwarders of logs. A handshake is checked before the upgrade, so that a
+peer gets an HTTP status such as 401 or 403 for its mistake.
 
-Frames are recorded if the listener has the ASGI extension `probe.frames`: a function in
-`scope["extensions"]["probe.frames"]` takes a `NoteFrame`, which the listener then calls for each ping, pong and close,
-in both directions, and for each frame of the peer that it refuses.
+Control frames and refused frames are recorded, if the listener has the ASGI extension `probe.frames`:
+`scope["extensions"]["probe.frames"]` is a function that takes a `NoteFrame`, which the listener then calls for each
+ping, pong and close, in both directions, and for each frame of the peer that it refuses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`mcp-probe stdio --forward`: send the event log of this process to a server that collects logs.
 
-One task reads the log with a cursor: the bounded log is the only buffer, and the protocol never waits for a collector.
-Entries that the log has evicted meanwhile are recorded there as missing.
+One task reads the log with a cursor, so the bounded log is the only buffer, and the protocol never waits for a slow or
+lost collector. Entries that the log has evicted meanwhile are recorded there as missing.
 """
 
 from __future__ import annotations

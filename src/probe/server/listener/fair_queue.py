@@ -1,11 +1,12 @@
 """The order of work: one request or message in each pass of trio's scheduler, and the clients in turn.
 
-trio runs every task that is ready before it looks at sockets and clocks again, and a request needs several such passes:
-if hundreds of connections went on in each, a new request would wait long. So each request waits for a turn.
+trio runs every task that is ready before it looks at sockets and clocks again, and a request needs several such passes.
+If hundreds of connections went on in each pass, a new request would wait for several long passes. So each request waits
+for a turn before its call is made.
 
 Clients get their turns by deficit round robin (`core/budgets.py`): a thousand connections of one client delay others no
-more than one does. All clients of a room take the turns of one, but not for the pieces of their input. Every second
-turn is for a request, every other one for a message about earlier work, such as a cancellation.
+more than one does. Requests and messages of all clients of a room take the turns of one, but not the pieces of their
+input. Every second turn is for a request, every other one for a message about earlier work, such as a cancellation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The one write path of a connection with several sending tasks: a buffer, and the task that writes it.
 
-hypercorn writes from each sending task under a shield, because a cancelled write would tear a frame: a peer that stops
-reading blocks every sender for good. Here tasks append whole pieces to a buffer, and wait at most for it to shrink;
-cancelling this wait is harmless.
+hypercorn writes from each sending task, under a shield, because a cancelled write would tear a frame. So a peer that
+stops reading blocks every sender for good. Here tasks append whole pieces to a buffer, and wait at most for it to
+shrink; cancelling this wait is harmless.
 """
 
 from __future__ import annotations

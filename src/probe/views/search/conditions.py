@@ -1,13 +1,15 @@
 """The conditions of a filter line on exchanges and on their entries.
 
-An **exchange** is an HTTP request or a message on a pipe, with its messages and its answer. It passes if each word fits
-one of its entries, and no negated word fits any. A negated `kind` needs an entry on the wire of another kind: for
-example, `-kind:message` passes an exchange with an `http.request`.
+An **exchange** is an HTTP request with its messages and its answer, a message on a pipe with its answer, or another
+message with its answer. It passes if each word fits one of its entries, and no negated word fits any. A negated `kind`
+is different: it needs an entry on the wire of another kind. For example, `-kind:message` passes an exchange with an
+`http.request`.
 
-An **entry** passes if its exchange fits the words for client, tool, outcome and status, and the entry all others.
+An **entry** passes if its exchange fits the words for client, tool, outcome and status, and the entry itself fits all
+others.
 
-The search judges exchanges in their present state. A reader of a growing log judges each entry when it is read: a call
-passes `outcome:cancelled` only after its cancellation.
+The search looks back and judges exchanges in their present state. A reader of a growing log judges each entry when it
+is read: a call passes `outcome:cancelled` only after its cancellation.
 """
 
 from __future__ import annotations

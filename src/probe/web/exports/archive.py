@@ -1,12 +1,12 @@
 """A `.mcpprobe` file: a zip with these members, written while it is sent, and read back.
 
-    log.ndjson       the event log, or a part of it, as `probe.log.ndjson` writes it
-    audit.json       {"calls": […]}: the records of its tool calls, as `/api/calls` gives them
-    report.json      the judge's report on the clients; missing if the server did not judge
-    manifest.json    the members of `Manifest`
+    log.ndjson      the event log, or a part of it, as `probe.log.ndjson` writes it
+    audit.json      {"calls": […]}: the records of its tool calls, as `/api/calls` gives them
+    report.json     the judge's report on the clients; missing if the server did not judge
+    manifest.json   the members of `Manifest`
 
 The manifest comes last: it describes the written entries. A file that is read is untrusted: no member is unpacked to a
-disk, no name in it is a path, and the bytes read into memory are bounded.
+disk, no name in it is used as a path, and the bytes read into memory are bounded.
 """
 
 from __future__ import annotations

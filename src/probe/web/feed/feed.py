@@ -1,17 +1,20 @@
-"""`GET /dashboard/events`: the live feed, as server-sent events (docs/observation.md, docs/internals/feed.md).
+"""`GET /dashboard/events`: the live feed, as server-sent events (docs/observation.md).
 
-A busy server records 10,000 entries a second, and to encode one takes 20 µs. So a reader is a position in the log and a
-place in time:
+A busy server records 10,000 entries a second, and to encode one takes 20 µs. Twenty readers that each encoded all of it
+would stop the calls that they watch. So a reader is a position in the log and a place in time:
 
 1. It waits for something new, sleeps until the next tick, and sends everything up to the end of the log at that tick.
-   Ticks are common, so each piece is made once for all readers (`feed_pieces.Pieces`).
-2. One reader at a time leaves a tick: a call waits for the piece of one reader.
-3. Its position only grows, and every number is in one span or one gap. After a lost connection it continues at the id
-   of its last event.
-4. Rows of tables are whole. A lost row is repaired by the next one.
+   Ticks are common: all readers ask for the same pieces, and each piece is made once (`feed_pieces.Pieces`).
+2. One reader at a time leaves a tick. A call waits for the piece of one reader, not for those of all.
+3. Its position only grows, and every number is in one span or one gap. So a reader may skip, and its page still knows
+   what is missing; after a lost connection it continues at the id of its last event.
+4. Rows of tables are whole, not changes of rows. A lost row is repaired by the next one.
 
 A client that does not read holds one chunk and its position, until the listener disconnects it. A client that reads
 gets the log up to the entry `stopped`.
+
+For example, two readers at position 40, a third at 0, and ten new entries: the first two share the span 41 to 50. The
+third gets 1 to 50 in one piece, and from the next tick on it shares, too.
 """
 
 from __future__ import annotations
