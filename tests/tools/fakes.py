@@ -98,10 +98,10 @@ async def call(tool: Tool, arguments: Json | None = None, context: FakeContext |
     """Read the arguments as the engine does and run the tool; `context` gets the arguments and the record."""
     read = tool.read_arguments(arguments or {})
     if not tool.waits:
-        return tool.run(read)
+        return tool.run_at_once(read)
     context = context or FakeContext()
     context.arguments = read
-    return await tool.run(context)
+    return await tool.run_waiting(context)
 
 
 def texts(result: ToolResult) -> list[str]:

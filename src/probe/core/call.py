@@ -153,7 +153,7 @@ class Deadlines(NamedTuple):
     @property
     def at(self) -> float:
         """The deadline of the call's cancel scope."""
-        return min(self.idle_at, self.started + self.ceiling_s)
+        return min(self.idle_at, self.latest)
 
     @property
     def latest(self) -> float:

@@ -209,7 +209,7 @@ class TaskService:
         try:
             with task.life:
                 # The scope of the work ends it at the ttl; the lines below it do not wait before.
-                outcome = await run(task.call, partial(task.plan.tool.run, context), context.pump_progress)
+                outcome = await run(task.call, partial(task.plan.tool.run_waiting, context), context.pump_progress)
                 self._finish(task, context, outcome)
                 await trio.sleep_until(expires)
                 task.removed = "expired"

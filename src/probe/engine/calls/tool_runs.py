@@ -140,7 +140,7 @@ class ToolRuns:
         if plan.create_task is not None:
             return Outcome("task", plan.create_task(call))
         if not tool.waits:
-            return _settled(call, attempt_tool(tool.run, plan.arguments))
+            return _settled(call, attempt_tool(tool.run_at_once, plan.arguments))
         return partial(self._begin, call, plan)
 
     def _open(
@@ -195,7 +195,7 @@ class ToolRuns:
             call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 
         async def work() -> Outcome | None:
-            outcome = await run(call, partial(tool.run, context), context.pump_progress)
+            outcome = await run(call, partial(tool.run_waiting, context), context.pump_progress)
             context.finish_progress()
             # The call was given up, and so it is settled.
             return None if call.machine.settled else call.settle(outcome)

@@ -8,9 +8,9 @@ Headers).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, encode
@@ -213,11 +213,8 @@ Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float | None]
 """A number of seconds, or a function of a call's checked arguments; None for the server's default."""
 
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
-Run: TypeAlias = Callable[[Any], Any]
-"""The work of a tool: a coroutine function of its `ToolContext`, or a function of its arguments that never waits.
-
-Either gives a `ToolResult`.
-"""
+Run: TypeAlias = Callable[[Any], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
+"""The work of a tool: a coroutine function of its `ToolContext`, or a function of its arguments that never waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +273,13 @@ class Tool:
         """The first revision with calls of it: a tool that only runs as a task needs a revision with tasks."""
         return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
 
+    def run_waiting(self, context: Any) -> Awaitable[ToolResult]:
+        """Run a tool that `waits` with its `ToolContext`."""
+        return cast("Awaitable[ToolResult]", self.run(context))
+
+    def run_at_once(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run a tool that never waits, and so cannot be cancelled."""
+        return cast("ToolResult", self.run(arguments))
 
     def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         arguments = dict(sent) if self.input_schema is not None else read_arguments(self.params, sent)

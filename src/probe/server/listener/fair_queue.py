@@ -125,6 +125,9 @@ class ConnectionTurns:
         by = None if self.turns_by is None else self.turns_by(target)
         return await self.queue.wait_turn(self.client(headers) if by is None else by, message=message)
 
+    def worked(self, turn: int) -> None:
+        self.queue.worked(turn)
+
     async def wait_read(self) -> None:
         """Wait for a turn of this connection between two pieces of its input.
 

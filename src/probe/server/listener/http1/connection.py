@@ -341,7 +341,7 @@ class Http1Connection:
 
     def note_worked(self) -> None:
         """Charge the turn: when the response begins, most of the work is done."""
-        self._turns.queue.worked(self._turn)
+        self._turns.worked(self._turn)
 
     async def read(self, *, ahead: bool = False) -> bytes:
         """The next bytes of the peer, with `ahead` kept for the parser; empty at the end of its direction."""
