@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -20,6 +21,7 @@ from probe.wire.jsonrpc import clip
 
 from ..rooms.house import House, Room, house
 from ..support.calls import slow
+from ..support.http import exchange
 from ..support.legacy import Legacy, RpcError
 from .collector import Collector, collecting
 from .watched import Samples
@@ -58,6 +60,12 @@ async def revealing(room: Room, secret: str) -> None:
         for method, params in (("tools/call", {"name": name}), ("resources/read", {"uri": name}), (name[:200], {})):
             with pytest.raises(RpcError):
                 await client.call(method, params)
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in secret)
+    # The first is a text for the parser of JSON, the second one for a reader of the text.
+    for uri in (f'"{escaped}"', f'"{escaped}"'.replace("\\", "\\\\")):
+        body = f'{{"jsonrpc":"2.0","id":"x","method":"resources/read","params":{{"uri":{uri}}}}}'.encode()
+        async with exchange(client.app, "POST", client.target, client.headers, body) as refused:
+            assert "Resource not found" in (await refused.body()).decode()
     with pytest.raises(RpcError, match="Task not found"):
         await client.call("tasks/get", {"taskId": f"{BELOW}{secret}/mcp"})
     async with client.post(slow(client)) as answer:
@@ -78,17 +86,21 @@ async def test_spans_and_log_records_have_the_number_of_their_room_and_the_id_of
     numbers = [room_number(room.id) for room in rooms]
     names = [[span.name for span in collector.spans if span.attributes["mcp_probe.room"] == n] for n in numbers]
     # Two clients in each room, and one more in the second.
-    assert [len(of_one) for of_one in names] == [24, 25]
+    assert [len(of_one) for of_one in names] == [28, 29]
     assert [of_one.count("tools/call simple_tool") for of_one in names] == [0, 1]
     for number in numbers:
         events = {record.event for record in collector.records if record.attributes["mcp_probe.room"] == number}
         assert events >= {"server.state", "session.opened", "call.settled", "call.cancelled"}
         assert f"see {number}" in repr(collector.records)
     for body in collector.bodies:
-        plain = unquote_to_bytes(unquote_to_bytes(body))
+        plain = re.sub(rb"\\+u00([0-9a-f]{2})", _letter, unquote_to_bytes(unquote_to_bytes(body)))
         for secret in (secret for room in rooms for secret in secrets(room)):
             # What is left of one that was cut off, too.
             assert not [at for at in range(29) if secret[at : at + 12].encode() in plain]
+
+
+def _letter(escape: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(escape[1].decode())
 
 
 async def test_a_room_that_ends_sends_the_end_of_its_work_and_leaves_no_thread(collector: Collector) -> None:
@@ -161,6 +173,7 @@ async def test_the_owner_reads_the_number_of_a_room(telemetry: bool, collector: 
 
 SECRET = "fQ_1iaaG1GV4fbwPerToDmsKhicd21GTowTeP_DI"
 BELOW = "https://probe.example.com/mcp/r/Hb3Qit2o/"
+ESCAPED = "".join(f"\\u00{ord(letter):02x}" for letter in SECRET)
 CLIPPED = clip(f"{BELOW}{SECRET}/mcp").rstrip("…")
 
 
@@ -189,6 +202,12 @@ CLIPPED = clip(f"{BELOW}{SECRET}/mcp").rstrip("…")
         (f"{SECRET.upper()} {SECRET.lower()[5:30]}", "N N"),
         ("".join(f"%25%3{ord(letter) // 16}%{ord(f'{ord(letter):x}'[1]):X}" for letter in SECRET), "N"),
         (f"100%25{SECRET} %2525{SECRET}", "100%N %N"),
+        (ESCAPED, "N"),
+        (f'{{"room":"{ESCAPED}"}}', '{"room":"N"}'),
+        (ESCAPED.replace("\\", "\\\\\\"), "N"),
+        (ESCAPED.replace("\\", "%5C"), "N"),
+        (f"x{ESCAPED[: 6 * 12]}…", "xN…"),
+        (r"\u0061 C:\users", r"\u0061 C:\users"),
     ],
 )
 def test_a_text_without_a_secret(text: str, hidden: str) -> None:

@@ -10,8 +10,10 @@ from typing import Final
 
 _PURPOSE: Final = b"mcp-probe room in telemetry "
 _DIGITS: Final = 16
-# A percent sign may be coded again within another address, and a code cut off where a long text is clipped.
-_PERCENT_CODE: Final = pattern(r"%(?:25)*(?:([0-9A-Fa-f]{2})|[0-9A-Fa-f]?(?=…))")
+# A percent sign may be coded again within another address, and a code cut off where a long text is clipped. JSON in a
+# text may have escapes, with a backslash for each time that it was put into another JSON; a
+# long run of them is read once.
+_CODE: Final = pattern(r"%(?:25)*(?:([0-9A-Fa-f]{2})|[0-9A-Fa-f]?(?=…))|(?<!\\)\\+u00([0-9A-Fa-f]{2})")
 # Codes of codes that are undone.
 _CODINGS: Final = 3
 # A shorter part of a secret says nothing of the rest.
@@ -28,7 +30,9 @@ def room_number(id: str) -> str:
 
 
 class HiddenSecrets:
-    """Replaces `secrets` of a room, and each part of one with 8 characters, by `shown`, also percent-encoded.
+    """Replaces `secrets` of a room, and each part of one with 8 characters, by `shown`.
+
+    They may be percent-encoded, or have the escapes of JSON.
 
     A part is what is left where a long text was clipped. Upper and lower case are the same.
     """
@@ -39,8 +43,8 @@ class HiddenSecrets:
 
     def __call__(self, text: str) -> str:
         forms = [text]
-        while "%" in forms[-1] and len(forms) <= _CODINGS:
-            forms.append(_PERCENT_CODE.sub(_character, forms[-1]))
+        while ("%" in forms[-1] or "\\u" in forms[-1]) and len(forms) <= _CODINGS:
+            forms.append(_CODE.sub(_character, forms[-1]))
         # The text without codes first; but a percent sign before a secret may have taken its first characters.
         for form in reversed(forms):
             hidden = _WORD.sub(self._hidden, form)
@@ -60,4 +64,5 @@ class HiddenSecrets:
 
 
 def _character(coded: Match[str]) -> str:
-    return chr(int(coded[1], 16)) if coded[1] else ""
+    digits = coded[1] or coded[2]
+    return chr(int(digits, 16)) if digits else ""
