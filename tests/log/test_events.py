@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from msgspec import structs
@@ -23,6 +24,21 @@ KINDS = get_args(events.Event)
 def test_each_kind_of_fact_has_a_name_of_its_own() -> None:
     assert len({kind.kind for kind in KINDS}) == len(KINDS)
     assert all(kind.kind.count(".") == 1 for kind in KINDS)
+
+
+def parts(annotation: Any) -> set[Any]:
+    """The types that values of an annotation are made of."""
+    if get_origin(annotation) in (ClassVar, Literal):
+        return {str}
+    if get_origin(annotation) not in (UnionType, Union, tuple):
+        return {annotation}
+    return set().union(*[parts(each) for each in get_args(annotation) if each is not ...])
+
+
+def test_no_fact_can_be_a_part_of_a_cycle_as_the_garbage_collector_does_not_look_at_it() -> None:
+    held = {part for kind in KINDS for each in get_type_hints(kind).values() for part in parts(each)}
+    assert held == {str, bytes, int, float, bool, NoneType}
+    assert not [kind for kind in (*KINDS, Entry, Context) if kind.__struct_config__.gc]
 
 
 def test_every_class_of_the_vocabulary_is_part_of_it() -> None:

@@ -20,6 +20,7 @@ from msgspec import Struct, structs
 _PIPES: Final = ("w", "i", "r")
 
 
+# `gc=False`: see `events`.
 class Context(Struct, frozen=True, gc=False):
     """The ids of everything a fact is about. None: there is none, or it is not known.
 

@@ -31,6 +31,7 @@ _PAIRS = "tuple[tuple[str, str], ...]"
 _ITEM_OVERHEAD = 64
 
 
+# `gc=False`: see `events`.
 class Entry(Struct, frozen=True, gc=False):
     """One fact with its place, its context and its cause.
 
