@@ -73,6 +73,42 @@ def test_a_machine_that_is_busy_for_a_moment_does_not_buffer_streams(
     assert marks([*path.stream(asked(origin))]) == [("stream", "ok")]
 
 
+class Answers(BaseHTTPRequestHandler):
+    """Answers each POST with the headers of the server, and two messages."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        for name, value in self.server.headers.items():  # type: ignore[attr-defined]
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(b'data: {"method":"notifications/progress"}\n\n' * 2)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize(
+    ("headers", "text"),
+    [
+        ({"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}, "the event stream is packed (gzip)"),
+        ({"Content-Type": "text/plain"}, "the event stream comes as text/plain"),
+        ({"Content-Type": "text/event-stream"}, "of 10 messages 2 came"),
+    ],
+)
+def test_what_no_busy_moment_explains_is_asked_for_once(headers: dict[str, str], text: str) -> None:
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.headers = headers  # type: ignore[attr-defined]
+        answering = Thread(target=server.handle_request)
+        answering.start()
+        # Nothing answers a second request.
+        server.timeout = 0
+        visit = asked(f"http://127.0.0.1:{server.server_port}")
+        (found,) = path.stream(visit)
+        answering.join(30)
+    assert (found.mark, found.text.startswith(text)) == ("bad", True)
+
+
 def test_a_proxy_that_buffers_is_bad_for_streams_and_hides_that_a_client_has_gone(origin: str) -> None:
     with buffering(origin) as behind:
         (stream,) = path.stream(asked(behind))

@@ -114,12 +114,15 @@ def between(visit: Visit) -> Iterator[PathFinding]:
 
 def stream(visit: Visit) -> Iterator[PathFinding]:
     """Find out whether each message of a stream comes in its time, and not compressed."""
-    found = _streamed(visit)
+    came = _times(visit)
     # A machine that is busy for a moment holds messages back as well, but not twice.
-    yield _streamed(visit) if found.mark == "bad" else found
+    if not isinstance(came, PathFinding) and len(came) == _STEPS and _judged(came).mark == "bad":
+        came = _times(visit)
+    yield came if isinstance(came, PathFinding) else _judged(came)
 
 
-def _streamed(visit: Visit) -> PathFinding:
+def _times(visit: Visit) -> list[float] | PathFinding:
+    """When the messages came, in seconds since the request; a finding if they are no stream that can be timed."""
     headers, message = modern_call("progress", {"steps": _STEPS, "step_ms": int(_STEP_S * 1000)})
     began = time.monotonic()
     with visit.target.response("POST", visit.path, headers | {"Accept-Encoding": "gzip"}, message) as response:
@@ -131,7 +134,14 @@ def _streamed(visit: Visit) -> PathFinding:
         return PathFinding("stream", "bad", f"the event stream is packed ({encoding}), which holds messages back")
     if kind != "text/event-stream":
         return PathFinding("stream", "bad", f"the event stream comes as {kind}")
-    return _judged(came)
+    return came
+
+
+def _lateness(came: list[float]) -> float:
+    """Seconds between the message that was held back least and the one held back most."""
+    # There is no common clock: each lateness is relative to the first message, and may be below 0.
+    late = [at - came[0] - number * _STEP_S for number, at in enumerate(came)]
+    return max(late) - min(late)
 
 
 def _judged(came: list[float]) -> PathFinding:
@@ -141,9 +151,7 @@ def _judged(came: list[float]) -> PathFinding:
         return PathFinding(
             "stream", "bad", f"all messages came at the end, after {came[0]:.1f} s: something buffers the stream"
         )
-    # There is no common clock: each lateness is relative to the first message, and may be below 0.
-    late = [at - came[0] - number * _STEP_S for number, at in enumerate(came)]
-    off = max(late) - min(late)
+    off = _lateness(came)
     if off > _HELD_S:
         return PathFinding(
             "stream", "bad", f"messages came in pieces, up to {off:.1f} s late: something buffers the stream"
