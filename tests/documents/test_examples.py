@@ -250,9 +250,17 @@ def test_each_command_of_the_judge_gives_a_verdict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("example", different(CURL), ids=lambda example: name(example.page))
 def test_a_command_of_the_documents_does_what_the_page_says(example: Example, url: str, tmp_path: Path) -> None:
-    code = example.code.replace(f"{ADDRESS}/mcp", url)
-    for shell, said in at_once(lambda shell: run([shell, "-c", code], tmp_path)).items():
+    assert f"{ADDRESS}/mcp" in example.code
+    client = f"{example.page.stem}-{sum(example.code.encode())}"
+
+    def as_client(shell: str) -> str:
+        code = example.code.replace(f"{ADDRESS}/mcp", f"'{url}?client={client}-{shell}'")
+        return run([shell, "-c", code], tmp_path)
+
+    for shell, said in at_once(as_client).items():
         with row(shell=shell):
+            (judged,) = asked(url, f"/api/judge/{client}-{shell}?verdict=FAIL,WARN,INCONCLUSIVE")["subjects"]
+            assert [(each["rule"], each["verdict"]) for each in judged["verdicts"]] == []
             if "tasks" in example.page.name:
                 answers = [json.loads(line)["result"] for line in said.splitlines() if line.startswith("{")]
                 assert [answer.get("status") for answer in answers] == ["working", None, "cancelled"]
