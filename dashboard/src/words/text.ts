@@ -36,3 +36,6 @@ export function clientName(session: string | null, sessions: readonly SessionRow
 export function cameFrom({ client, peer }: { client: string; peer: string | null }): string {
   return `from ${client}${peer ? ` through ${peer}` : ""}`;
 }
+
+/** A sentence with a large first letter. */
+export const begun = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -22,7 +22,7 @@ import { curlOfCall } from "~/words/curl";
 import { describe, kindOf } from "~/words/entries";
 import { sentenceOf, toneOfEnding } from "~/words/spans";
 import { stateOf } from "~/words/states";
-import { clientOf, counted } from "~/words/text";
+import { begun, clientOf, counted } from "~/words/text";
 import { CallFacts } from "./call-facts";
 import { CallList } from "./call-list";
 import { isCut, stateOfCall } from "./calls";
@@ -85,7 +85,7 @@ function Detail({ detail, row, run }: { detail: CallWithEvidence; row: CallRow |
 /** The answer of the page, before all that it rests on; the text of the `ending` is the server's. */
 function Conclusion({ call, ending }: { call: CallRow; ending: ExchangeRow["ending"] | undefined }) {
   const state = stateOfCall(call, useEnded());
-  const says = conclusionOf(call, state, ending?.text ?? "");
+  const says = begun(conclusionOf(call, state, ending?.text ?? ""));
   return (
     <section className={styles["conclusion"]} data-tone={toneOfEnding({ state, sent_after: ending?.sent_after ?? 0 })} aria-label="Conclusion">
       <p className={styles["says"]} role="status">

@@ -190,7 +190,7 @@ test("the page of a call begins with what became of it, then has what it was giv
   show({}, "run");
   const conclusion = page.getByRole("region", { name: "Conclusion" });
   await expect.element(conclusion).toMatchTextContent(
-    /^cancelled by the client \("the user pressed Stop"\) after 4 of 10 steps, stopped in 2.1 ms, nothing sent afterwards\. ?progress, called by s1 agent 1\.2 at/,
+    /^Cancelled by the client \("the user pressed Stop"\) after 4 of 10 steps, stopped in 2.1 ms, nothing sent afterwards\. ?progress, called by s1 agent 1\.2 at/,
   );
   const regions = page.getByRole("region").elements().map((element) => element.getAttribute("aria-label") ?? element.querySelector("h2")?.textContent);
   expect(regions.slice(0, 5)).toEqual(["Conclusion", "Arguments", "Ladder", "Evidence", "What was asked"]);

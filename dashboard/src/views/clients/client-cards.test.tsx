@@ -38,6 +38,36 @@ test("each client is a card with a sentence, figures that add up to it and what 
   await inBothThemes(() => expectAccessible());
 });
 
+test("the page begins with what the verdicts on all clients come to", async () => {
+  const { come } = await opened();
+  come([sessionRow({ id: "s1", label: "acme" }), sessionRow({ id: "s9", client_name: "editor" })]);
+  const verdict = page.getByRole("status", { name: "Verdict on all clients" });
+  await expect.element(verdict).toMatchTextContent(/^1 of 2 clients breaks the protocol: acme\.$/);
+  await expect.element(verdict).toHaveAttribute("data-tone", "bad");
+  expect(cards().element().compareDocumentPosition(verdict.element())).toBe(Node.DOCUMENT_POSITION_PRECEDING);
+});
+
+test("where no client breaks rules the page begins with their warnings, or says that no fault was seen", async () => {
+  const warned = judgedSubject([], { label: "s8", kind: "session", names: [{ name: "other", version: "1" }], summary: { FAIL: 0, WARN: 2, INCONCLUSIVE: 0, PASS: 9, NOT_OBSERVED: 5 } });
+  const judged = [warned, CLEAN];
+  const { come, screen } = await opened({ judged });
+  const rows = [sessionRow({ id: "s8", client_name: "other" }), sessionRow({ id: "s9", client_name: "editor" })];
+  come(rows);
+  const verdict = page.getByRole("status", { name: "Verdict on all clients" });
+  await expect.element(verdict).toMatchTextContent(/^No client breaks the protocol; 1 of 2 clients has warnings: other 1\.$/);
+  await screen.unmount();
+  const clean = await opened({ judged: [CLEAN, { ...CLEAN, label: "s7", names: [{ name: "third", version: "1" }] }] });
+  clean.come([sessionRow({ id: "s9", client_name: "editor" }), sessionRow({ id: "s7", client_name: "third" })]);
+  await expect.element(verdict).toMatchTextContent(/^No fault seen in 2 clients\.$/);
+});
+
+test("an earlier run that broke rules stands before those that did not", async () => {
+  const broken = { ...CLEAN, label: "s1", summary: { ...CLEAN.summary, FAIL: 1 } };
+  const { come } = await opened({ judged: [{ ...CLEAN, label: "s3" }, { ...CLEAN, label: "s2" }, broken] });
+  come(["s1", "s2", "s3"].map((id, at) => sessionRow({ id, client_name: "editor", opened_at: at, last_at: at })));
+  await expect.element(cards()).toMatchTextContent(/2 earlier sessions, 1 with broken rules: s1 ✗ ?s2 ✓/);
+});
+
 test("earlier runs of a program stand on its card, each with its own verdict", async () => {
   const { come } = await opened();
   come([sessionRow({ id: "s9", client_name: "editor", opened_at: 10 }), sessionRow({ id: "s12", client_name: "editor", opened_at: 100, last_at: 2e9 })]);

@@ -12,11 +12,13 @@ import { Time, useNow } from "~/ui/time";
 import { useUrlState } from "~/ui/window";
 import { ConnectClient, oneCommand } from "~/widgets/connect-client";
 import { JudgeOff } from "~/widgets/findings";
-import { counted, UNATTRIBUTED } from "~/words/text";
+import { begun, counted, UNATTRIBUTED } from "~/words/text";
 import styles from "./client-cards.module.css";
-import { begun, type Card, cardsOf, type Client, clientsOf, conclusionOf, countsOf, moodOf, titleOf } from "./clients";
+import { type Card, cardsOf, type Client, clientsOf, conclusionOf, countsOf, type Mood, moodOf, titleOf } from "./clients";
 import { Dated, Figures, RuleFigures } from "./figures";
 
+// of clients, and of the findings of one
+const NAMED = 3;
 // more are a click away: a public server has had thousands of clients
 const SHOWN = 60;
 
@@ -30,7 +32,8 @@ export function ClientCards() {
   const clients = useMemo(() => clientsOf(rows, subjects).filter(hasDone), [rows, subjects]);
   const known = useMemo(() => clients.filter(({ name }) => name !== UNATTRIBUTED), [clients]);
   const cards = useMemo(() => cardsOf(clients.filter((client) => wordsOf(client).includes(text.toLowerCase()))), [clients, text]);
-  const count = useMemo(() => cardsOf(known).length, [known]);
+  const all = useMemo(() => cardsOf(known), [known]);
+  const count = all.length;
   const first = useFirst(known, waiting);
   const tools = clients.length > 1 && (
     <>
@@ -46,6 +49,7 @@ export function ClientCards() {
         <div className={`${styles["view"]} column`}>
           {state === "off" && <JudgeOff />}
           {error !== null && <p role="alert">The verdicts could not be loaded: {error.message}</p>}
+          {count > 1 && <Verdict cards={all} />}
           {cards.length === 0 && <EmptyState title={`No client matches “${text}”`} />}
           <Cards cards={cards} />
         </div>
@@ -60,6 +64,23 @@ function hasDone({ name, rows, subject }: Client): boolean {
 }
 
 const wordsOf = (client: Client) => `${client.name} ${titleOf(client).title} ${titleOf(client).aside}`.toLowerCase();
+
+/** What the verdicts on all clients come to; nothing while none is judged. */
+function Verdict({ cards }: { cards: readonly Card[] }) {
+  const of = (wanted: Mood) => cards.filter(({ client: { subject } }) => subject !== null && moodOf(subject) === wanted).map(({ client }) => titleOf(client).title);
+  const [bad, warn] = [of("bad"), of("warn")];
+  if (bad.length + warn.length + of("good").length === 0) return null;
+  const [named, tone] = bad.length > 0 ? [bad, "bad"] : [warn, warn.length > 0 ? "warn" : "good"];
+  const part = `${named.length} of ${counted(cards.length, "client")}`;
+  const what = bad.length > 0 ? `${part} ${bad.length === 1 ? "breaks" : "break"} the protocol: ` : warn.length > 0 ? `No client breaks the protocol; ${part} ${warn.length === 1 ? "has" : "have"} warnings: ` : `No fault seen in ${counted(cards.length, "client")}`;
+  return (
+    <p className="answer" data-tone={tone} role="status" aria-label="Verdict on all clients">
+      {what}
+      {named.slice(0, NAMED).join(", ")}
+      {named.length > NAMED && ` and ${named.length - NAMED} more`}.
+    </p>
+  );
+}
 
 function Cards({ cards }: { cards: readonly Card[] }) {
   const [all, setAll] = useState(false);
@@ -123,8 +144,6 @@ function Judged({ subject }: { subject: JudgedSubject }) {
   );
 }
 
-const NAMED = 3;
-
 /** What is worst, by name. */
 function Worst({ subject: { label, verdicts } }: { subject: JudgedSubject }) {
   if (verdicts.length === 0) return null;
@@ -166,12 +185,15 @@ function Unjudged({ client: { rows } }: { client: Client }) {
 // as many as a line has room for
 const EARLIER = 6;
 
-/** Earlier sessions of a client with the same name, each with its own verdicts. */
+/** Earlier sessions of a client with the same name, each with its own verdicts: those that broke rules first. */
 function Earlier({ clients }: { clients: readonly Client[] }) {
+  const faulty = clients.filter(({ subject }) => subject !== null && moodOf(subject) === "bad");
+  const sorted = [...faulty, ...clients.filter((client) => !faulty.includes(client))];
   return (
     <p className={`${styles["earlier"]} row aside links calm`}>
-      {counted(clients.length, "earlier session")}:{" "}
-      {clients.slice(0, EARLIER).map(({ name, subject }) => {
+      {counted(clients.length, "earlier session")}
+      {faulty.length > 0 && `, ${faulty.length} with broken rules`}:{" "}
+      {sorted.slice(0, EARLIER).map(({ name, subject }) => {
         const mood = subject === null ? "neutral" : moodOf(subject);
         return (
           <Link key={name} href={clientHref(name)} data-tone={mood} title={subject === null ? "not judged" : conclusionOf(subject)}>

@@ -122,6 +122,3 @@ export function countsOf({ summary }: Pick<JudgedSubject, "summary">) {
   const all = Object.values(summary).reduce((sum, count) => sum + count, 0);
   return { failed: of("FAIL"), warned: of("WARN"), unclear: of("INCONCLUSIVE"), passed: of("PASS"), exercised: all - of("NOT_OBSERVED"), all };
 }
-
-/** A sentence with a large first letter. */
-export const begun = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -1,7 +1,7 @@
 import type { JudgedSubject } from "~/protocol/schema";
 import { counted } from "~/words/text";
 import { countsOf, type Mood } from "./clients";
-import styles from "./figures.module.css";
+import styles from "./report.module.css";
 
 interface Figure {
   name: string;

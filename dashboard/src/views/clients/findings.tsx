@@ -205,14 +205,14 @@ interface ExampleProps {
   breaches: readonly number[];
 }
 
-function Example({ run, example: { entries, remark }, remark: said, breaches }: ExampleProps) {
+function Example({ run, example: { entries, remark, verdict }, remark: said, breaches }: ExampleProps) {
   return (
     <>
       {remark !== "" && remark !== said && <p>{remark}</p>}
       <ul className={styles["entries"]}>
         {entries.map((seq) => (
           <li key={seq}>
-            <Entry run={run} seq={seq} breaks={breaches.includes(seq)} />
+            <Entry run={run} seq={seq} breach={breaches.includes(seq) ? verdict : null} />
           </li>
         ))}
       </ul>
@@ -226,14 +226,15 @@ function Direction({ of }: { of: Viewed }) {
   return direction === null ? <span className="aside">{kindOf(of.kind)}</span> : <DirectionBadge direction={direction} />;
 }
 
-function Entry({ run, seq, breaks }: { run: string; seq: number; breaks: boolean }) {
+/** An entry that a verdict rests on; `breach` is the verdict on one that is against the rule. */
+function Entry({ run, seq, breach }: { run: string; seq: number; breach: JudgedExample["verdict"] | null }) {
   const { data, error } = useEntry(run, seq);
   return (
     <>
       <Link href={traceHref({ at: `${run}-${seq}` })}>#{seq}</Link>
       {data !== undefined && (
         <span>
-          <Time at={data.at} /> <Direction of={data} /> {describe(data, data.view.method)} {breaks && <Badge tone="bad">breaks it</Badge>}
+          <Time at={data.at} /> <Direction of={data} /> {describe(data, data.view.method)} {breach !== null && <Badge tone={looksOf(breach).tone}>{breach === "FAIL" ? "breaks it" : "against it"}</Badge>}
         </span>
       )}
       {error !== null && <span className="aside">no longer in the log</span>}
