@@ -227,10 +227,11 @@ function Chips({ url: { line, filter, view, fold, change }, kept }: { url: Trace
       {name} {count !== undefined && <span className="aside">{count.toLocaleString("en")}</span>}
     </Button>
   );
+  const problems = PROBLEM_CHIPS.filter(([value, , field]) => kept?.[field] || has(line, "problem", value));
   return (
     <span role="group" aria-label="Words for the filter line" className={styles["chips"]}>
-      <span className="aside">Requests with</span>
-      {PROBLEM_CHIPS.map(([value, name, field, title]) => (value === "other" && !kept?.others && !has(line, "problem", value) ? null : chip("problem", value, name, kept?.[field], `${title}. Requests in the whole log.`)))}
+      <span className="aside">{kept === undefined || problems.length > 0 ? "Requests with" : "No request with a problem"}</span>
+      {problems.map(([value, name, field, title]) => chip("problem", value, name, kept?.[field], `${title}. Requests in the whole log.`))}
       {view === "all" && <span className="aside">Entries of</span>}
       {view === "all" && GROUPS.map((group) => chip("group", group, group === "http" ? "HTTP" : group, kept?.[group], "Entries in the whole log"))}
       {view === "all" && (
