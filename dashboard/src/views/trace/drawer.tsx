@@ -134,7 +134,7 @@ export function EntryDrawer({ run, current, entry, url, above, below, onClose }:
       </p>
       {span !== undefined && (
         <p className={styles["summary"]}>
-          <span className="quiet">Outcome of the request:</span> <Outcome span={span} reachable />
+          <span className="quiet">Outcome of the request:</span> <Outcome span={span} whole />
         </p>
       )}
       <Values entry={entry} />

@@ -190,26 +190,26 @@ function outcomeText(span: Span, ended: boolean): string | null {
   return [mark?.text ?? "", text].filter((part) => part !== "").join(" ") || null;
 }
 
-/** How an exchange ended, with what the judge found in it; not `reachable` in a row, which has one stop for the keyboard. */
-export function Outcome({ span, reachable = false }: { span: Span; reachable?: boolean }) {
+/** How an exchange ended, with what the judge found in it; `whole` where it is not cut, and the findings stand beside it. */
+export function Outcome({ span, whole = false }: { span: Span; whole?: boolean }) {
   const ended = useEnded();
   const { mark, text } = endingOf(span, ended);
   const { state } = span.row.ending;
   const badge = mark !== null && <Badge tone={mark.tone}>{mark.text}</Badge>;
   return (
-    <span title={reachable ? undefined : (outcomeText(span, ended) ?? undefined)}>
-      <SpanMarks span={span} reachable={reachable} />
+    <span title={whole ? undefined : (outcomeText(span, ended) ?? undefined)}>
+      {!whole && <SpanMarks span={span} />}
       {OUTCOMES.has(state) && badge !== false ? <FilterBy word="outcome" value={state}>{badge}</FilterBy> : badge} {text}
     </span>
   );
 }
 
 /** The findings of the judge on an exchange. */
-function SpanMarks({ span, reachable }: { span: Span; reachable: boolean }) {
+function SpanMarks({ span }: { span: Span }) {
   const { run, byEntry } = useJudged();
   const { trace } = useTheFeed();
   if (run !== span.run || byEntry.size === 0) return null;
   const findings = trace.entriesOf(run, span.row.exchange).flatMap(({ seq }) => byEntry.get(seq) ?? []);
   // a rule may rest on several entries of one exchange
-  return <FindingMarks findings={[...new Map(findings.map((finding) => [keyOf(finding), finding])).values()]} reachable={reachable} />;
+  return <FindingMarks findings={[...new Map(findings.map((finding) => [keyOf(finding), finding])).values()]} reachable={false} />;
 }
