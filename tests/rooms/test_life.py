@@ -597,7 +597,7 @@ async def test_one_whose_end_fails_still_ends(part: str, caplog: pytest.LogCaptu
         await here.open()
 
 
-async def test_the_log_of_one_that_ends_is_read_only_for_followers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_log_of_one_that_ends_is_read_only_for_followers() -> None:
     read = list[int]()
 
     async def reach(seq: int) -> None:
@@ -606,7 +606,7 @@ async def test_the_log_of_one_that_ends_is_read_only_for_followers(monkeypatch: 
     async with house() as here:
         for followers in (0, 1):
             room = await here.open()
-            monkeypatch.setattr(room.engine.observer, "reach", reach)
+            room.engine.observer.reach = reach
             for _ in range(followers):
                 room.engine.observer.follow(_Followed())
             assert (await room.ask("DELETE", "/api/room")).status == 204

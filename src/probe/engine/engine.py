@@ -31,7 +31,7 @@ from ..wire.v2025.registry import request_params, shape_result
 from .audit.writer import Audit
 from .calls.scope import CallScope
 from .calls.tool_runs import ToolRuns
-from .catalogue.catalogue import Toolset, select
+from .catalogue.catalogue import Catalogue, Toolset, select
 from .catalogue.offers import Offer
 from .clock import Clock
 from .host_tools.hosted import HostedTools
@@ -41,6 +41,7 @@ from .legacy.tasks import announce
 from .messages import RequestContext, check_token
 from .modern.clients import ClientLabels
 from .modern.dispatch import ModernRouter
+from .modern.listeners import Listeners
 from .modern.rounds import RoundTrips
 from .observer import Observer
 from .services import ALONE, LimitError, Services, SharedLimits
@@ -135,7 +136,7 @@ class Engine:
         self.services = services = Services(self.log, self.clock, settings, randomness.new_id, shared)
         self.tasks = TaskService(services)
         self.streams = DraftStreams(services)
-        self.sessions = SessionService(services, self._end_owner)
+        self.sessions = SessionService(services, partial(_end_owner, self.tasks, self.streams))
         self.draining = False
         self.ending = SHUTTING_DOWN
         self.drained = trio.Event()
@@ -144,8 +145,6 @@ class Engine:
         self._audited = trio.Event()
         # Clients of one kind send one URL, so a few selections and offers serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
-        self._offer = lru_cache(maxsize=16)(self._make_offer)
-        self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
         self.runs = ToolRuns(services)
         self.legacy = LegacyRouter(services, self.tasks, self.streams, self.runs)
         self.clients = ClientLabels()
@@ -153,6 +152,9 @@ class Engine:
         # It is in every result, so it is the short form.
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
         self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
+        changed = partial(_announce_hosted, self.sessions, self.modern.listeners)
+        self.hosted = HostedTools(changed, enabled=bool(settings.toolhost_secret))
+        self._offer = lru_cache(maxsize=16)(partial(_make_offer, self._select, settings.page_size, self.hosted))
         self.judging = None if new_judge is None else new_judge(self)
 
     def shared_limits(self) -> SharedLimits:
@@ -174,6 +176,12 @@ class Engine:
         self.sessions.replay.leave_shared()
         self.streams.leave_shared()
 
+    def let_go(self) -> None:
+        """Let go of the views and the judge, as nobody uses them any more. Called once, at the end."""
+        self.observer.let_go()
+        if self.judging is not None:
+            self.judging.let_go()
+
     def header(self, catalogue: str | None = None) -> Header:
         """The header of the log; `catalogue` is the version of the rules that judge it."""
         if self.opened is not None:
@@ -187,11 +195,6 @@ class Engine:
 
     def offer(self, selection: str, revision: str) -> Offer:
         return self._offer(selection, revision)
-
-    def _make_offer(self, selection: str, revision: str) -> Offer:
-        # Names in another order are the same selection.
-        names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
-        return Offer(self._select(selection), names, revision, self.settings.page_size, self.hosted)
 
     def selection(self, asked: str | None) -> str:
         """The client's selection, or the server's own for None. Raises `UnknownSelectionError`."""
@@ -209,19 +212,6 @@ class Engine:
             draft_streams=sum(1 for _ in self.streams),
             draft_stream_bytes=sum(stream.weight for stream in self.streams),
         )
-
-    def _announce_hosted(self) -> None:
-        for session in self.sessions:
-            # Without a GET stream the change is not recorded either: unstable hosts would fill the log.
-            if session.offer.has_hosts and session.standalone is not None:
-                announce(session, "tools", session.recorder)
-        self.modern.listeners.publish_hosted()
-
-    def _end_owner(self, session: str, cause: Cause, why: str, by: Recorder | None) -> None:
-        self.tasks.end_owner(session, cause, why, by)
-        # At shutdown each stream ends with a last message, and its reader still has to take it.
-        if cause is not Cause.SHUTDOWN:
-            self.streams.end_owner(session)
 
     def initialize(self, request: Request, selection: str, context: RequestContext) -> tuple[Session, Json]:
         """Open a session, bind the context to it, and return the `InitializeResult`.
@@ -360,3 +350,31 @@ class Engine:
         await self.streams.wait_quiet()
         for task in self.tasks.everyone():
             await task.wait_over()
+
+
+# Of the parts and not of the engine, which would otherwise be in a cycle of references with them.
+
+
+def _make_offer(
+    select: Callable[[str], Catalogue], page_size: int, hosted: HostedTools, selection: str, revision: str
+) -> Offer:
+    # Names in another order are the same selection.
+    names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
+    return Offer(select(selection), names, revision, page_size, hosted)
+
+
+def _announce_hosted(sessions: SessionService, listeners: Listeners) -> None:
+    for session in sessions:
+        # Without a GET stream the change is not recorded either: unstable hosts would fill the log.
+        if session.offer.has_hosts and session.standalone is not None:
+            announce(session, "tools", session.recorder)
+    listeners.publish_hosted()
+
+
+def _end_owner(
+    tasks: TaskService, streams: DraftStreams, session: str, cause: Cause, why: str, by: Recorder | None
+) -> None:
+    tasks.end_owner(session, cause, why, by)
+    # At shutdown each stream ends with a last message, and its reader still has to take it.
+    if cause is not Cause.SHUTDOWN:
+        streams.end_owner(session)

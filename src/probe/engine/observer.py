@@ -7,6 +7,7 @@ from typing import Protocol
 
 import trio
 
+from ..core.cycles import cut
 from ..log.event_log import Entry, EventLog
 from ..log.follower import LogFollower
 from ..settings.server import Limits
@@ -78,6 +79,11 @@ class Observer:
 
     def follow(self, follower: EntryFollower) -> None:
         self._followers.append(follower)
+
+    def let_go(self) -> None:
+        """Let go of everything, as nobody uses it any more. Called once, at the end."""
+        self._views.let_go()
+        cut(self._tables, self)
 
     def _forget(self) -> None:
         self._views.forget_before(self._log.first, all_over=self._all_with_log)

@@ -86,6 +86,7 @@ class AddressShares(Shares):
         """Give back what this engine still holds of the limits above. Harmless when repeated."""
         for limit in self._counted:
             limit.leave_shared()
+        self._counted.clear()
 
     def total(self, limit: str) -> int:
         return int(getattr(self._limits, limit))

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from ..core.cycles import cut
 from ..log import events
 from ..log.event_log import Entry, Gap
 from ..log.follower import DEFECTS
@@ -211,6 +212,11 @@ class Judge:
             self._first = first
             self.settle()
             self._views.forget_before(first + self._log.offset, all_over=True)
+
+    def let_go(self) -> None:
+        """Let go of everything, as nobody uses it any more. Called once, at the end."""
+        self._views.let_go()
+        cut(self._finder, self._ends, self._trace)
 
     def tick(self, now: float) -> None:
         """The time of the log is `now`, though it has no entry of it."""

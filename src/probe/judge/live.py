@@ -12,6 +12,7 @@ from typing import Final
 
 import trio
 
+from ..core.cycles import cut
 from ..engine.clock import Clock
 from ..log.event_log import EventLog, Gap
 from ..log.follower import LogFollower
@@ -79,6 +80,11 @@ class JudgeService:
         """The subjects one by one, each as it is when it is taken, once all entries have been read."""
         await self._catch_up()
         return (subject_report(self._judge, subject) for subject in self._subjects(name))
+
+    def let_go(self) -> None:
+        """Let go of everything, as nobody uses it any more. Called once, at the end."""
+        self._judge.let_go()
+        cut(self)
 
     def frame(self) -> Judgement:
         return report_with(self._judge, ())

@@ -20,6 +20,8 @@ from .ids import secret_of
 # Seconds for downloads of the log to end, once the work of a room is over.
 _DOWNLOAD_S: Final = 10.0
 _ENDED: Final = "this room has ended"
+# Seconds for cancelled requests to leave, whatever they shield.
+_LEAVE_S: Final = 10.0
 # Seconds for readers to take the last bytes of their streams after the drain.
 _FLUSH_S: Final = 2.0
 # Seconds to take the last entries of the log: what follows it, such as the export of spans, outlives the room.
@@ -114,7 +116,7 @@ class Room:
         # True from a request that found no place on, until one finds a place.
         self.is_full = False
         self._downloads = 0
-        self._downloaded = trio.lowlevel.ParkingLot()
+        self._left = trio.lowlevel.ParkingLot()
         self._hurried = False
         # One of `rooms.ENDED`.
         self.why = "failed"
@@ -150,7 +152,7 @@ class Room:
         """Make `drain` end without waiting for work or downloads."""
         self.engine.hurry()
         self._hurried = True
-        self._downloaded.unpark_all()
+        self._left.unpark_all()
 
     async def serve(self) -> None:
         """Run it until `end`, the end of its idle time, or the drain of its engine."""
@@ -181,6 +183,13 @@ class Room:
                     with trio.CancelScope(shield=True, deadline=trio.current_time() + _READ_S):
                         await self.engine.observer.reach(self.engine.log.last)
 
+    async def let_go(self) -> None:
+        """Free what it had, once its requests have left. The collector has to, if one does not leave in time."""
+        with trio.move_on_after(_LEAVE_S):
+            while self.requests or self.shown_requests:
+                await self._left.park()
+            self.engine.let_go()
+
     def _cancel_requests(self) -> None:
         _cancel({*self.requests, *self.shown_requests})
 
@@ -205,7 +214,7 @@ class Room:
         # A longer one breaks off: its response has no end, which is an error for every client.
         with trio.move_on_after(_DOWNLOAD_S):
             while self._downloads and not self._hurried:
-                await self._downloaded.park()
+                await self._left.park()
 
     async def _wait_over(self) -> None:
         while not self._ending.is_set():
@@ -258,7 +267,7 @@ class Room:
                 requests.remove(running)
                 self._arriving.discard(running)
                 self._downloads -= is_download
-                self._downloaded.unpark_all()
+                self._left.unpark_all()
         return has_begun or not running.cancelled_caught
 
 

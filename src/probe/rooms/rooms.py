@@ -272,6 +272,8 @@ class Rooms:
             task_status.started()
             async for room in self._served:
                 nursery.start_soon(_serve, room)
+                # Its task has it; here it would be kept until the next one opens.
+                del room
 
     async def drain(self) -> None:
         async with trio.open_nursery() as nursery:
@@ -302,3 +304,5 @@ async def _serve(room: Room) -> None:
     # A defect in one room must not end the others.
     with Contained("a room"):
         await room.serve()
+    with Contained("a room that has ended"):
+        await room.let_go()

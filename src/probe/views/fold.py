@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ..core.callbacks import nothing
+from ..core.cycles import cut
 from ..log import events
 from ..log.bounded import Newest
 from ..log.event_log import Entry
@@ -164,6 +165,13 @@ class Views:
         for call in self.calls.forget_before(first) if all_over else ():
             self._let_go(call)
         self.peers.forget_before(first, all_over=all_over)
+
+    def let_go(self) -> None:
+        """Let go of everything, as nobody uses the views any more. Called once, at the end."""
+        peers, streams = self.peers, self._streams
+        cut(*self.messages.values(), *self.exchanges.values(), *self.calls.named.values(), *streams.live.values())
+        cut(*peers.sessions.values(), *peers.connections.values(), *peers.clients.values())
+        cut(peers, streams, self.refusals, self._messages, self._evidence, self._hosts, self)
 
     def call(self, name: str) -> Call | None:
         """Listed or not."""

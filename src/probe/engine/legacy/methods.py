@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 import trio
 
@@ -61,19 +61,11 @@ class Methods:
     def __init__(self, services: Services) -> None:
         self._clock = services.clock
         self._limits = services.limits
-        self._handlers: Mapping[str, Callable[[Session, Any, RequestContext], Json]] = {
-            "ping": lambda session, params, context: {},
-            "resources/read": self._read,
-            "resources/subscribe": self._subscribe,
-            "resources/unsubscribe": self._unsubscribe,
-            "prompts/get": self._get_prompt,
-            "logging/setLevel": self._set_level,
-        }
 
     def answer(self, session: Session, method: str, params: Any, context: RequestContext) -> Json:
         if method in SIMPLE:
             return SIMPLE[method](session.offer, params)
-        return self._handlers[method](session, params, context)
+        return self._HANDLERS[method](self, session, params, context)
 
     def _subscribe(self, session: Session, params: SubscribeRequestParams, context: RequestContext) -> Json:
         uri, limit = params.uri, self._limits.max_subscriptions
@@ -123,6 +115,16 @@ class Methods:
     def _set_level(self, session: Session, params: SetLevelRequestParams, _context: RequestContext) -> Json:
         session.log_level = params.level
         return {}
+
+    # Functions of the class: bound methods would refer to the object that has them, and so keep it after its end.
+    _HANDLERS: ClassVar[Mapping[str, Callable[[Methods, Session, Any, RequestContext], Json]]] = {
+        "ping": lambda methods, session, params, context: {},
+        "resources/read": _read,
+        "resources/subscribe": _subscribe,
+        "resources/unsubscribe": _unsubscribe,
+        "prompts/get": _get_prompt,
+        "logging/setLevel": _set_level,
+    }
 
 
 def start_pinging(session: Session, settings: Settings) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import trio
 from msgspec import Struct
@@ -126,9 +126,6 @@ class ModernRouter:
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
             "tools/call": self._tools.call,
-            "prompts/get": self._get_prompt,
-            "resources/read": self._read,
-            "subscriptions/listen": self._listen,
             "tasks/get": self._tools.get,
             "tasks/update": self._tools.update,
             "tasks/cancel": self._tools.cancel,
@@ -191,7 +188,8 @@ class ModernRouter:
         method = incoming.request.method
         if method in SIMPLE:
             return SIMPLE[method](incoming.offer, params)
-        return self._handlers[method](incoming, params)
+        own = self._OWN.get(method)
+        return self._handlers[method](incoming, params) if own is None else own(self, incoming, params)
 
     def _get_prompt(self, incoming: Incoming, params: GetPromptParams) -> Json:
         given, offer = params.arguments or {}, incoming.offer
@@ -217,6 +215,13 @@ class ModernRouter:
             return call, partial(self.listeners.serve, listener, offer)
 
         return start
+
+    # Functions of the class: bound methods would refer to the object that has them, and so keep it after its end.
+    _OWN: ClassVar[Mapping[str, Callable[[ModernRouter, Incoming, Any], Json | Start]]] = {
+        "prompts/get": _get_prompt,
+        "resources/read": _read,
+        "subscriptions/listen": _listen,
+    }
 
     def _launch(self, incoming: Incoming, start: Start) -> Started:
         request, context = incoming.request, incoming.context

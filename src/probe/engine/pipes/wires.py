@@ -186,7 +186,11 @@ class PipeWriter:
         self.reading.close("the connection is gone")
 
     def release(self) -> None:
+        """Count for no limit any more, and let go of the connection. Called once, at its end."""
         self._count(0)
+        self.reading.let_go()
+        # The connection has this object, too: a cycle would wait for the garbage collector.
+        self._slow, self._admit = nothing, bool
 
     async def run(self) -> None:
         """Write until cancelled. Raises `OSError`, with `broken` set, when the peer's side takes no more."""

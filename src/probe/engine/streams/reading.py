@@ -118,6 +118,10 @@ class Reading:
         for track in list(self._tracks):
             self.drop(track, why)
 
+    def let_go(self) -> None:
+        """Tell its owner of no change any more; it is closed."""
+        self._on_change = self._on_end = None
+
     def take(self, most_bytes: int) -> Piece | None:
         """The next messages of one stream, about `most_bytes` of them; None if there are none now.
 

@@ -238,9 +238,10 @@ class FollowedExchanges:
 
     def __init__(self, log: EventLog, views: Callable[[], Views]) -> None:
         exchanges = LoggedExchanges(views, log.entry)
-        self._conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, exchanges))
+        # Without the object itself, which the functions would refer to and which refers to them.
+        self._conditions = conditions = lru_cache(maxsize=_LINES)(lambda words: Conditions(words, exchanges))
         self._rows = lru_cache(maxsize=_LINES)(
-            lambda words: PassingRows(self._conditions(words), log.entry, views().retention.line_exchanges)
+            lambda words: PassingRows(conditions(words), log.entry, views().retention.line_exchanges)
         )
 
     def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
