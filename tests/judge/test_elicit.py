@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from probe.judge.clients.questions import RELATED_TASK
 from probe.judge.judge import Judge
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
@@ -27,6 +28,7 @@ from .dialogues import (
     retry,
     unanswered,
 )
+from .finality import AT_END, check_final
 from .logs import HEADER, Http, Log
 
 ELICIT = "elicitation/create"
@@ -179,6 +181,23 @@ def round_without_retry() -> Log:
 
 refuses = partial(refused, ELICIT, FORM, result={"action": "cancel"})
 waits = partial(unanswered, ELICIT, FORM)
+
+
+def task_waits(seconds: float) -> Log:
+    """A task whose question is not answered for some seconds, with another message at the end."""
+    log = Log()
+    session = open_session(log, "stdio")
+    call = session.call("tool", task={"ttl": 600_000})
+    session.answer(call, {"task": {"taskId": "t1", "status": "working"}})
+    log.after(1)
+    related = {RELATED_TASK: {"taskId": "t1"}}
+    session.ask(ELICIT, {**FORM, "_meta": related}, asked=call)
+    log.idle(seconds)
+    session.request("tools/list")
+    log.idle(10)
+    return log
+
+
 SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: PASS}, partial(refuses, None, None)),
     ({SERVED: FAIL}, partial(refuses, -32601, -32601)),
@@ -198,6 +217,8 @@ SERVING: list[tuple[Expected, Story]] = [
     # The call in which it was asked is over.
     ({SERVED: UNCLEAR}, partial(waits, 299, answered=60)),
     ({SERVED: WARN}, partial(waits, 299, answered=290)),
+    # The answer of the call is the task that asks.
+    ({SERVED: WARN}, partial(task_waits, 299)),
     ({SERVED: UNCLEAR}, partial(waits, 200)),
     ({SERVED: UNCLEAR}, partial(waits, 299, gap=True)),
     ({SERVED: SILENT}, partial(waits, 299, silent=True)),
@@ -207,6 +228,19 @@ SERVING: list[tuple[Expected, Story]] = [
     ({SERVED: SILENT}, round_without_retry),
     (dict.fromkeys(ALL, SILENT), listed_tools),
 ]
+
+
+def test_a_session_that_ends_behind_a_question_that_was_given_up_takes_no_finding_back() -> None:
+    log = Log()
+    session = open_session(log)
+    _, call = ask(session, ELICIT, FORM)
+    log.after(60)
+    session.answer(call, {"content": []})
+    log.after(10)
+    session.close()
+    log.idle(300)
+    check_final(log.items, range(1, len(log.items)), AT_END)
+
 
 BROWSER = {"sec-fetch-mode": "navigate", "sec-fetch-user": "?1", "user-agent": "Mozilla/5.0"}
 BARE_BROWSER = {"user-agent": "Mozilla/5.0 (no TLS, so no Sec-Fetch)"}

@@ -89,8 +89,11 @@ class Question:
         return self.withdrawn is not None and self.withdrawn < at
 
     def given_up_by(self, at: float) -> bool:
-        """True if the server had withdrawn it, or its request was answered or left by the client."""
-        request = self.sent.request
+        """True if the server had withdrawn it, or its request was answered or left by the client.
+
+        The answer of a request that begins a task comes before the questions of the task.
+        """
+        request = self.sent.request if self.related_task is None else None
         return self.withdrawn_by(at) or (request is not None and (request.was_answered(at) or request.dropped_by(at)))
 
     def hides(self, *names: str) -> bool:

@@ -89,9 +89,10 @@ def is_silent(question: Question, trace: Trace, seconds: float, *, given_up: boo
         return False
     if question.replied_by(until) or session.closed_by(until):
         return False
+    # An answer, or the end of the session, may still come in this time.
+    trace.sure.had_time(had, seconds)
     if given_up:
         raise CutShort("the server gave the question up before an answer came")
-    trace.sure.had_time(had, seconds)
     if not trace.seen.acted(session, had, until):
         return False
     if question.sent.request is not None and has_made_room(question.sent.request):
