@@ -83,7 +83,7 @@ def main() -> None:
     """Serve until killed."""
     # As the server that is compared with this one does: the difference is to be its code, not the collector.
     gc.freeze()
-    gc.set_threshold(10_000, 5, 2_000)
+    gc.set_threshold(10_000, 1, 4_000)
     logging.disable()
     config = _Listening()
     config.bind = ["127.0.0.1:0"]
