@@ -40,7 +40,7 @@ def test_each_file_that_a_package_lists_is_there() -> None:
         for package in packages(SOURCES)
         for name in re.findall(r"^ +(\S+\.(?:py|toml)) {2}", _docstring(package), re.MULTILINE)
     }
-    assert files
+    assert len(files) > 20
     assert [file for file in files if not file.exists()] == []
 
 
