@@ -285,6 +285,24 @@ async def test_the_last_lines_come_behind_those_that_a_thread_still_writes() -> 
         assert [json.loads(line)["event"] for line in b"".join(said).splitlines()] == ["limit.reached", "audit.state"]
 
 
+async def test_without_a_thread_lines_are_lost_and_the_next_ones_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[bytes] = []
+
+    async def no_thread(*_: object, **__: object) -> None:
+        await trio.lowlevel.checkpoint()
+        raise RuntimeError("can't start new thread")
+
+    async with running() as probe, following(probe.engine, Printer("json", "warning", said.append)):
+        with monkeypatch.context() as patched:
+            patched.setattr(trio.to_thread, "run_sync", no_thread)
+            probe.engine.log.append(LIMIT)
+            await wait_all_tasks_blocked()
+            await probe.engine.observer.reach(probe.engine.log.last)
+            await wait_all_tasks_blocked()
+        probe.engine.log.append(FAILING)
+    assert [json.loads(line)["event"] for line in b"".join(said).splitlines()] == ["audit.state"]
+
+
 async def test_who_reads_nothing_costs_the_counters_no_entry() -> None:
     reads, asked = Event(), Event()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -118,10 +118,12 @@ class _LogLines:
             await trio.lowlevel.checkpoint()
 
     async def _write_waiting(self) -> None:
-        # "can't start new thread": an exhausted system loses lines, not its server.
-        with suppress(RuntimeError):
+        try:
             # A reader that has stopped would block the thread for ever, so it is not joined.
             await trio.to_thread.run_sync(self._put, abandon_on_cancel=True)
+        except RuntimeError:
+            # "can't start new thread": an exhausted system loses lines, not its server.
+            self._waiting.clear()
 
     def _put(self) -> None:
         with self._writing:
