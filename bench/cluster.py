@@ -47,6 +47,19 @@ class Cluster:
     replicas: Sequence[subprocess.Popen[bytes]]
     ports: Sequence[int]
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop all processes where they are while the block runs (SIGSTOP)."""
+        # The balancer first, which else finds that its replicas do not answer.
+        processes = [self.balancer, *self.replicas]
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in reversed(processes):
+                process.send_signal(signal.SIGCONT)
+
 
 def haproxy(home: Path, variables: dict[str, str]) -> list[str]:
     """The command that runs HAProxy."""

@@ -43,8 +43,10 @@ _OPENING, _CALL, _PROGRESS, _CLOSING = (2, 16), (17, 23), (24, 57), (58, 60)
 _IDS: Final = ("connection", "session", "call", "stream")
 # Seconds between two requests of a client.
 _PAUSE_S: Final = 0.005
-# A live judge has several turns in it.
-_WINDOW_S: Final = 1.0
+# A live judge has ten turns in it. One of them is what it would have done while its server was stopped.
+_WINDOW_S: Final = 2.0
+# Of fewer pairs no two values are an interval of 95 %.
+_FEW: Final = 7
 
 _Window: TypeAlias = tuple[float, float]
 """Calls a second, and the processor time of the server for one call, in seconds."""
@@ -199,10 +201,12 @@ async def _pairs(judging: _Loaded, alone: _Loaded, seconds: float) -> list[tuple
 
 
 def _spread(ratios: Sequence[float]) -> str:
-    """The median, and the two values between which it is with 95 % (the sign test)."""
-    ordered, off = sorted(ratios), round(0.98 * len(ratios) ** 0.5)
-    low, high = ordered[max(0, len(ordered) // 2 - off)], ordered[min(len(ordered) - 1, len(ordered) // 2 + off)]
-    return f"{median(ordered):+.1%} ({low:+.1%} to {high:+.1%})"
+    """The median, and the two values between which it is with 95 % by the sign test, if these are enough for that."""
+    ordered, count = sorted(ratios), len(ratios)
+    low = int((count - 1.96 * count**0.5) / 2)
+    if low < 0 or count < _FEW:
+        return f"{median(ordered):+.1%}"
+    return f"{median(ordered):+.1%} ({ordered[low]:+.1%} to {ordered[count - 1 - low]:+.1%})"
 
 
 @dataclass(slots=True)

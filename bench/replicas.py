@@ -74,7 +74,10 @@ async def replicated(cores: Cores, connections: int, pairs: int, *, warm_up_s: f
             clients: list[Client] = [Sessionless(port, prefix=path) for path in _rooms(cluster)]
             loads[replicas] = cluster, Load(port, _TOOL, clients, connections)
         for number in range(pairs):
-            measured = {n: await _window(*loads[n], warm_up_s, window_s) for n in ((1, 2) if number % 2 else (2, 1))}
+            measured: dict[int, Replicated] = {}
+            for replicas in (1, 2) if number % 2 else (2, 1):
+                with loads[3 - replicas][0].stopped():
+                    measured[replicas] = await _window(*loads[replicas], warm_up_s, window_s)
             found.append((measured[1], measured[2]))
     return found
 

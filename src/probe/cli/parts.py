@@ -72,7 +72,8 @@ def live_judge(engine: Engine, turns: JudgeTurns | None = None) -> JudgeService:
     rules, opened = catalogue(), engine.opened
     judge = Judge(rules, FUNCTIONS)
     judge.begin(engine.header(str(rules.version)), living=opened is None)
-    return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log, turns)
+    saved = None if opened is None else opened.log
+    return JudgeService(engine.log, engine.clock, judge, saved, turns, time.thread_time)
 
 
 def file_pages(opened: OpenedFile) -> FilePages:

@@ -1,13 +1,13 @@
 """The judge of a server that runs: it follows the event log beside the calls, and must not cost them anything.
 
-It may use a twentieth of the time. Under a load that fills the log faster, entries are pushed out of the log before the
+It may use a fortieth of the time. Under a load that fills the log faster, entries are pushed out of the log before the
 judge has read them: a gap, and all that it leaves undecided is INCONCLUSIVE. A request for a report waits until the
 judge has read all entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import trio
@@ -40,7 +40,10 @@ class JudgeTurns:
 
 
 class JudgeService:
-    """The judge of one engine's log, which has begun that log. A log that was `saved` ends where its file does."""
+    """The judge of one engine's log, which has begun that log. A log that was `saved` ends where its file does.
+
+    `processor_s` is the processor time of the thread; without it, time is that of the clock.
+    """
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class JudgeService:
         judge: Judge,
         saved: SavedLog | None = None,
         turns: JudgeTurns | None = None,
+        processor_s: Callable[[], float] | None = None,
     ) -> None:
         self._turns = JudgeTurns() if turns is None else turns
         self._log = log
@@ -56,6 +60,7 @@ class JudgeService:
         self._judge = judge
         self._saved = saved
         self._ended = False
+        self._processor_s = processor_s or clock.now
         self._began = 0.0
         self._asked = 0
         self._follower = LogFollower(log, judge.take, self._missed, begin=self._begin, pause=self._pause)
@@ -114,7 +119,7 @@ class JudgeService:
         return [subject for subject in named if subject.kind == "label"] or named
 
     def _begin(self) -> None:
-        self._began = self._clock.now()
+        self._began = self._processor_s()
         # The bound of several logs together bounds what their judges keep, too.
         if self._log.is_shared:
             self._judge.forget_before(self._log.first)
@@ -123,7 +128,8 @@ class JudgeService:
         self._judge.take(Gap(first, last))
 
     async def _pause(self) -> None:
-        spent = self._clock.now() - self._began
+        # Of the processor: a process that had to wait for it in between has judged no more.
+        spent = self._processor_s() - self._began
         # A person waits for the report, so the share does not count.
         async with self._turns.awaited if self._asked else self._turns.spare:
             await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))
