@@ -91,12 +91,12 @@ def conclusion(subject: SubjectReport) -> str:
 
 def missing(log: LogReport) -> str:
     """What a log that is not whole lacks."""
-    if log.gaps and not log.is_lossy:
-        return "an older program left out the entries of other clients, and perhaps ends of sessions"
     count = len(log.gaps)
-    parts = ["it was cut off"] * log.cut_off + [f"entries are missing in {count} place{'s' * (count != 1)}"] * bool(
-        count
-    )
+    parts = ["it was cut off"] if log.cut_off else []
+    if count and log.is_lossy:
+        parts.append(f"entries are missing in {count} place{'s' * (count != 1)}")
+    elif count:
+        parts.append("an older program left out the entries of other clients, and perhaps ends of sessions")
     return " and ".join(parts) or "entries were filtered out"
 
 
