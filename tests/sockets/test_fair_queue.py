@@ -313,8 +313,8 @@ async def test_the_lanes_take_turns(came: str, go: str) -> None:
                 nursery.start_soon(pass_through, name)
                 await wait_all_tasks_blocked()
             fair_queue._next()
-        assert not fair_queue._requests._lots
-        assert not fair_queue._messages._lots
+        assert not fair_queue._requests.order
+        assert not fair_queue._messages.order
         assert not fair_queue._busy
     assert went == go.split()
 
@@ -395,8 +395,8 @@ async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
         await wait_all_tasks_blocked()
         fair_queue._next()
     assert went == ["b"]
-    assert not fair_queue._requests._lots
-    assert not fair_queue._messages._lots
+    assert not fair_queue._requests.order
+    assert not fair_queue._messages.order
 
 
 ANN, BEN = (b"x-forwarded-for", b"192.0.2.1"), (b"x-forwarded-for", b"192.0.2.2")

@@ -49,6 +49,9 @@ class DeficitRoundRobin:
         self._from: dict[Hashable, int] = {}
         self._swept = 0
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     def join(self, client: Hashable) -> None:
         """A client begins to wait; it must not wait already."""
         heappush(self._waiting, (max(self._round + 1, self._from.get(client, 0)), next(self._numbers), client))

@@ -136,7 +136,6 @@ _DIGITS_ALIKE = bytes.maketrans(b"123456789E", b"000000000e")
 _LONG_EXPONENT, _MANY_DIGITS = b"0e000", b"0" * 200
 
 
-
 def _check_finite(value: Any) -> None:
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in items:

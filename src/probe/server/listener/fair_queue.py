@@ -86,8 +86,7 @@ class _Waiting:
         await lot.park()
 
     def wake(self) -> bool:
-        # Each client of the order has a lot.
-        while self._lots:
+        while self.order:
             client = self.order.take()
             lot = self._lots[client]
             woken = lot.unpark()
