@@ -33,5 +33,6 @@ def test_a_framework_breaks_the_rules_that_are_known(
     monkeypatch.setenv("MCP_USE_ANONYMIZED_TELEMETRY", "false")
     required = [word for kind in ("message", "list", "call") for word in ("--require", kind)]
     client = [PYTHON, str(HERE / program)]
-    status = main(["judge", "--strict", "--for", "60", "--client-must-exit-0", *options, *required, "--", *client])
+    # the start of mcp-use takes seconds of processor time; a test may take 300 s
+    status = main(["judge", "--strict", "--for", "240", "--client-must-exit-0", *options, *required, "--", *client])
     assert status == 0, capfd.readouterr().out
