@@ -14,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import nox
@@ -368,19 +368,33 @@ def thorough(session: nox.Session) -> None:
     """What takes too long for each change, and runs each night: many more examples, stories and spoiled messages."""
     # A thousand examples, and the shrinking of one that fails, take longer than a test that hangs elsewhere.
     patient = ("--timeout", "1800")
-    check_properties(session, "thorough", *patient)
     python = environment(session, "dev") / "python"
-    faults = (python, "-m", "pytest", "tests/faults", "-m", "not hypothesis", *EVERYWHERE, *patient)
-    session.run(*faults, env={"HYPOTHESIS_PROFILE": "thorough"})
-    gateways = (python, "-m", "pytest", "tests/gateway/test_faults.py", *EVERYWHERE, *patient)
-    session.run(*gateways, env={"HYPOTHESIS_PROFILE": "thorough"})
-    session.run(python, "-m", "tests.fuzz", "--minutes", "15")
-    suite = node_environment(session)
-    session.run(python, "tests/conformance/run.py", "--all", env=suite)
-    session.run(python, "-m", "pytest", "tests/conformance", *EVERYWHERE, env=suite)
-    npm_ci(session, BUGS)
-    session.run(python, "-m", "pytest", "tests/bugs", *EVERYWHERE, env=node(session))
-    session.run(python, "-m", "pytest", str(FRAMEWORKS), env=frameworks_environment(session))
+    pytest = (python, "-m", "pytest")
+    many = {"HYPOTHESIS_PROFILE": "thorough"}.copy
+    suite = partial(node_environment, session)
+    # each with its variables, for which some install what they need
+    parts: list[tuple[tuple[str | Path, ...], Callable[[], Mapping[str, str]]]] = [
+        ((*pytest, "tests/faults", "-m", "not hypothesis", *EVERYWHERE, *patient), many),
+        ((*pytest, "tests/gateway/test_faults.py", *EVERYWHERE, *patient), many),
+        ((python, "-m", "tests.fuzz", "--minutes", "15"), dict),
+        ((python, "tests/conformance/run.py", "--all"), suite),
+        ((*pytest, "tests/conformance", *EVERYWHERE), suite),
+        ((*pytest, "tests/bugs", *EVERYWHERE), partial(bugs_environment, session)),
+        ((*pytest, str(FRAMEWORKS)), partial(frameworks_environment, session)),
+    ]
+    # A part that fails does not hide what the others find.
+    failed = 0
+    try:
+        check_properties(session, "thorough", *patient)
+    except CommandFailed:
+        failed += 1
+    for command, variables in parts:
+        try:
+            session.run(*command, env=variables())
+        except CommandFailed:
+            failed += 1
+    if failed:
+        session.error(f"{failed} of {1 + len(parts)} parts failed")
 
 
 @nox.session
@@ -418,11 +432,16 @@ def frameworks(session: nox.Session) -> None:
     pytest(session, "dev", str(FRAMEWORKS), **frameworks_environment(session))
 
 
+def bugs_environment(session: nox.Session) -> dict[str, str]:
+    """Install the old clients; returns the variables to run them with."""
+    npm_ci(session, BUGS)
+    return node(session)
+
+
 @nox.session
 def bugs(session: nox.Session) -> None:
     """Old clients with bugs that are public, and the versions without them; a part of `thorough`."""
-    npm_ci(session, BUGS)
-    pytest(session, "dev", "tests/bugs", *EVERYWHERE, **node(session))
+    pytest(session, "dev", "tests/bugs", *EVERYWHERE, **bugs_environment(session))
 
 
 @nox.session
