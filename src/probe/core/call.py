@@ -161,7 +161,7 @@ class Deadlines(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        return round((self.at - self.started) * 1000)
+        return _ms(self.at - self.started)
 
     @property
     def which(self) -> Literal["idle", "ceiling"]:
@@ -169,11 +169,11 @@ class Deadlines(NamedTuple):
 
     @property
     def idle_ms(self) -> int:
-        return round(self.idle_s * 1000)
+        return _ms(self.idle_s)
 
     @property
     def ceiling_ms(self) -> int:
-        return round(self.ceiling_s * 1000)
+        return _ms(self.ceiling_s)
 
     def progress(self, now: float) -> tuple[Deadlines, bool]:
         """The state after a valid report, and True if the event log should note the extension.
@@ -191,7 +191,7 @@ class Deadlines(NamedTuple):
         """The message and the data of the error, once `at` has passed."""
         numbers = {
             "deadline": self.which,
-            "elapsedMs": round((now - self.started) * 1000),
+            "elapsedMs": _ms(now - self.started),
             "idleMs": self.idle_ms,
             "ceilingMs": self.ceiling_ms,
             "progressCount": self.progress_count,
@@ -199,6 +199,10 @@ class Deadlines(NamedTuple):
         if self.which == "idle":
             return f"The call was cancelled: no progress for {self.idle_s:g} s (idle deadline)", numbers
         return f"The call was cancelled: it ran longer than {self.ceiling_s:g} s (ceiling)", numbers
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
 
 
 _LARGEST: Final = sys.float_info.max

@@ -138,8 +138,17 @@ class UsedIds:
 
     def use(self, id: RequestId) -> bool:
         """Remember an id. True if it was used before."""
-        if isinstance(id, str):
-            return self._use_string(id)
+        return self._use_string(id) if isinstance(id, str) else self._use_number(id)
+
+    def _use_string(self, id: str) -> bool:
+        if id in self._strings:
+            return True
+        self._strings[id] = None
+        if len(self._strings) > self._most:
+            del self._strings[next(iter(self._strings))]
+        return False
+
+    def _use_number(self, id: int) -> bool:
         if self._ends and self._ends[-1] == id:
             self._ends[-1] += 1
             return False
@@ -154,12 +163,4 @@ class UsedIds:
         self._firsts[replaced], self._ends[replaced] = [first], [end]
         if len(self._firsts) > self._most:
             del self._firsts[0], self._ends[0]
-        return False
-
-    def _use_string(self, id: str) -> bool:
-        if id in self._strings:
-            return True
-        self._strings[id] = None
-        if len(self._strings) > self._most:
-            del self._strings[next(iter(self._strings))]
         return False
