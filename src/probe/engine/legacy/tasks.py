@@ -274,7 +274,7 @@ class LegacyTools:
         self, session: Session, asked: ToolCallRequest, task: TaskMetadata | None, context: RequestContext
     ) -> ToolPlan:
         revision, tool = session.machine.revision, session.offer.tool(asked.tool)
-        _check(tool, session, as_task=task is not None)
+        _check_callable(tool, session, as_task=task is not None)
         try:
             arguments = tool.read_arguments(asked.arguments)
         except ArgumentsError as error:
@@ -414,7 +414,7 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
     return token
 
 
-def _check(tool: Tool, session: Session, *, as_task: bool) -> None:
+def _check_callable(tool: Tool, session: Session, *, as_task: bool) -> None:
     machine, revision = session.machine, session.machine.revision
     if as_task and tool.task_support == "forbidden":
         raise McpError(Code.METHOD_NOT_FOUND, f"Tool {tool.name} cannot run as a task; call it without params.task")

@@ -189,7 +189,8 @@ class PipeWriter:
         """Count for no limit any more, and let go of the connection. Called once, at its end."""
         self._count(0)
         self.reading.let_go()
-        # The connection has this object, too: a cycle would wait for the garbage collector.
+        # The connection has this object, too: a cycle would wait for the garbage collector. Only `run` asked these, and
+        # it has ended.
         self._slow, self._admit = nothing, bool
 
     async def run(self) -> None:

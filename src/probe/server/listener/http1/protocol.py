@@ -197,21 +197,22 @@ class RequestParser:
         return size
 
     def _parse_body(self) -> None:
-        left, data = self._body_left, self._data
         try:
-            if left is None:
-                at = self._parse_chunks()
-            else:
-                at = min(left, len(data))
-                self._body_left = left - at
-                if self._by_llhttp:
-                    self._parser.feed_data(memoryview(data)[:at])
-                else:
-                    self._parts += [data[:at]] if at else []
-                    self.complete = at == left
+            at = self._parse_chunks() if self._body_left is None else self._parse_counted(self._body_left)
         except httptools.HttpParserError as error:
             raise InvalidRequestError(400, f"a malformed body: {error}") from None
-        self._data = data[at:]
+        self._data = self._data[at:]
+
+    def _parse_counted(self, left: int) -> int:
+        size = min(left, len(self._data))
+        self._body_left = left - size
+        if self._by_llhttp:
+            self._parser.feed_data(memoryview(self._data)[:size])
+            return size
+        if size:
+            self._parts.append(self._data[:size])
+        self.complete = size == left
+        return size
 
     def _parse_chunks(self) -> int:
         at, view = 0, memoryview(self._data)
