@@ -10,16 +10,19 @@ from typing import Any
 
 import pytest
 
+from probe.judge.clients.series import Kind
+from probe.judge.clients.subject import Subject
 from probe.judge.judge import Judge
 from probe.judge.rules.all import FUNCTIONS
 from probe.judge.rules.catalogue import catalogue
 from probe.judge.trace.findings import FAIL, PASS, Finding
-from probe.judge.trace.opportunities import ASKED, NOTIFICATION, REQUEST
-from probe.judge.trace.rules import RuleFunction
+from probe.judge.trace.opportunities import ANSWERED, ASKED, NOTIFICATION, REFUSED, REQUEST, RESPONSE, TOLD
+from probe.judge.trace.rules import RuleFunction, rule
 from probe.judge.trace.trace import Trace
 from probe.judge.verdicts import Verdict
 from probe.log import events
 from probe.log.ndjson import End
+from probe.views.clients import Scope
 from probe.views.retention import Retention
 
 from .checks import FAIL as FAILED
@@ -32,6 +35,8 @@ from .test_ends import CROSSING
 from .test_ping import NO, YES, lived
 
 Ask = Callable[[Any, Trace], Finding | None]
+
+SCOPE = Scope("session")
 
 
 def _of(*functions: RuleFunction) -> Mapping[str, Sequence[RuleFunction]]:
@@ -216,6 +221,28 @@ def _keeps(function: Any, seen: set[Any]) -> bool:
     seen.add(function)
     names = set(_names(function.__code__))
     return "kept" in names or any(_keeps(function.__globals__.get(name), seen) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "scope"),
+    [
+        (TOLD, "notifications/progress", None),
+        (TOLD, None, SCOPE),
+        (ANSWERED, None, SCOPE),
+        (ASKED, "ping", SCOPE),
+        (REFUSED, "ping", None),
+        (RESPONSE, None, None),
+    ],
+)
+def test_a_query_for_views_that_are_not_kept_raises(kind: Kind[Any], method: str | None, scope: Scope | None):
+    with pytest.raises(LookupError, match=f"queries do not find {method or 'all'} of {kind!r}"):
+        Subject("a", "label", 0).series(kind, method, scope)
+
+
+@pytest.mark.parametrize("methods", [None, {"notifications/progress"}])
+def test_a_function_about_a_kind_with_methods_names_some_of_them(methods: set[str] | None):
+    with pytest.raises(ValueError, match="the methods of told are notifications/cancelled, "):
+        rule("progress.token-unique", each=TOLD, methods=methods)
 
 
 def test_the_rules_with_state_of_their_own_are_those_that_the_page_names_fewer_than_eight() -> None:

@@ -127,6 +127,20 @@ def test_an_answer_counts_from_its_delivery_on() -> None:
     assert [*scope.answered] == [request]
 
 
+def test_the_messages_of_a_delivery_are_those_that_no_reader_had_before() -> None:
+    log = Log()
+    log.initialize()
+    place: dict[str, Any] = {"connection": "tcp1", "exchange": 2, "session": "s1", "stream": "r1"}
+    log.add(events.StreamOpened("response"), **place)
+    notes = [log.add(emitted({"method": "notifications/message"}, position), **place) for position in (1, 2, 3)]
+    for first, last, new in ((1, 1, notes[:1]), (1, 3, notes[1:]), (2, 2, [])):
+        log.add(events.MessagesDelivered(first, last), **place)
+        assert [each.seq for each in log.views.delivered] == new
+    answer = log.add(emitted({"id": 1, "result": {}}), connection="tcp1", exchange=3)
+    log.add(events.MessagesDelivered(1, 1), answer, connection="tcp1", exchange=3)
+    assert log.views.delivered == [log.message(answer)]
+
+
 def test_a_client_that_leaves_before_its_answer_has_dropped_its_request() -> None:
     log = Log()
     log.initialize()
@@ -154,7 +168,12 @@ def test_an_exchange_that_nobody_claims_is_of_nobody() -> None:
     head = log.add(requested("GET"), connection="tcp1", exchange=1)
     assert log.views.exchanges[1].client is None
     log.add(events.HttpResponse(404, "", "no such path"), head, connection="tcp1", exchange=1)
-    assert log.views.exchanges[1].client is log.views.clients["nothing", ""]
+    nobody = log.views.clients["nothing", ""]
+    assert log.views.exchanges[1].client is nobody
+    answer = log.add(emitted({"id": 1, "result": {}}), connection="tcp1", exchange=2)
+    assert log.views.exchanges[2].client is None
+    log.add(events.MessagesDelivered(1, 1), answer, connection="tcp1", exchange=2)
+    assert log.views.exchanges[2].client is nobody
 
 
 def test_ids_keep_their_types_and_their_scopes() -> None:

@@ -29,6 +29,9 @@ from .work import Call, Calls, Host, Stream, Task, row_of
 
 _DISCONNECT: Final = "disconnect"
 
+# By one of these a client is known if it ever is. A delivery comes behind a response that may be missing.
+_ANSWERING: Final = frozenset({events.HttpResponse, events.HttpClosed, events.MessagesDelivered})
+
 _Taker: TypeAlias = Callable[[Entry, Any, Exchange | None, Call | None], Sequence[Call] | None]
 
 
@@ -173,6 +176,11 @@ class Views:
         cut(*peers.sessions.values(), *peers.connections.values(), *peers.clients.values())
         cut(peers, streams, self.refusals, self._messages, self._evidence, self._hosts, self)
 
+    @property
+    def delivered(self) -> Sequence[Message]:
+        """The messages that a socket took with the newest delivery, each for the first time."""
+        return self._messages.delivered
+
     def call(self, name: str) -> Call | None:
         """Listed or not."""
         return self.calls.named.get(name)
@@ -200,7 +208,7 @@ class Views:
     def _attribute(self, exchange: Exchange, entry: Entry) -> None:
         """Note the client of an exchange once known, and enter its requests there."""
         client = self.peers.client_of(entry)
-        if client is None and type(entry.fact) in (events.HttpResponse, events.HttpClosed):
+        if client is None and type(entry.fact) in _ANSWERING:
             client = self.peers.named("nothing", "", entry)
         if client is not None:
             exchange.client = client

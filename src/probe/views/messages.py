@@ -36,6 +36,7 @@ _PROGRESS: Final = "notifications/progress"
 class Messages:
     """The messages of both sides: `messages` by the numbers of their entries, `streams` carry them.
 
+    `delivered` are those that a socket took with the newest delivery, each for the first time.
     `failed` is called with each error response of the server.
     """
 
@@ -44,6 +45,7 @@ class Messages:
         self._peers = peers
         self._failed = failed
         self.messages: dict[int, Message] = {}
+        self.delivered: list[Message] = []
         self.streams = Streams(retention, peers, self.messages)
         # All messages in the order of the log, except old open ones. The first `_light` of them have no content any
         # more.
@@ -220,6 +222,7 @@ class Messages:
     def _delivered(
         self, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None, call: Call | None
     ) -> None:
+        self.delivered = []
         stream = self.streams.find(entry.context)
         if stream is None:
             if entry.cause is not None:
@@ -243,6 +246,7 @@ class Messages:
         if message is None or message.delivered is not None:
             return
         message.delivered = entry
+        self.delivered.append(message)
         call, fact = message.call, message.entry.fact
         if call is not None and call.row is not None and type(fact) is events.MessageEmitted:
             call.row.delivered(message.entry.cause, fact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from ..retention import BOUNDS
@@ -81,11 +81,12 @@ class Kind(Generic[View]):
     `remembered` narrows other functions: `@rule(..., after=CONTROL)`.
 
     Rules about messages (`about_messages`) are asked only at the revisions and transports that they are for. Of one
-    that is `about_exchanges` the `methods` are those of HTTP. `found` are the views that queries of a trace find: most
-    views of each log are of kinds without a query.
+    that is `about_exchanges` the methods are those of HTTP. `found` are the views that queries of a trace find, and
+    `in_scope` those that they find in one scope: most views of each log are of kinds without a query. `methods` are
+    those that functions and queries may name, None for any.
     """
 
-    __slots__ = ("about_exchanges", "about_messages", "found", "name", "remembered", "within")
+    __slots__ = ("about_exchanges", "about_messages", "found", "in_scope", "methods", "name", "remembered", "within")
 
     def __init__(
         self,
@@ -94,11 +95,15 @@ class Kind(Generic[View]):
         about_messages: bool = False,
         about_exchanges: bool = False,
         found: Found = "all",
+        in_scope: Found = "never",
+        methods: Collection[str] | None = None,
         remembered: bool = False,
         within: Kind[View] | None = None,
     ) -> None:
         self.name = name
         self.found = found
+        self.in_scope = in_scope
+        self.methods = methods
         self.remembered = remembered
         self.within = within
         self.about_messages = about_messages
@@ -106,3 +111,9 @@ class Kind(Generic[View]):
 
     def __repr__(self) -> str:
         return self.name
+
+    def is_found(self, method: str | None, found: Found) -> bool:
+        """True if queries find views of a method, or all views for None, where they find `found`."""
+        if method is None:
+            return found == "all"
+        return found != "never" and (self.methods is None or method in self.methods)

@@ -21,7 +21,7 @@ from .given_up import GivenUp
 from .known import Alike, Known
 from .lines import Lines
 from .moments import ClientEnd, Era, Unreadable
-from .series import ALWAYS, Kind, Series
+from .series import ALWAYS, Found, Kind, Series
 from .tokens import Tokens
 
 # Characters of what a client calls itself, where two are told apart by it.
@@ -50,8 +50,8 @@ class _ByMethod:
         self._methods: dict[tuple[Kind[Any], str], Series[Any]] = {}
         self._others: defaultdict[Kind[Any], Series[tuple[str, Any]]] = defaultdict(Series)
 
-    def add(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
-        if kind.found == "all":
+    def add(self, kind: Kind[Any], found: Found, method: str | None, at: float, view: Any) -> None:
+        if found == "all":
             self._all[kind].add(at, view)
         if method is None:
             return
@@ -63,16 +63,14 @@ class _ByMethod:
             known = self._methods[kind, method] = Series()
         known.add(at, view)
 
-    def of(self, kind: Kind[Any], method: str | None) -> Series[Any]:
+    def of(self, kind: Kind[Any], method: str | None) -> Series[Any] | None:
         if method is None:
-            if kind.found != "all":
-                raise LookupError(f"queries do not find all of {kind!r}")
-            return self._all.get(kind, _NONE)
+            return self._all.get(kind)
         known = self._methods.get((kind, method))
         if known is not None:
             return known
         others = self._others.get(kind)
-        return _NONE if others is None else _only(method, others)
+        return None if others is None else _only(method, others)
 
 
 def _only(method: str, others: Series[tuple[str, Any]]) -> Series[Any]:
@@ -238,20 +236,20 @@ class Subject:
     # -- what it did
 
     def note(self, kind: Kind[Any], method: str | None, at: float, view: Any) -> None:
-        """An opportunity came; it is found by its method and, where it is a message, by its scope, too."""
+        """An opportunity came; queries find it as its kind says."""
         if kind.remembered:
             self.remember(kind)
-        if kind.found == "never" or (method is None and kind.found == "by method"):
-            return
-        self._series.add(kind, method, at, view)
-        scope = view.scope if isinstance(view, Message) else None
-        if scope is None:
-            return
-        scoped = self._scoped.get(scope)
-        if scoped is None:
-            scoped = _ByMethod()
-            self._scoped.store(scope, scoped)
-        scoped.add(kind, method, at, view)
+        found, in_scope = kind.found, kind.in_scope
+        if found == "all" or (method is not None and found == "by method"):
+            self._series.add(kind, found, method, at, view)
+        if in_scope == "all" or (method is not None and in_scope == "by method"):
+            scope = view.scope
+            if scope is not None:
+                scoped = self._scoped.get(scope)
+                if scoped is None:
+                    scoped = _ByMethod()
+                    self._scoped.store(scope, scoped)
+                scoped.add(kind, in_scope, method, at, view)
 
     def remember(self, kind: Kind[Any]) -> None:
         """Functions that are asked `after` such an opportunity are asked from now on."""
@@ -261,7 +259,12 @@ class Subject:
     def series(self, kind: Kind[Any], method: str | None, scope: Scope | None = None) -> Series[Any]:
         """The opportunities of a kind, of one method or of all, in one scope or in all."""
         known = self._series if scope is None else self._scoped.get(scope)
-        return _NONE if known is None else known.of(kind, method)
+        found = None if known is None else known.of(kind, method)
+        if found is not None:
+            return found
+        if not kind.is_found(method, kind.found if scope is None else kind.in_scope):
+            raise LookupError(f"queries do not find {method or 'all'} of {kind!r}")
+        return _NONE
 
     def act(self, at: float, seq: int, session: Session | None, pipe: Connection | None = None) -> None:
         self.acts(None).add(at, seq)

@@ -7,7 +7,7 @@ exchange shows it; otherwise they belong to no client (`views.clients.Client`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
@@ -35,6 +35,7 @@ from . import opportunities as each
 
 # The first status that says no.
 _REFUSED: Final = 400
+_TOLD: Final = frozenset(each.TOLD.methods or ())
 
 Opportunity: TypeAlias = tuple[Subject, Kind[Any], Any, float]
 """Whose it is, of which kind, the view, and when it came."""
@@ -309,10 +310,14 @@ class Finder:
     def _delivered(
         self, subject: Subject, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None
     ) -> None:
-        for sent in self._taken(entry, fact):
+        for sent in self.views.delivered:
             request, rpc = sent.request, sent.rpc
             if rpc == "notification":
-                self._note(subject, each.TOLD, sent, entry, sent.method)
+                if sent.method in _TOLD:
+                    self._note(subject, each.TOLD, sent, entry, sent.method)
+                else:
+                    # Most are progress reports. No function is asked about them.
+                    subject.note(each.TOLD, None, entry.mono, sent)
                 if sent.method in CHANGES:
                     self._note(subject, each.CHANGED, sent, entry, sent.method)
             elif rpc == "request":
@@ -326,19 +331,6 @@ class Finder:
                     self._note(subject, each.LARGE, request, entry, request.method)
             if rpc != "notification" or sent.method in NEWS:
                 self._note_all(subject, entry, subject.dialogue.delivered(sent))
-
-    def _taken(self, entry: Entry, fact: events.MessagesDelivered) -> Sequence[Message]:
-        """The messages that a socket took with an entry, each for the first time."""
-        context, first, last = entry.context, fact.first, fact.last
-        stream = None if context.stream is None else self.views.streams.get((context.session, context.stream))
-        if stream is None or first == last:
-            one = self.views.messages.get(entry.cause or 0) if stream is None else stream.sent.get(first)
-            return () if one is None or one.delivered is not entry else (one,)
-        if last - first < len(stream.sent):
-            found = [stream.sent.get(place) for place in range(first, last + 1)]
-        else:
-            found = [sent for place, sent in stream.sent.items() if first <= place <= last]
-        return [sent for sent in found if sent is not None and sent.delivered is entry]
 
     def _answered(self, subject: Subject, request: Message, sent: Message) -> None:
         if sent.had is not None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from ...views.clients import Connection, Session
 from ...views.values import Exchange, Message
+from ..clients.listings import CHANGES
 from ..clients.moments import ClientEnd, Control, Frame, ProcessChange, TaskNews, Unreadable
 from ..clients.questions import PageVisit, Question, Reply
 from ..clients.rounds import Retry
@@ -28,19 +29,19 @@ LEFT: Final = Kind[Exchange]("left")
 """An event stream, or an exchange without a response, is over (`exchange.closed`)."""
 UNREADABLE: Final = Kind[Unreadable]("unreadable")
 """Bytes came that were not read as JSON."""
-MESSAGE: Final = Kind[Message]("message", about_messages=True)
+MESSAGE: Final = Kind[Message]("message", about_messages=True, in_scope="all")
 """The client sent a JSON value: a message, or something that is none (`rpc` is `invalid`)."""
-REQUEST: Final = Kind[Message]("request", about_messages=True, within=MESSAGE)
+REQUEST: Final = Kind[Message]("request", about_messages=True, in_scope="all", within=MESSAGE)
 """The client sent a request."""
 FIRST: Final = Kind[Message]("first", about_messages=True, found="never")
 """The client sent the first request of a session, beside initialize and pings; comes after `REQUEST`."""
-NOTIFICATION: Final = Kind[Message]("notification", about_messages=True, within=MESSAGE)
+NOTIFICATION: Final = Kind[Message]("notification", about_messages=True, in_scope="all", within=MESSAGE)
 """The client sent a notification."""
 ANSWER: Final = Kind[Message]("answer", about_messages=True, found="never", within=MESSAGE)
 """The client sent a response or an error; `message.question` is what it answers, where that is known."""
 REFUSED: Final = Kind[Message]("refused", about_messages=True, found="never")
 """A message of the client was refused before any method handled it."""
-ANSWERED: Final = Kind[Message]("answered", about_messages=True)
+ANSWERED: Final = Kind[Message]("answered", about_messages=True, in_scope="by method")
 """The socket took the answer to a request, which is the view; `request.answer` is the answer."""
 FAILED: Final = Kind[Message]("failed", about_messages=True, found="never")
 """The answer is an error; comes after `ANSWERED`."""
@@ -49,8 +50,16 @@ LARGE: Final = Kind[Message]("large", about_messages=True, found="never", rememb
 """The answer has more than a million bytes; comes after `ANSWERED`."""
 ASKED: Final = Kind[Message]("asked", about_messages=True)
 """The socket took a request of the server."""
-TOLD: Final = Kind[Message]("told", about_messages=True, remembered=True)
-"""The socket took a notification of the server."""
+_NAMED: Final = frozenset(
+    {
+        *CHANGES,
+        "notifications/cancelled",
+        "notifications/resources/updated",
+        "notifications/subscriptions/acknowledged",
+    }
+)
+TOLD: Final = Kind[Message]("told", about_messages=True, in_scope="by method", methods=_NAMED, remembered=True)
+"""The socket took a notification of the server. No function is asked about one without such a method."""
 FURTHER: Final = Kind[Message]("further", found="never", remembered=True)
 """The answer is a list that has a further page. No function is asked about it, but some `after` it."""
 CHANGED: Final = Kind[Message]("changed", about_messages=True, found="never", remembered=True)

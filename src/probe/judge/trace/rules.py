@@ -106,6 +106,8 @@ def rule(
     after: Kind[Any] | None = None,
 ) -> Callable[[Ask[View]], Ask[View]]:
     """Make a function one of a rule."""
+    if each.methods is not None and not set(methods or [""]) <= set(each.methods):
+        raise ValueError(f"{id}: the methods of {each!r} are {', '.join(sorted(each.methods))}")
 
     def register(function: Ask[View]) -> Ask[View]:
         made = RuleFunction(
