@@ -1,7 +1,7 @@
 """The judge: entries of a log go in, findings of the rules add up to verdicts.
 
 Time is that of the entries. A rule is asked about each of its opportunities, in batches: when a second of the log has
-passed, when many opportunities are waiting, and when somebody wants to know. One that is too early is asked again when
+passed, when many entries have come, and when somebody wants to know. One that is too early is asked again when
 its time or its view comes, and only then; what it says then is final. So a living log and a saved one give the same
 verdicts for the same entries, in batches of any size, unless `forget_before` let go of what a rule still needs.
 """
@@ -40,9 +40,9 @@ from .trace.trace import DISTURBED, Trace
 from .trace.waits import ENDINGS, GIVEN_UP, Waiting, Waits
 from .verdicts import Verdict
 
-# Seconds of the log, and opportunities, after which the rules are asked.
+# Seconds and entries of the log after which the rules are asked.
 _BATCH_S: Final = 1.0
-_MOST_FOUND: Final = 200
+_MOST_ENTRIES: Final = 300
 _MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped})
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
@@ -102,7 +102,7 @@ class Judge:
         self._batch_s = batch_s
         self._retention = retention or Retention()
         # Asked before what they are about makes room.
-        self._most_found = min(_MOST_FOUND, self._retention.messages // 4)
+        self._most_entries = min(_MOST_ENTRIES, self._retention.messages // 4)
         self._most_bytes = self._retention.content_bytes // 4
         self._bytes = 0
         self._choice = FunctionChoice(catalogue, functions)
@@ -119,6 +119,8 @@ class Judge:
         grace_s, settings = self.catalogue.allowances.token_grace_s, log.header.settings
         self._finder = Finder(self._views, self._clients.of, grace_s, settings)
         self._ends = Ends(self._views, self._clients)
+        self._of_ends = ENDINGS | self._ends.takers.keys()
+        self._batch_last = self._most_entries
         # Entries can have the same time, and what comes later in the log is later: the next number is added to it.
         self._newest = NEVER
 
@@ -145,8 +147,9 @@ class Judge:
 
         Entries that other processes have forwarded are not judged here: the log of that process has them in order.
         """
-        log, trace = self._log, self._trace
-        if isinstance(item, Gap):
+        # Every entry passes here.
+        log = self._log
+        if type(item) is Gap:
             log.is_lossy = True
             self._miss(item)
             return
@@ -163,25 +166,25 @@ class Judge:
             now = nextafter(self._newest, ALWAYS)
             item = structs.replace(item, mono=now)
         self._newest = now
-        trace.now = max(trace.now, now)
-        self._pass_on(item)
-        if now >= self._batch_ends or len(self._finder.found) >= self._most_found or self._bytes >= self._most_bytes:
-            self.settle()
-
-    def _pass_on(self, item: Entry) -> None:
         if self._clients.missing:
-            self._clients.go_on(item.mono)
+            self._clients.go_on(now)
+        self._views.take(item)
         fact: Any = item.fact
         kind = type(fact)
-        ends = self._ends.takers.get(kind)
-        if ends is not None:
-            ends(item, fact)
-        self._views.take(item)
-        self._finder.take(item)
-        if kind in ENDINGS:
-            self._waits.touch(item, self._views)
         if kind in _MESSAGES:
             self._bytes += len(fact.message)
+        elif kind in self._of_ends:
+            self._note_end(item, kind)
+        self._finder.take(item)
+        if now >= self._batch_ends or seq >= self._batch_last or self._bytes >= self._most_bytes:
+            self.settle()
+
+    def _note_end(self, entry: Entry, kind: type) -> None:
+        taker = self._ends.takers.get(kind)
+        if taker is not None:
+            taker(entry, entry.fact)
+        if kind in ENDINGS:
+            self._waits.touch(entry, self._views)
 
     def end(self, end: End | None, *, over: bool | None = None) -> None:
         """The log is over; None where it was cut off. What is too early then has no verdict.
@@ -226,7 +229,7 @@ class Judge:
     @property
     def now(self) -> float:
         """The newest time of the log, by the monotonic clock of its entries."""
-        return self._trace.now
+        return max(self._trace.now, self._newest)
 
     @property
     def subjects(self) -> Sequence[Subject]:
@@ -255,7 +258,7 @@ class Judge:
         log = self._log
         if len(log.gaps) < BOUNDS.places:
             log.gaps.append(gap)
-        self._clients.miss(self._trace.now if log.last else NEVER)
+        self._clients.miss(self.now if log.last else NEVER)
         log.last = max(log.last, gap.last)
         self._views.missed()
 
@@ -263,7 +266,9 @@ class Judge:
 
     def settle(self, *, everything: bool = False) -> None:
         """Ask the rules about what has come; with `everything` also those that wait: the log may have their answer."""
-        self._batch_ends, self._bytes = self._trace.now + self._batch_s, 0
+        self._trace.now = self.now
+        self._batch_ends, self._batch_last = self.now + self._batch_s, self._log.last + self._most_entries
+        self._bytes = 0
         found, self._finder.found = self._finder.found, []
         later: list[tuple[Functions, Opportunity]] = []
         for opportunity in found:

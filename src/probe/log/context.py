@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Protocol, TypedDict, Unpack
 from msgspec import Struct, structs
 
 # The first letters of labels of connections with all messages both ways, such as `w5`.
-_PIPES: Final = ("w", "i", "r")
+_PIPES: Final = "wir"
 
 
 # `gc=False`: see `events`.
@@ -43,11 +43,13 @@ class Context(Struct, frozen=True, gc=False):
     @property
     def pipe(self) -> str | None:
         """The connection, where it carries all messages both ways: a WebSocket or standard streams."""
-        return self.connection if self.connection is not None and self.connection.startswith(_PIPES) else None
+        label = self.connection
+        return label if label and label[0] in _PIPES else None
 
     @property
     def is_forwarded(self) -> bool:
-        return self.connection is not None and self.connection.startswith("r")
+        label = self.connection
+        return label is not None and label.startswith("r")
 
 
 class Parts(TypedDict, total=False):

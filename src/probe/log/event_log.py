@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, TypeAlias, cast, final, get_args
 
 import trio
 from msgspec import Struct, structs
@@ -99,6 +99,7 @@ def _getter(names: Sequence[str]) -> _Values:
 _SHAPES = {kind: _shape(kind) for kind in (*get_args(Event), UnknownEvent)}
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Gap:
     """The entries from `first` to `last`, both included, were evicted before they were read."""

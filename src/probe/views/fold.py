@@ -107,8 +107,9 @@ class Views:
             exchange = self.exchanges.get(number) or self._begin(number, entry)
             if exchange.client is None:
                 self._attribute(exchange, entry)
-            if context.session is not None and context.session not in exchange.labels:
-                exchange.labels = (*exchange.labels, context.session)[: self.retention.of_exchange]
+            label = context.session
+            if label is not None and label not in exchange.labels:
+                exchange.labels = (*exchange.labels, label)[: self.retention.of_exchange]
             entries = exchange.entries
             if len(entries) < self._most_entries:
                 entries.append(seq)
@@ -116,8 +117,9 @@ class Views:
                 exchange.cut = True
         self.exchange = exchange
         call = None if name is None else self._named.get(name)
-        taker, role = self._kinds.get(type(entry.fact), _UNKNOWN)
-        ended = taker(entry, entry.fact, exchange, call)
+        fact = entry.fact
+        taker, role = self._kinds.get(type(fact), _UNKNOWN)
+        ended = taker(entry, fact, exchange, call)
         if not self._audited:
             return ()
         if name is not None and call is None:

@@ -26,7 +26,7 @@ from .retention import Contents, Retention, members
 from .rows import RefusalRow
 from .streams import Streams
 from .values import Exchange, Message, MessageFact
-from .work import Call, Task
+from .work import Call, Stream, Task
 
 _CANCELLED: Final = "notifications/cancelled"
 _INITIALIZED: Final = "notifications/initialized"
@@ -145,9 +145,8 @@ class Messages:
     def _received(
         self, entry: Entry, fact: events.MessageReceived, exchange: Exchange | None, call: Call | None
     ) -> None:
-        message = self._made(entry, True, fact, exchange)
+        message = self._made(entry, True, fact, exchange, fact.batch, fact.hidden)
         place, session = message.place, message.session
-        message.batch, message.hidden = fact.batch, fact.hidden
         question = None if entry.cause is None else self.messages.get(entry.cause)
         if question is not None and not question.received:
             message.question = question
@@ -168,7 +167,18 @@ class Messages:
         elif fact.method == _INITIALIZED and session is not None and session.initialized is None:
             session.initialized = message
 
-    def _made(self, entry: Entry, received: bool, fact: MessageFact, exchange: Exchange | None) -> Message:
+    def _made(
+        self,
+        entry: Entry,
+        received: bool,
+        fact: MessageFact,
+        exchange: Exchange | None,
+        batch: int | None,
+        hidden: tuple[tuple[str, str], ...],
+        request: Message | None = None,
+        call: Call | None = None,
+        stream: Stream | None = None,
+    ) -> Message:
         place, session = self._peers.place(entry), self._peers.session(entry.context)
         pipe = place if place is not None and place.scope is not None else None
         client = None if exchange is None else exchange.client
@@ -178,20 +188,44 @@ class Messages:
             scope, in_session = session.scope, session
         elif pipe is not None:
             scope, in_session = pipe.scope, pipe.session
-        about = entry.seq, entry.mono, fact.rpc, fact.method, fact.id, place, exchange, session, pipe, scope, in_session
-        return Message(entry, received, *about, contents=self._parsed)
+        # All at once: to set an attribute later takes as long as four here.
+        return Message(
+            entry,
+            received,
+            entry.seq,
+            entry.mono,
+            fact.rpc,
+            fact.method,
+            fact.id,
+            place,
+            exchange,
+            session,
+            pipe,
+            scope,
+            in_session,
+            batch,
+            hidden,
+            request,
+            call,
+            stream,
+            contents=self._parsed,
+        )
 
-    def _sent(self, entry: Entry, fact: MessageFact, exchange: Exchange | None, call: Call | None) -> Message:
+    def _sent(
+        self,
+        entry: Entry,
+        fact: MessageFact,
+        exchange: Exchange | None,
+        call: Call | None,
+        hidden: tuple[tuple[str, str], ...] = (),
+    ) -> Message:
         asked = None if entry.cause is None else self.messages.get(entry.cause)
         if (asked is None or not asked.received) and call is not None:
             asked = call.request
-        message = self._made(entry, False, fact, exchange)
-        message.request, message.call, message.stream = asked, call, self.streams.find(entry.context)
-        return message
+        return self._made(entry, False, fact, exchange, None, hidden, asked, call, self.streams.find(entry.context))
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted, exchange: Exchange | None, call: Call | None) -> None:
-        message = self._sent(entry, fact, exchange, call)
-        message.hidden = fact.hidden
+        message = self._sent(entry, fact, exchange, call, fact.hidden)
         request, stream = message.request, message.stream
         if request is not None and fact.rpc in ANSWERS and entry.cause == request.entry.seq:
             request.answer = message

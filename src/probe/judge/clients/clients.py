@@ -93,7 +93,7 @@ _Taker: TypeAlias = Callable[[Entry, Any], None]
 
 
 class Ends:
-    """Fed with the entries of the kinds of `takers`, before `views` have them."""
+    """Fed with the entries of the kinds of `takers`, which `views` have taken already."""
 
     def __init__(self, views: Views, clients: Clients) -> None:
         self._views = views

@@ -36,6 +36,8 @@ from . import opportunities as each
 # The first status that says no.
 _REFUSED: Final = 400
 _TOLD: Final = frozenset(each.TOLD.methods or ())
+# Notifications of the server that a rule is about. Most others are progress reports.
+_HEARD: Final = _TOLD | NEWS
 
 Opportunity: TypeAlias = tuple[Subject, Kind[Any], Any, float]
 """Whose it is, of which kind, the view, and when it came."""
@@ -93,21 +95,19 @@ class Finder:
 
     def take(self, entry: Entry) -> None:
         """One more entry, which the views have taken already."""
-        taker = self._takers.get(type(entry.fact))
-        if taker is None and not self._held:
-            return
         exchange = self.views.exchange
         if self._held and exchange is not None and exchange.client is not None:
             subject = self._subject_of(exchange.client)
             for each_held in self._held.pop(exchange.number, ()):
                 self._takers[type(each_held.fact)](subject, each_held, each_held.fact, exchange)
+        fact = entry.fact
+        taker = self._takers.get(type(fact))
         if taker is None:
             return
         # Nothing may say whose the request was that became a WebSocket: its connection has a client all the same.
-        in_exchange = exchange is not None and entry.context.pipe is None
-        client = exchange.client if exchange is not None and in_exchange else self.views.client_of(entry)
+        client = self.views.client_of(entry) if exchange is None or entry.context.pipe is not None else exchange.client
         if client is not None:
-            taker(self._subject_of(client), entry, entry.fact, exchange)
+            taker(self._subject_of(client), entry, fact, exchange)
         elif exchange is not None:
             held = self._held.get(exchange.number)
             if held is None:
@@ -285,6 +285,8 @@ class Finder:
             self._note(subject, each.REFUSED, message, entry)
 
     def _emitted(self, subject: Subject, entry: Entry, fact: Any, exchange: Exchange | None) -> None:
+        if fact.rpc == "notification" and fact.method not in _HEARD:
+            return
         sent = self.views.messages.get(entry.seq)
         if sent is None:
             return
