@@ -7,7 +7,7 @@ from ...views.values import Exchange, Message
 from ...wire.jsonrpc import RequestId, is_id
 from ..clients.given_up import CANCELLED, request_with_id, scopes_of
 from ..clients.tasks import task_of
-from ..trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ..trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNREADABLE
 from ..trace.rules import MISSING, member, rule
 from ..trace.trace import Trace
@@ -100,13 +100,13 @@ def not_initialize(message: Message, trace: Trace) -> Finding | None:
     request = request_with_id(message, id, message.at)
     if request is not None and request.method == "initialize":
         return FAIL("requestId is that of initialize", request)
-    return PASS()
+    return PASSED
 
 
 @rule("cancel.not-task", each=REQUEST, methods={"tasks/cancel"})
 @rule("cancel.not-task-ext", each=REQUEST, methods={"tasks/cancel"})
 def cancels_task(request: Message, trace: Trace) -> Finding | None:
-    return PASS()
+    return PASSED
 
 
 @rule("cancel.not-task", each=NOTIFICATION, methods={CANCELLED})
@@ -161,7 +161,7 @@ def shape(message: Message, trace: Trace) -> Finding | None:
         return (WARN if is_whole(id) else FAIL)(f"requestId is {number_or_type(id)}")
     if not (reason is MISSING or isinstance(reason, str)):
         return FAIL(f"reason is {number_or_type(reason)}, not a string")
-    return PASS()
+    return PASSED
 
 
 @rule("cancel.explicit", each=LEFT)
@@ -215,7 +215,7 @@ def withdrawn(withdrawal: Message, trace: Trace) -> Finding | None:
     if any(_late(reply, had, trace) for reply in replies) or place is None:
         return None
     trace.sure.had_time(had, "alive_s")
-    return PASS() if trace.seen.acted(place, had, until) else None
+    return PASSED if trace.seen.acted(place, had, until) else None
 
 
 @rule("cancel.server-withdrawal", each=ANSWER)

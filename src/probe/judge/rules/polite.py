@@ -16,7 +16,7 @@ from ..clients.known import FOR_GOOD
 from ..clients.listings import CHANGES, LISTS
 from ..clients.moments import Control
 from ..clients.series import ALWAYS, NEVER
-from ..trace.findings import PASS, UNCLEAR, WARN, Finding
+from ..trace.findings import PASS, PASSED, UNCLEAR, WARN, Finding
 from ..trace.opportunities import (
     ANSWERED,
     CONTROL,
@@ -77,7 +77,7 @@ def hammers(exchange: Exchange, trace: Trace) -> Finding | None:
         )
     if len(later) <= _FEW_REFUSALS:
         trace.sure.had_time(at, _WINDOW_S)
-        return PASS()
+        return PASSED
     trace.passed(at, _WINDOW_S)
     return UNCLEAR(f"{len(later)} equal requests within {_WINDOW_S:g} s; a person may press retry")
 
@@ -156,7 +156,7 @@ def attempt(trace: Trace) -> Finding | None:
     if len(times) != _ATTEMPTS:
         return None
     grow = gaps == sorted(gaps) and gaps[-1] >= _GROWTH * gaps[0]
-    return PASS() if grow or sum(gaps) / len(gaps) >= _CALM_S else None
+    return PASSED if grow or sum(gaps) / len(gaps) >= _CALM_S else None
 
 
 def _has_succeeded(since: float, until: float, trace: Trace) -> bool:
@@ -184,7 +184,7 @@ def polls_lists(request: Message, trace: Trace) -> Finding | None:
         return WARN(f"{len(equal)} times {request.method} within {_WINDOW_S:g} s", request, at=equal[-1])
     if len(equal) > _FEW_LISTS:
         return UNCLEAR(f"{len(equal)} times {request.method} within {_WINDOW_S:g} s")
-    return PASS() if seen >= until else None
+    return PASSED if seen >= until else None
 
 
 def is_idle(since: float, until: float, trace: Trace) -> bool:
@@ -210,7 +210,7 @@ def debounces(request: Message, trace: Trace) -> Finding | None:
     pace = median(gaps) if gaps else _TYPED_S
     if len(gaps) >= _KEYS - 1 and pace < _TYPED_S:
         return WARN(f"{len(gaps) + 1} completions in a row, {pace * 1000:.0f} ms apart")
-    return PASS() if len(newest) >= _FEW_KEYS and pace >= _TYPED_S else None
+    return PASSED if len(newest) >= _FEW_KEYS and pace >= _TYPED_S else None
 
 
 def _has_value(message: Message) -> bool:
@@ -245,7 +245,7 @@ def floods(request: Message, trace: Trace) -> Finding | None:
     if request.at - rate.since <= _RATE_S:
         if rate.count == _FLOOD + 1:
             return WARN(f"more than {_FLOOD / _RATE_S:g} requests a second over {_RATE_S:g} s")
-        return PASS() if rate.total == _SOME else None
+        return PASSED if rate.total == _SOME else None
     count, rate.since, rate.count = rate.count - 1, request.at, 1
     measured = {"most requests in 10 s": count} if count > rate.most else None
     rate.most = max(rate.most, count)

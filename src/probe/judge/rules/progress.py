@@ -7,7 +7,7 @@ from typing import Final
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.given_up import CANCELLED, cancelled_call, left_call
-from ..trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding
+from ..trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, WARN, Finding
 from ..trace.opportunities import ANSWERED, LEFT, NOTIFICATION, REQUEST, TOLD
 from ..trace.rules import form, member, rule
 from ..trace.trace import Trace
@@ -62,7 +62,7 @@ def server_tokens(message: Message, trace: Trace) -> Finding | None:
     if not is_id(token):
         return None
     if trace.subject.tokens.question(token, message.at + trace.allowances.arrival_s) is not None:
-        return PASS()
+        return PASSED
     trace.sure.crossed(message.at, "arrival_s")
     if trace.subject.tokens.may_miss_questions:
         return UNCLEAR("the server gave more tokens than are remembered")

@@ -21,7 +21,7 @@ from ...views.values import Message
 from ...wire.jsonrpc import Rpc
 from ..clients.series import Kind
 from ..values import shown
-from .findings import FAIL, PASS, WARN, Finding, Hidden
+from .findings import FAIL, PASSED, WARN, Finding, Hidden
 from .trace import Trace
 
 MISSING: Final = object()
@@ -156,7 +156,7 @@ def form(
         if value is MISSING:
             return FAIL(f"{holder} has no {names[-1]}") if needed else None
         if must(value):
-            return PASS()
+            return PASSED
         return (WARN if nearly is not None and nearly(value) else FAIL)(f"{names[-1]} is {words(value)}")
 
     in_meta = member.startswith("/params/_meta/") and not needed

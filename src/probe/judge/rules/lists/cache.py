@@ -9,7 +9,7 @@ from typing import Final
 from ....views.values import Message
 from ...clients.known import CACHEABLE
 from ...clients.listings import CHANGES
-from ...trace.findings import PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWERED, PIPE, REQUEST, SESSION, TOLD
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -96,7 +96,7 @@ def stays(request: Message, trace: Trace) -> Finding | None:
     if lifetime is None or request.at <= lifetime[0] + _AT_ENDS * lifetime[1]:
         return None
     newest = trace.seen.newest(REQUEST, None, 2)
-    return None if len(newest) > 1 and is_at_end(newest[0], newest[1], trace) else PASS()
+    return None if len(newest) > 1 and is_at_end(newest[0], newest[1], trace) else PASSED
 
 
 def is_at_end(request: Message, before: Message, trace: Trace) -> bool:
@@ -121,5 +121,5 @@ def jitters(request: Message, trace: Trace) -> Finding | None:
     if spread < _NO_JITTER:
         return WARN(f"ten fetches of {request.method}, all {mean:.3g} s apart")
     if spread > _JITTER:
-        return PASS()
+        return PASSED
     return UNCLEAR(f"ten fetches about {mean:.3g} s apart; they differ by {spread:.1%}")

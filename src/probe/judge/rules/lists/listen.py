@@ -15,7 +15,7 @@ from ...clients.listings import CHANGES, LISTS
 from ...clients.series import ALWAYS
 from ...clients.tasks import EXTENSION
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, WARN, Finding
 from ...trace.opportunities import CHANGED, NOTIFICATION, REQUEST, TOLD
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -100,7 +100,7 @@ def asks_for_known(request: Message, trace: Trace) -> Finding | None:
         return None
     declared = members(members(request.meta.get(CLIENT_CAPABILITIES)).get("extensions")).keys() - {EXTENSION}
     wrong = [remark for name, value in wanted.items() if (remark := _wrong(name, value, bool(declared))) is not None]
-    return FAIL("; ".join(wrong[:5])) if wrong else PASS()
+    return FAIL("; ".join(wrong[:5])) if wrong else PASSED
 
 
 def _wrong(name: str, value: Any, has_extensions: bool) -> str | None:
@@ -128,7 +128,7 @@ def accepts_part(told: Message, trace: Trace) -> Finding | None:
     if len(repeats) > _REPEATS:
         return WARN("asked again and again for what the server had granted in part only", request, at=repeats[_REPEATS])
     trace.sure.had_time(had, "repeat_s")
-    return PASS() if trace.seen.acted(None, had, until) else None
+    return PASSED if trace.seen.acted(None, had, until) else None
 
 
 def _is_needless(before: Message, again: Message) -> bool:

@@ -13,7 +13,7 @@ from ...clients.known import FirstPage
 from ...clients.listings import PAGED, Lists
 from ...clients.moments import ClientEnd, ProcessChange
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
+from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWERED, END, FURTHER, PROCESS, REQUEST, SESSION
 from ...trace.rules import MISSING, member, rule
 from ...trace.trace import Trace
@@ -30,7 +30,7 @@ _REFRESHES: Final = 3
 
 @rule("page.followed", each=ANSWERED, methods=PAGED)
 def follows(request: Message, trace: Trace) -> Finding | None:
-    return PASS() if _is_last_page(request, trace) else None
+    return PASSED if _is_last_page(request, trace) else None
 
 
 def _is_last_page(request: Message, trace: Trace) -> bool:
@@ -101,7 +101,7 @@ def keeps_cursor(request: Message, trace: Trace) -> Finding | None:
         hint = "; without one the member is left out" if cursor is None else ""
         return FAIL(f"cursor is {shown(cursor)}, not a string{hint}")
     if lists.gave(method, cursor, request.at):
-        return PASS()
+        return PASSED
     how = _made_of(cursor, method, lists, request.at)
     if how is not None:
         return FAIL(f"cursor {shown(cursor)} {how}")
@@ -149,7 +149,7 @@ def stops(request: Message, trace: Trace) -> Finding | None:
     places = (request.in_session, request.pipe)
     ends = [place.closed.mono for place in places if place is not None and place.closed is not None]
     trace.sure.crossed(had, min([until, *ends]) - had)
-    return UNCLEAR(f"asked for the last page {len(again)} times more; a person may have") if again else PASS()
+    return UNCLEAR(f"asked for the last page {len(again)} times more; a person may have") if again else PASSED
 
 
 @rule("page.not-across-sessions", each=REQUEST, methods=PAGED, one_process=True)
@@ -160,7 +160,7 @@ def forgets_cursors(request: Message, trace: Trace) -> Finding | None:
         return None
     cursor = request.params.get("cursor")
     if not isinstance(cursor, str):
-        return PASS()
+        return PASSED
     given_in = lists.first_session(method, cursor, request.at)
     own = trace.seen.lists(session)
     if given_in is None or own.gave(method, cursor, request.at):

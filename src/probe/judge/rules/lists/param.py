@@ -12,7 +12,7 @@ from ....views.values import Exchange, Message
 from ....wire.v2026.headers import SAFE_INTEGER, HeaderValueError, decode, same
 from ...clients.listings import ListedTool
 from ...clients.series import NEVER
-from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
+from ...trace.findings import FAIL, PASSED, UNCLEAR, Finding
 from ...trace.opportunities import REFUSED, REQUEST
 from ...trace.rules import MISSING, rule
 from ...trace.trace import Trace
@@ -110,7 +110,7 @@ def mirrors_arguments(request: Message, trace: Trace) -> Finding | None:
     found = [each for each in mirrored(request, trace) if is_mirrored(each.value)]
     missing = next((each.header for each in found if each.sent is None), None)
     if missing is None:
-        return PASS() if found else None
+        return PASSED if found else None
     discovered = trace.seen.last(REQUEST, "server/discover", until=request.at)
     listed = trace.seen.lists().listed(str(request.params["name"]), request.at, request.revision)
     if discovered is not None and discovered.at > (listed or NEVER):
@@ -139,7 +139,7 @@ def mirrors_value(each: Mirrored) -> Finding | None:
         equal = same(each.sent, each.value)
     except HeaderValueError as error:
         return FAIL(f"{each.header}: {shown(each.sent)} {error}")
-    return PASS() if equal else FAIL(f"{each.header} is {shown(each.sent)}, and the argument is {shown(each.value)}")
+    return PASSED if equal else FAIL(f"{each.header} is {shown(each.sent)}, and the argument is {shown(each.value)}")
 
 
 @mirrors("param.base64")
@@ -148,7 +148,7 @@ def encodes(each: Mirrored) -> Finding | None:
     if sent is None or not each.needs_base64:
         return None
     if _decoded(sent) == each.value and sent != each.value:
-        return PASS()
+        return PASSED
     how = "is no Base64 of the UTF-8 of" if _looks_encoded(sent) else "is not encoded in Base64, for"
     return FAIL(f"{each.header}: {shown(sent)} {how} {shown(each.value)}")
 
@@ -160,7 +160,7 @@ def encodes_twice(each: Mirrored) -> Finding | None:
     if sent is None or each.needs_base64 or not _looks_encoded(each.value):
         return None
     if sent != each.value and _decoded(sent) == each.value:
-        return PASS()
+        return PASSED
     if sent == each.value and len(sent) < len(_BEGIN) + len(_END):
         return UNCLEAR(f"{each.header} is {shown(sent)}, whose marks share a character")
     return FAIL(f"{each.header} is {shown(sent)}, and the argument is {shown(each.value)}, which has to be encoded")
@@ -171,7 +171,7 @@ def omits_absent(each: Mirrored) -> Finding | None:
     if each.value is not MISSING:
         return None
     if each.sent is None:
-        return PASS()
+        return PASSED
     what = "hidden in the log" if each.is_hidden else repr(each.sent)
     return FAIL(f"{each.header} is {what} without an argument, sent by the client or a gateway")
 
@@ -184,7 +184,7 @@ def mirrors_nothing_else(request: Message, trace: Trace) -> Finding | None:
     extra = ", ".join(sorted(sent - tool.headers.keys()))
     if extra and tool.is_hidden:
         return UNCLEAR("a part of the schema is hidden in the log")
-    return FAIL(f"{extra} belongs to no annotation: from the client or a gateway") if extra else PASS()
+    return FAIL(f"{extra} belongs to no annotation: from the client or a gateway") if extra else PASSED
 
 
 def _headers(exchange: Exchange | None) -> set[str]:

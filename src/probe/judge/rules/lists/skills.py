@@ -15,7 +15,7 @@ from ....views.retention import members
 from ....views.values import Message
 from ....wire.v2026.meta import SKILLS_EXTENSION
 from ...clients.skills import METHODS, SKILL_MD
-from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
+from ...trace.findings import FAIL, PASSED, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, REQUEST
 from ...trace.rules import form, rule
 from ...trace.trace import Trace
@@ -59,7 +59,7 @@ def _judged(request: Message, needed: str, declares: Callable[[Message], bool], 
     """The server answers -32601 exactly where it has not declared the method to this request."""
     known = trace.seen.first(ANSWERED, _DISCOVER, declares, until=trace.at)
     if known is not None and known.answered_by(request.began):
-        return PASS()
+        return PASSED
     doubt = f"{request.method}, and no declaration of {needed} was delivered in this log"
     told = trace.seen.first(ANSWERED, _DISCOVER, _is_told, until=trace.at)
     is_refused = trace.seen.error_of(request) == _METHOD_NOT_FOUND
@@ -82,7 +82,7 @@ def reads_listed_files(request: Message, trace: Trace) -> Finding | None:
     entry = trace.subject.known.skills.holding(uri, request.at)
     if entry is None or entry.files is None or request.hides("/params/uri"):
         return None
-    return PASS() if uri in entry.files else FAIL(f"{shown(uri)} is no file of the entry of {entry.uri}", entry)
+    return PASSED if uri in entry.files else FAIL(f"{shown(uri)} is no file of the entry of {entry.uri}", entry)
 
 
 @rule("skills.unverified-unused", each=ANSWERED, methods={_READ}, one_process=True)
@@ -101,7 +101,7 @@ def stops_at_misfit(request: Message, trace: Trace) -> Finding | None:
             return FAIL(f"goes on to {shown(path)}, after a SKILL.md with {misfit}", request, entry, at=later)
     if renewed is None:
         trace.sure.crossed(had, "alive_s")
-    return PASS()
+    return PASSED
 
 
 def _content(request: Message) -> bytes | None:
@@ -129,4 +129,4 @@ def reads_when_needed(request: Message, trace: Trace) -> Finding | None:
         if len(roots) == _PREFETCHED:
             return FAIL(f"files of {_PREFETCHED} skills, right after the list of skills", request, at=read)
     trace.sure.crossed(had, "settle_s")
-    return PASS()
+    return PASSED

@@ -13,7 +13,7 @@ from ....views.clients import Connection, Scope, Session
 from ....views.retention import members
 from ....views.values import Exchange, Message
 from ...clients.listings import ListedTool
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWERED, LARGE, LARGEST, LEFT, MESSAGE, PIPE_END, REQUEST, SESSION_END, TOLD
 from ...trace.rules import MISSING, member, rule
 from ...trace.trace import Trace, has_made_room
@@ -32,7 +32,7 @@ _WENT_ON: Final = 2
 
 @rule("tools.listed-name", each=REQUEST, methods=_CALL)
 def calls_listed(request: Message, trace: Trace) -> Finding | None:
-    return PASS() if trace.seen.lists().listed(request.target, trace.at) is not None else None
+    return PASSED if trace.seen.lists().listed(request.target, trace.at) is not None else None
 
 
 @rule("tools.listed-name", each=ANSWERED, methods=_CALL)
@@ -46,7 +46,7 @@ def calls_unlisted(request: Message, trace: Trace) -> Finding | None:
     if lists.listed(name, at) is not None or not lists.has("tools/list", at):
         return None
     if trace.seen.error_of(request) in (None, 0):
-        return PASS()
+        return PASSED
     meant = next((each for each in sorted(lists.names(at)) if _plain(each) == _plain(name)), None)
     if meant is None:
         return UNCLEAR(f"no list had {shown(name)}; a model or a person may have made it up")
@@ -68,7 +68,7 @@ def passes_object(request: Message, trace: Trace) -> Finding | None:
     if not isinstance(members(request.value).get("params"), dict):
         return None
     arguments = member(request, "/params/arguments")
-    return PASS() if arguments is MISSING or isinstance(arguments, dict) else FAIL(f"arguments is {_what(arguments)}")
+    return PASSED if arguments is MISSING or isinstance(arguments, dict) else FAIL(f"arguments is {_what(arguments)}")
 
 
 def _what(value: Any) -> str:
@@ -101,7 +101,7 @@ def runs_as_task(request: Message, trace: Trace) -> Finding | None:
         return None
     if "task" not in request.params:
         return FAIL(f"ignores taskSupport: {tool.name} runs only as a task, and the call has no task")
-    return PASS() if isinstance(request.params["task"], dict) else None
+    return PASSED if isinstance(request.params["task"], dict) else None
 
 
 @rule("tools.task-forbidden", each=REQUEST, methods=_CALL)
@@ -113,7 +113,7 @@ def runs_no_other_as_task(request: Message, trace: Trace) -> Finding | None:
     if tool is None:
         return UNCLEAR("nothing says which list the client took the tool from")
     if tool.task_support in ("optional", "required"):
-        return PASS()
+        return PASSED
     changed = trace.seen.last(TOLD, "notifications/tools/list_changed", until=request.at)
     if changed is not None and request.began - (changed.had or 0) < trace.allowances.settle_s:
         return UNCLEAR("the list had just changed", changed)

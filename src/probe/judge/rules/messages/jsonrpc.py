@@ -12,7 +12,7 @@ from ....wire.revisions import LEGACY, MODERN
 from ...clients.moments import Unreadable
 from ...clients.series import NEVER
 from ...clients.tokens import is_in_flight
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWER, MESSAGE, NOTIFICATION, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import form, rule
 from ...trace.trace import Trace, has_made_room
@@ -26,7 +26,7 @@ _NOTIFICATIONS: Final = "notifications/"
 @rule("jsonrpc.utf8-json", each=MESSAGE)
 def json_text(message: Message, trace: Trace) -> Finding | None:
     """An array counts once."""
-    return None if message.batch else PASS()
+    return None if message.batch else PASSED
 
 
 @rule("jsonrpc.utf8-json", each=UNREADABLE)
@@ -78,7 +78,7 @@ form("jsonrpc.request-id-type", each=MESSAGE, where=has_request_id, member="/id"
 def no_id(message: Message, trace: Trace) -> Finding | None:
     if message.method is None or not message.method.startswith(_NOTIFICATIONS):
         return None
-    return FAIL(f"{message.method} has an id") if "id" in members(message.value) else PASS()
+    return FAIL(f"{message.method} has an id") if "id" in members(message.value) else PASSED
 
 
 @rule("jsonrpc.params-object", each=MESSAGE)
@@ -86,7 +86,7 @@ def params_object(message: Message, trace: Trace) -> Finding | None:
     if message.method is None:
         return None
     params = members(message.value).get("params", {})
-    return PASS() if isinstance(params, dict) else FAIL(f"the params of {message.method} are {shown(params)}")
+    return PASSED if isinstance(params, dict) else FAIL(f"the params of {message.method} are {shown(params)}")
 
 
 def _is_array(message: Message) -> bool:
@@ -107,7 +107,7 @@ def one_message(message: Message, trace: Trace) -> Finding | None:
     if revision not in trace.rule.revisions:
         return None
     if not _is_array(message):
-        return PASS()
+        return PASSED
     return None if message.batch else FAIL(f"an array of messages, which {revision} does not have")
 
 
@@ -122,7 +122,7 @@ def early_array(session: Session, trace: Trace) -> Finding | None:
 
 @rule("jsonrpc.batch-without-initialize", each=REQUEST, methods={"initialize"})
 def initialize_alone(message: Message, trace: Trace) -> Finding | None:
-    return PASS() if message.batch is None else FAIL("initialize is part of an array")
+    return PASSED if message.batch is None else FAIL("initialize is part of an array")
 
 
 @rule("jsonrpc.response-shape", each=MESSAGE, rpcs={"response", "error", "invalid"})
@@ -134,13 +134,13 @@ def answer_shape(message: Message, trace: Trace) -> Finding | None:
     if len(has) != 1:
         return FAIL("the answer has both result and error" if has else "the answer has no result or error")
     if "result" in has:
-        return PASS() if isinstance(value["result"], dict) else FAIL(f"the result is {shown(value['result'])}")
+        return PASSED if isinstance(value["result"], dict) else FAIL(f"the result is {shown(value['result'])}")
     if not isinstance(error, dict):
         return FAIL(f"the error is {shown(error)}")
     code, text = error.get("code"), error.get("message")
     if not isinstance(code, int) or isinstance(code, bool):
         return (WARN if is_whole(code) else FAIL)(f"the code of the error is {shown(code)}")
-    return PASS() if isinstance(text, str) else FAIL(f"the message of the error is {shown(text)}")
+    return PASSED if isinstance(text, str) else FAIL(f"the message of the error is {shown(text)}")
 
 
 _SERVERS: Final = frozenset(
@@ -162,7 +162,7 @@ def known_method(message: Message, trace: Trace) -> Finding | None:
     if method is None or revision is None or method not in _CORE:
         return None
     if schemas.request_of(revision, method) is not None or (revision in MODERN and method in _EXTENSION):
-        return PASS()
+        return PASSED
     return FAIL(f"{method} is sent by servers only" if method in _SERVERS else f"{revision} has no {method}")
 
 
@@ -177,7 +177,7 @@ def new_id(request: Message, trace: Trace) -> Finding | None:
     if request.in_session is None or request.id is None or scope is None:
         return None
     if first is None:
-        return PASS() if scope.forgot or next(iter(scope.requests), request.seq) < request.seq else None
+        return PASSED if scope.forgot or next(iter(scope.requests), request.seq) < request.seq else None
     if first.limited_by(request.at):
         return UNCLEAR("the first request with this id was refused for a limit", first)
     if first.raw == request.raw:
@@ -317,7 +317,7 @@ def _judged(message: Message, definition: str, value: Any, at: str, trace: Trace
         return None
     found = schemas.misfits(message.revision or "", definition, value, message.hidden, at=at)
     if not found:
-        return PASS()
+        return PASSED
     own = [each for each in found if each.pointer not in _OWN_RULES and not each.pointer.startswith(_OWN_PARTS)]
     return FAIL(f"{message.method or 'the answer'} does not fit {definition} at {own[0]}") if own else None
 

@@ -18,7 +18,7 @@ from ...clients.beginnings import INITIALIZED, names_session
 from ...clients.moments import ClientEnd, declared_in
 from ...clients.series import NEVER
 from ...clients.subject import FREE
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import (
     ANSWERED,
     END,
@@ -43,7 +43,7 @@ def begins(message: Message, trace: Trace) -> Finding | None:
     early = trace.subject.beginnings.early(message)
     if early is not None:
         return _too_early(early, trace, *(() if early is message else (message,)))
-    return PASS() if message.method == "initialize" else None
+    return PASSED if message.method == "initialize" else None
 
 
 @rule("lifecycle.initialize-first", each=PIPE_END)
@@ -112,7 +112,7 @@ def known_version(request: Message, trace: Trace) -> Finding | None:
     if version in MODERN:
         return WARN(f"initialize asks for {version}, which has no initialize")
     if _DATE.fullmatch(version):
-        return PASS()
+        return PASSED
     if version.upper().startswith("DRAFT") or _DATE.match(version):
         return WARN(f"protocolVersion is {shown(version)}, a version before its release")
     return FAIL(f"protocolVersion is {shown(version)}")
@@ -122,7 +122,7 @@ def known_version(request: Message, trace: Trace) -> Finding | None:
 def says_initialized(message: Message, trace: Trace) -> Finding | None:
     if message.in_session is None:
         return None
-    return PASS() if message.method == INITIALIZED else FAIL('the notification is named "initialized"')
+    return PASSED if message.method == INITIALIZED else FAIL('the notification is named "initialized"')
 
 
 @rule("lifecycle.initialized-sent", each=FIRST, any_revision=True)
@@ -228,7 +228,7 @@ def once(message: Message, trace: Trace) -> Finding | None:
     """A POST that a transport repeats at once does not count."""
     first = None if message.in_session is None else message.in_session.initialized
     if message.in_session is None or first is None or first is message:
-        return PASS() if message.in_session is not None else None
+        return PASSED if message.in_session is not None else None
     response = None if first.exchange is None else first.exchange.response
     is_lost = first.pipe is None and (response is None or response.mono > message.at)
     if is_lost or message.at - first.at < trace.allowances.arrival_s:
@@ -362,7 +362,7 @@ def remembers_era(request: Message, trace: Trace) -> Finding | None:
     if known.is_judged or known.requests < _FEWEST_REQUESTS or at - known.began < _SPAN_S:
         return None
     known.is_judged = True
-    return PASS() if known.probes <= _FEW_PROBES else None
+    return PASSED if known.probes <= _FEW_PROBES else None
 
 
 def _probes(request: Message, known: _Probing, trace: Trace) -> Finding | None:
@@ -393,11 +393,11 @@ def learns_capability(request: Message, trace: Trace) -> Finding | None:
     if before:
         return None
     trace.sure.had_time(had, _AGAIN_S)
-    return PASS() if trace.seen.acted(None, had, had + _AGAIN_S) else None
+    return PASSED if trace.seen.acted(None, had, had + _AGAIN_S) else None
 
 
 @rule("version.missing-capability-learned", each=REQUEST)
 def declares_lacked(request: Message, trace: Trace) -> Finding | None:
     lacked = trace.subject.alike.lacked(request)
     declared = members(request.meta.get(CLIENT_CAPABILITIES)).keys()
-    return PASS() if lacked is not None and lacked <= declared else None
+    return PASSED if lacked is not None and lacked <= declared else None

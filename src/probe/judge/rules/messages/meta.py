@@ -11,7 +11,7 @@ from ....views.values import Message
 from ....wire.revisions import LEGACY
 from ....wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 from ...clients.series import NEVER
-from ...trace.findings import FAIL, PASS, Finding
+from ...trace.findings import FAIL, PASSED, Finding
 from ...trace.opportunities import MESSAGE, REQUEST
 from ...trace.rules import form, rule
 from ...trace.trace import Trace
@@ -85,7 +85,7 @@ def client_info(request: Message, trace: Trace) -> Finding | None:
         return None
     info = members(request.meta.get(CLIENT_INFO))
     if isinstance(info.get("name"), str) and isinstance(info.get("version"), str):
-        return PASS()
+        return PASSED
     if CLIENT_INFO in request.meta or trace.nth("told") > 1:
         return None
     return FAIL(f"_meta has no {CLIENT_INFO}")
@@ -118,7 +118,7 @@ def _are_objects(request: Message, declared: Any, *names: str) -> Finding | None
     for name in known:
         if not isinstance(values[name], dict) and not request.hides(pointer(*names, name)):
             return FAIL(f"the capability {name} is {shown(values[name])}")
-    return PASS() if known else None
+    return PASSED if known else None
 
 
 _FREE: Final = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})
@@ -160,7 +160,7 @@ def key_names(message: Message, trace: Trace) -> Finding | None:
     wrong = sorted(key for key in own if _KEY.fullmatch(key) is None)
     if wrong:
         return FAIL(f"the _meta key {shown(wrong[0])}")
-    return PASS() if own else None
+    return PASSED if own else None
 
 
 @rule("meta.reserved-keys", each=MESSAGE, with_meta=True)
@@ -170,7 +170,7 @@ def reserved_keys(message: Message, trace: Trace) -> Finding | None:
     unknown = sorted(key for key in keys - _DEFINED if _is_reserved(key))
     if unknown:
         return FAIL(f"the reserved _meta key {shown(unknown[0])} is none that this program knows")
-    return PASS() if keys & _RESERVED_KEYS else None
+    return PASSED if keys & _RESERVED_KEYS else None
 
 
 def _is_reserved(key: str) -> bool:

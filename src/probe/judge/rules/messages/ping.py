@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from ....views.retention import members
 from ....views.values import Message
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, Undecided
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWER, ASKED, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -141,4 +141,4 @@ def not_excessive(message: Message, trace: Trace) -> Finding | None:
     spent = message.at - pings[-1].at
     if len(pings) > _MOST_A_MINUTE and spent <= _MINUTE_S:
         return FAIL(f"{len(pings)} pings in {spent:.0f} s")
-    return PASS() if spent >= _MINUTE_S else None
+    return PASSED if spent >= _MINUTE_S else None

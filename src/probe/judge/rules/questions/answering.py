@@ -8,7 +8,7 @@ from typing import Any, Final
 from ....views.retention import ForgottenError, members
 from ...clients.questions import Question, Reply
 from ...clients.series import NEVER
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, CutShort, Finding, Seen
+from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, CutShort, Finding, Seen
 from ...trace.opportunities import REPLY
 from ...trace.trace import Trace, has_made_room
 from ..messages.schemas import misfit
@@ -28,7 +28,7 @@ def has_form(reply: Reply, revision: str, definition: str) -> Finding:
     hidden, at = reply.message.hidden, reply.pointer
     found = misfit(revision, definition, reply.value, hidden, at=at)
     if found is None:
-        return PASS()
+        return PASSED
     without = misfit(revision, definition, _without_nulls(reply.value), hidden, at=at)
     remark = f"the answer to {reply.method} does not fit {definition}: {found}"
     return (WARN if without is None else FAIL)(remark, reply.question)
@@ -61,7 +61,7 @@ def serves(
     if not question.is_declared:
         return None
     if is_served(reply):
-        return PASS()
+        return PASSED
     if _knows_method(reply):
         return None if has_result(reply) else UNCLEAR(f"the answer is the error {_code(reply)}", question)
     found: list[Seen] = [*trace.seen.newest(REPLY, question.method, _SHOWN, _is_declared)]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ....views.retention import members
 from ...clients.questions import PageVisit, Question, Reply
 from ...clients.series import NEVER
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import PAGE, QUESTION, REPLY
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -145,7 +145,7 @@ def names_action(reply: Reply, trace: Trace) -> Finding | None:
         return None
     action = members(reply.value).get("action")
     if action in _ACTIONS:
-        return PASS()
+        return PASSED
     return FAIL("the result has no action" if action is None else f"the action is {shown(action)}", reply.question)
 
 
@@ -176,7 +176,7 @@ def fits_form(reply: Reply, trace: Trace) -> Finding | None:
             return WARN(f"the field {name} {fault}", reply.question)
     if is_left:
         return None
-    return UNCLEAR("a field is hidden in the log") if any(name in hidden for name, _, _ in given) else PASS()
+    return UNCLEAR("a field is hidden in the log") if any(name in hidden for name, _, _ in given) else PASSED
 
 
 @rule("elicit.value-types", each=REPLY, methods=_ELICIT)
@@ -189,7 +189,7 @@ def types_values(reply: Reply, trace: Trace) -> Finding | None:
         fault = type_fault(form[name], content[name])
         if fault is not None:
             return WARN(f"the field {name} {fault}", reply.question)
-    return PASS() if given else None
+    return PASSED if given else None
 
 
 @rule("elicit.content-only-when-accepted", each=REPLY, methods=_ELICIT)
@@ -198,7 +198,7 @@ def adds_content(reply: Reply, trace: Trace) -> Finding | None:
     value = members(reply.value)
     if value.get("action") not in ("decline", "cancel") or reply.question.is_url:
         return None
-    return WARN(f"{value['action']} came with content", reply.question) if value.get("content") else PASS()
+    return WARN(f"{value['action']} came with content", reply.question) if value.get("content") else PASSED
 
 
 @rule("elicit.url-no-content", each=REPLY, methods=_ELICIT)
@@ -206,7 +206,7 @@ def adds_no_content(reply: Reply, trace: Trace) -> Finding | None:
     value = members(reply.value)
     if not reply.question.is_url or value.get("action") not in _ACTIONS:
         return None
-    return WARN("the answer to a URL has content", reply.question) if value.get("content") else PASS()
+    return WARN("the answer to a URL has content", reply.question) if value.get("content") else PASSED
 
 
 @rule("elicit.defaults", each=REPLY, methods=_ELICIT)
@@ -221,7 +221,7 @@ def fills_in_defaults(reply: Reply, trace: Trace) -> Finding | None:
         return None
     if all(_is_blank(content.get(name)) for name in given):
         return WARN(f"no field with a default has a value: {', '.join(given)}", reply.question)
-    return PASS()
+    return PASSED
 
 
 def _accepted(reply: Reply) -> Mapping[str, Any] | None:

@@ -10,7 +10,7 @@ from ....views.values import Message
 from ....wire.revisions import V2026_07_28
 from ...clients.questions import Question, Reply
 from ...clients.rounds import Retry, Round
-from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import QUESTION, REPLY, REQUEST, RETRY
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -69,7 +69,7 @@ def renews_id(retry: Retry, trace: Trace) -> Finding | None:
     typed = type(message.id), message.id
     same = next((each for each in (round.request, round.first) if (type(each.id), each.id) == typed), None)
     if same is None:
-        return PASS()
+        return PASSED
     # On another connection another process may go on, with its own count of ids.
     remark = f"the retry has the id {shown(same.id)} of the request before it"
     return (FAIL if same.pipe is message.pipe else WARN)(remark, same)
@@ -98,7 +98,7 @@ def repeats_request(retry: Retry, trace: Trace) -> Finding | None:
     if retry.round is None or retry.kin == "other" or _hides_target(retry, retry.round):
         return None
     if retry.kin == "same":
-        return PASS()
+        return PASSED
     return WARN("the arguments differ from those of the request before", retry.round.request)
 
 
@@ -113,7 +113,7 @@ def brings_inputs(retry: Retry, trace: Trace) -> Finding | None:
     missing = [key for key in round.questions if key not in (given or {})]
     if not given:
         return FAIL(f"the state came back without {', '.join(missing)}", round.sent)
-    return WARN(f"inputResponses lacks {', '.join(missing)}", round.sent) if missing else PASS()
+    return WARN(f"inputResponses lacks {', '.join(missing)}", round.sent) if missing else PASSED
 
 
 @rule("mrtr.inputs-first", each=QUESTION)
@@ -134,7 +134,7 @@ def answers_by_key(retry: Retry, trace: Trace) -> Finding | None:
     if round is None or (retry.kin == "other" and retry.round is not None) or not given:
         return None
     unknown = [key for key in given if key not in round.known]
-    return WARN(f"inputResponses has {shown(unknown[0])}, which was not asked", round.sent) if unknown else PASS()
+    return WARN(f"inputResponses has {shown(unknown[0])}, which was not asked", round.sent) if unknown else PASSED
 
 
 @rule("mrtr.answer-shape", each=REPLY, general=True)

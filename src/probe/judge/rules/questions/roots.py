@@ -12,7 +12,7 @@ from ....views.retention import members
 from ....views.values import Message
 from ...clients.moments import declared_in
 from ...clients.questions import Question, Reply
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import NOTIFICATION, QUESTION, REPLY
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -35,7 +35,7 @@ def names_files(reply: Reply, trace: Trace) -> Finding | None:
     path = next((uri for uri in uris if _UNESCAPED.search(uri)), None)
     if path is not None:
         return WARN(f"the root {shown(path)} is a path, not escaped as a URI", reply.question)
-    return PASS() if uris else None
+    return PASSED if uris else None
 
 
 @rule("roots.change-told", each=NOTIFICATION, methods={_CHANGED})

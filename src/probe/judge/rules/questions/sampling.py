@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ....views.retention import members
 from ...clients.questions import Reply
-from ...trace.findings import PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import REPLY
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -37,7 +37,7 @@ def keeps_to_tokens(reply: Reply, trace: Trace) -> Finding | None:
     texts = [block["text"] for block in _blocks(reply) if isinstance(block.get("text"), str)]
     characters = sum(map(len, texts))
     if characters <= _CHARACTERS * most:
-        return PASS() if texts else None
+        return PASSED if texts else None
     return (WARN if characters > _TOO_MANY * most else UNCLEAR)(
         f"{characters} characters came for maxTokens {most}", reply.question
     )
@@ -62,7 +62,7 @@ def uses_offered_tools(reply: Reply, trace: Trace) -> Finding | None:
         return WARN("stopReason is toolUse, and no tools were offered", reply.question)
     if any(block.get("type") == "tool_use" for block in _blocks(reply)):
         return WARN("the content has tool_use, and no tools were offered", reply.question)
-    return PASS()
+    return PASSED
 
 
 def _blocks(reply: Reply) -> Sequence[Any]:

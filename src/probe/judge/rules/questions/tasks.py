@@ -14,7 +14,7 @@ from ...clients.questions import RELATED_TASK, Reply
 from ...clients.series import ALWAYS, NEVER
 from ...clients.tasks import Told
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, WARN, Finding, TooEarly, Undecided
+from ...trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, WARN, Finding, TooEarly, Undecided
 from ...trace.opportunities import ANSWERED, REPLY, REQUEST, TASK_TOLD
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -218,12 +218,12 @@ def names_task(reply: Reply, trace: Trace) -> Finding | None:
         return FAIL(f"_meta has no {RELATED_TASK} (common)", reply.question)
     if members(related).get("taskId") != asked:
         return FAIL(f"{RELATED_TASK} names another task than the question", reply.question)
-    return PASS()
+    return PASSED
 
 
 @rule("tasks.no-related-task", each=REQUEST, methods={_GET, _RESULT, _CANCEL})
 def names_task_once(request: Message, trace: Trace) -> Finding | None:
-    return FAIL(f"_meta of {request.method} has {RELATED_TASK}") if RELATED_TASK in request.meta else PASS()
+    return FAIL(f"_meta of {request.method} has {RELATED_TASK}") if RELATED_TASK in request.meta else PASSED
 
 
 @rule("tasks.stops-when-terminal", each=TASK_TOLD, methods={_GET})
@@ -255,7 +255,7 @@ def _few(more: int, few: int, many: int, words: str, trace: Trace) -> Finding | 
     """A few requests more are right, and more than `many` are judged each by itself."""
     (trace.sure.had_time if more <= few else trace.sure.crossed)(trace.at, "alive_s")
     if more <= few:
-        return PASS()
+        return PASSED
     return UNCLEAR(f"{more} tasks/get {words}") if more <= many else None
 
 

@@ -17,7 +17,7 @@ from ...clients.rounds import are_equal
 from ...clients.series import NEVER
 from ...clients.tasks import EXTENSION, TaskView, Told
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWERED, QUESTION, REPLY, REQUEST, TASK_TOLD
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -47,7 +47,7 @@ def uses_handle(told: Told, trace: Trace) -> Finding | None:
     if fate is None:
         return None
     if fate == "used":
-        return PASS()
+        return PASSED
     if fate == "idle":
         return UNCLEAR("nothing was asked for, the task or anything else")
     what = "the call was made again, and its task" if _is_repeated(told, trace) else "the task"
@@ -84,21 +84,21 @@ def _is_repeated(told: Told, trace: Trace) -> bool:
 
 @rule("tasksx.polls-to-end", each=TASK_TOLD, one_process=True)
 def sees_end(told: Told, trace: Trace) -> Finding | None:
-    return PASS() if told.is_terminal else None
+    return PASSED if told.is_terminal else None
 
 
 @rule("tasksx.polls-to-end", each=REQUEST, methods={_CANCEL}, one_process=True)
 def cancels_task(request: Message, trace: Trace) -> Finding | None:
     """`tasks/cancel` counts if the handle was delivered before."""
     task = trace.seen.task(request)
-    return PASS() if task is not None and task.created is not None and task.created < request.at else None
+    return PASSED if task is not None and task.created is not None and task.created < request.at else None
 
 
 @rule("tasksx.polls-to-end", each=ANSWERED, methods={_GET}, one_process=True)
 def sees_that_it_is_gone(request: Message, trace: Trace) -> Finding | None:
     """The answer -32602 is an end, too."""
     task = trace.seen.task(request)
-    return PASS() if task is not None and task.created is not None and is_unknown(request, trace) else None
+    return PASSED if task is not None and task.created is not None and is_unknown(request, trace) else None
 
 
 @rule("tasksx.polls-to-end", each=TASK_TOLD, methods={"tools/call"}, one_process=True)
@@ -166,7 +166,7 @@ def updates_by_key(request: Message, trace: Trace) -> Finding | None:
         return UNCLEAR(why)
     unknown = [key for key in given if not task.asked_by(key, request.at)]
     if not unknown:
-        return PASS()
+        return PASSED
     asked = sorted({question.seq for question in task.questions.values() if question.sent.at < request.at})
     return FAIL(f"inputResponses has {shown(unknown[0])}, which the task never asked", *asked[-3:])
 
@@ -176,7 +176,7 @@ def answers_question(request: Message, trace: Trace) -> Finding | None:
     task, given = trace.seen.task(request), members(request.params.get("inputResponses"))
     if task is None or request.answer is None or request.answer.rpc != "response":
         return None
-    return PASS() if any(task.asked_by(key, trace.at) for key in given) else None
+    return PASSED if any(task.asked_by(key, trace.at) for key in given) else None
 
 
 @rule("tasksx.no-double-answer", each=REQUEST, methods={_UPDATE}, one_process=True)
@@ -207,7 +207,7 @@ def declares_extension(request: Message, trace: Trace) -> Finding | None:
     if request.hides(_CAPABILITIES):
         return None
     if _declares(request):
-        return PASS()
+        return PASSED
     return WARN(f"{request.method} came without {EXTENSION} in the capabilities of its _meta")
 
 

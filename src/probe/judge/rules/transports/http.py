@@ -23,7 +23,7 @@ from ....wire.v2026.meta import PROTOCOL_VERSION
 from ...clients.moments import era_by_head
 from ...clients.series import ALWAYS, NEVER
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, MESSAGE, REFUSED, REQUEST, RESPONSE, SESSION
 from ...trace.rules import member, rule
 from ...trace.trace import Trace
@@ -79,14 +79,14 @@ def accepts(head: HttpHead, *kinds: str) -> Finding:
         return FAIL(f"Accept does not list {' and '.join(missing)} (client or gateway)")
     if covered := [kind for kind, how in listed.items() if how == "by range"]:
         return WARN(f"Accept covers {' and '.join(covered)} by a range")
-    return PASS()
+    return PASSED
 
 
 @lru_cache(maxsize=64)
 def says_json(head: HttpHead) -> Finding:
     try:
         if is_json(head):
-            return PASS()
+            return PASSED
     except Rejection:
         pass
     given = head.each("content-type")
@@ -149,7 +149,7 @@ def session_of(exchange: Exchange, at: float) -> Session | None:
 def names_version(exchange: Exchange, trace: Trace) -> Finding | None:
     session = session_of(exchange, trace.at)
     is_owed = session is not None and session.revision in trace.rule.revisions
-    return PASS() if is_owed and VERSION in exchange.headers else None
+    return PASSED if is_owed and VERSION in exchange.headers else None
 
 
 @rule("http.version-header", each=RESPONSE)
@@ -170,14 +170,14 @@ def names_negotiated(exchange: Exchange, trace: Trace) -> Finding | None:
     if session is None or session.revision not in trace.rule.revisions or not named or is_modern(exchange):
         return None
     if one_value(exchange.fields, VERSION) == session.revision:
-        return PASS()
+        return PASSED
     return FAIL(f"MCP-Protocol-Version is {', '.join(named)}, negotiated was {session.revision}", session)
 
 
 @rule("http.session-header", each=EXCHANGE, one_process=True)
 def has_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
     """Without a label a request without an id belongs to no client."""
-    return PASS() if trace.subject.kind == "label" and session_of(exchange, trace.at) is not None else None
+    return PASSED if trace.subject.kind == "label" and session_of(exchange, trace.at) is not None else None
 
 
 @rule("http.session-header", each=REFUSED, one_process=True, any_revision=True)
@@ -267,7 +267,7 @@ def names_meta_version(request: Message, trace: Trace) -> Finding | None:
     if not values:
         return FAIL("MCP-Protocol-Version is missing (client or gateway)")
     if len(values) == 1:
-        return PASS()
+        return PASSED
     if len(set(values)) == 1:
         return WARN(f"MCP-Protocol-Version stands {len(values)} times")
     return UNCLEAR(f"MCP-Protocol-Version has {len(values)} values")
@@ -280,7 +280,7 @@ def same_version(request: Message, trace: Trace) -> Finding | None:
         return None
     values = set(parts(exchange, VERSION))
     if values == {named}:
-        return PASS()
+        return PASSED
     return FAIL(f"MCP-Protocol-Version is {', '.join(sorted(values))}, _meta says {named} (client or gateway)")
 
 
@@ -292,7 +292,7 @@ def repeats_method(request: Message, trace: Trace) -> Finding | None:
         return None
     found = exchange.fields.each(_METHOD)
     if repeats(exchange.fields, _METHOD, method):
-        return PASS()
+        return PASSED
     if not found:
         return FAIL("Mcp-Method is missing (client or gateway)")
     if set(parts(exchange, _METHOD)) == {method}:
@@ -316,7 +316,7 @@ def repeats_name(request: Message, trace: Trace) -> Finding | None:
     blame = FAIL if any(value.startswith("=?base64?") and value.endswith("?=") for value in found) else UNCLEAR
     try:
         if repeats(exchange.fields, _NAME, name, encoded=True):
-            return PASS()
+            return PASSED
         if {decode(value) for value in found} == {name}:
             return WARN("Mcp-Name stands more than once")
     except HeaderValueError as error:
@@ -331,7 +331,7 @@ def posts_no_responses(message: Message, trace: Trace) -> Finding | None:
     exchange = message.post
     if exchange is None or SESSION_ID in exchange.headers or message.rpc == "invalid":
         return None
-    return FAIL("a response was posted") if message.rpc in ("response", "error") else PASS()
+    return FAIL("a response was posted") if message.rpc in ("response", "error") else PASSED
 
 
 @rule("http.no-session-remains", each=REQUEST)
@@ -340,7 +340,7 @@ def request_without_remains(request: Message, trace: Trace) -> Finding | None:
     if exchange is None or holds_session(exchange, trace):
         return None
     remains = [name for name in (SESSION_ID, LAST_EVENT) if name in exchange.headers]
-    return _left_over(f"{' and '.join(remains)} in a request of this revision", exchange, trace) if remains else PASS()
+    return _left_over(f"{' and '.join(remains)} in a request of this revision", exchange, trace) if remains else PASSED
 
 
 @rule("http.no-session-remains", each=EXCHANGE, methods={"GET", "DELETE"})
@@ -375,7 +375,7 @@ def keeps_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
     session, bound = exchange.session, set(trace.rule.revisions)
     named = None if session is None or session.seq > exchange.seq or not session.is_legacy else session.revision
     if not exchange.request.session_in_query:
-        return PASS() if named in bound else None
+        return PASSED if named in bound else None
     opened = {each.revision for each in trace.seen.newest(SESSION)}
     revisions = {named} if named is not None else opened
     if revisions == bound:
@@ -392,7 +392,7 @@ def keeps_secrets(exchange: Exchange, trace: Trace) -> Finding | None:
     if not request.query or not (exchange.is_endpoint or request.path.rstrip("/").endswith("/ws")):
         return None
     found = _SECRETS & _names(request.query)
-    return FAIL(f"{' and '.join(sorted(found))} in the query of the address") if found else PASS()
+    return FAIL(f"{' and '.join(sorted(found))} in the query of the address") if found else PASSED
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from ...clients.given_up import (
 from ...clients.series import NEVER
 from ...clients.tasks import task_of
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, UNCLEAR, Finding, Undecided
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, Finding, Undecided
 from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
 from ...trace.trace import Trace, has_made_room
@@ -184,7 +184,7 @@ def outlives_comments(request: Message, trace: Trace) -> Finding | None:
     exchange, asked = request.exchange, request.asked_to_cancel
     if exchange is None or first_comment(exchange, trace.at) is None or (asked is not None and asked.at < trace.at):
         return None
-    return PASS()
+    return PASSED
 
 
 @rule("http.sse-comments", each=LEFT)

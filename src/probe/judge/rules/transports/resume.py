@@ -15,7 +15,7 @@ from ....views.work import Stream
 from ...clients.moments import ClientEnd
 from ...clients.series import ALWAYS, NEVER
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, MEASURED, PASS, UNCLEAR, Finding
+from ...trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, DENIED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
 from ...trace.rules import rule
 from ...trace.trace import Trace, has_made_room
@@ -155,13 +155,13 @@ def true_position(exchange: Exchange, trace: Trace) -> Finding | None:
     if exchange.refusal == "UNKNOWN_EVENT_ID":
         return FAIL(f"Last-Event-ID {last} was never given in this session")
     if exchange.refusal in ("EVENTS_GONE", "NOTHING_FOLLOWS"):
-        return PASS()
+        return PASSED
     if exchange.status != 200 or stream is None:
         return None
     taken = next((place for place in reversed(stream.sent) if stream.sent[place].had_by(trace.at)), 0)
     if event[1] is not None and event[1] > taken and not trace.gap_in(NEVER, trace.at):
         return UNCLEAR(f"Last-Event-ID {last} names what no socket took whole")
-    return PASS()
+    return PASSED
 
 
 Needless: TypeAlias = Literal["read", "late"]
@@ -235,7 +235,7 @@ def gives_up(exchange: Exchange, trace: Trace) -> Finding | None:
     trace.sure.had_time(at, "repeat_s")
     count = len(tries(at, at + within))
     if count <= _FEW:
-        return PASS()
+        return PASSED
     return UNCLEAR(f"{count} times the same refused Last-Event-ID") if count <= _MANY else None
 
 
@@ -267,7 +267,7 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
     if _is_owed(stream, until):
         trace.sure.had_time(left, _BACK_S)
     over = min(until, nextafter(owed_until(stream), ALWAYS))
-    return PASS() if trace.seen.acted(stream.session, left, over) else None
+    return PASSED if trace.seen.acted(stream.session, left, over) else None
 
 
 def _has_twin(request: Message, trace: Trace) -> bool:

@@ -9,7 +9,7 @@ from ....views.clients import Session
 from ....views.values import Exchange, Message
 from ...clients.moments import ProcessChange
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -34,7 +34,7 @@ def begins_without_id(request: Message, trace: Trace) -> Finding | None:
     exchange = request.post
     given = None if exchange is None else exchange.header(SESSION_ID)
     if given is None:
-        return PASS()
+        return PASSED
     if given in NO_IDS:
         return None
     if _refused_ids(request.at, trace):
@@ -65,7 +65,7 @@ def leaves_dead_id(session: Session, trace: Trace) -> Finding | None:
     if session.fact.transport != "http" or not _refused_ids(opened, trace):
         return None
     until = trace.sure.had_time(opened, "alive_s")
-    return PASS() if trace.seen.acted(session, opened + trace.allowances.settle_s, until) else None
+    return PASSED if trace.seen.acted(session, opened + trace.allowances.settle_s, until) else None
 
 
 @rule("session.id-as-given", each=EXCHANGE)
@@ -76,14 +76,14 @@ def known_id(exchange: Exchange, trace: Trace) -> Finding | None:
         return None
     if value in NO_IDS:
         return FAIL(f"Mcp-Session-Id is {value or 'empty'}")
-    return None if exchange.request.named is None else PASS()
+    return None if exchange.request.named is None else PASSED
 
 
 @rule("session.id-as-given", each=DENIED)
 def id_of_earlier_run(exchange: Exchange, trace: Trace) -> Finding | None:
     """Ids of an earlier run are unknown and innocent."""
     is_unknown = exchange.request.named is None and session_id(exchange) is not None
-    return PASS() if exchange.status == 404 and is_unknown else None
+    return PASSED if exchange.status == 404 and is_unknown else None
 
 
 @rule("session.deleted", each=SESSION_END)
@@ -193,7 +193,7 @@ def leaves_deleted(session: Session, trace: Trace) -> Finding | None:
         return None
     until = trace.sure.crossed(deleted, "alive_s")
     after = trace.seen.all(EXCHANGE, since=deleted, until=until) if trace.seen.acted(session, deleted, until) else ()
-    return None if any(each.session is session and each.fields.method != "DELETE" for each in after) else PASS()
+    return None if any(each.session is session and each.fields.method != "DELETE" for each in after) else PASSED
 
 
 def is_deleted(session: Session) -> bool:
@@ -216,7 +216,7 @@ def uses_sessions(session: Session, trace: Trace) -> Finding | None:
         return None
     unused = [each for each in recent if not _is_used(each, until)]
     if len(unused) < _MANY:
-        return PASS()
+        return PASSED
     trace.sure.had_time(opened, "answer_s")
     remark = f"{len(unused)} sessions within {_WINDOW_S / 60:g} minutes in which nothing was asked"
     return FAIL(remark, *unused)

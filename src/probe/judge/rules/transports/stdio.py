@@ -13,7 +13,7 @@ from ....views.values import Message
 from ...clients.lines import Line, Run
 from ...clients.moments import ProcessChange, Unreadable
 from ...clients.series import NEVER
-from ...trace.findings import FAIL, PASS, UNCLEAR, WARN, Finding, TooEarly, Undecided
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, TooEarly, Undecided
 from ...trace.opportunities import MESSAGE, PIPE, PROCESS, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -27,7 +27,7 @@ _SIGNALS: Final = frozenset({"SIGTERM", "SIGINT", "SIGHUP"})
 
 @rule("stdio.only-messages", each=MESSAGE, general=True)
 def sends_messages(message: Message, trace: Trace) -> Finding | None:
-    return only_messages(message, "JSON that is no message", trace) if message.rpc == "invalid" else PASS()
+    return only_messages(message, "JSON that is no message", trace) if message.rpc == "invalid" else PASSED
 
 
 @rule("stdio.only-messages", each=UNREADABLE, general=True)
@@ -64,7 +64,7 @@ def _whole(run: Run, line: Line, trace: Trace) -> Run:
 
 @rule("stdio.one-line-each", each=MESSAGE)
 def one_line(message: Message, trace: Trace) -> Finding | None:
-    return None if message.rpc == "invalid" else PASS()
+    return None if message.rpc == "invalid" else PASSED
 
 
 @rule("stdio.one-line-each", each=UNREADABLE)
@@ -107,7 +107,7 @@ def closes_input(change: ProcessChange, trace: Trace) -> Finding | None:
         return UNCLEAR("the client was killed, which closes its end as well")
     signal = next((each for each in pipe.changes if getattr(each.fact, "what", "") in _SIGNALS), None)
     if signal is None or signal.seq > change.seq:
-        return PASS()
+        return PASSED
     return UNCLEAR(f"{getattr(signal.fact, 'what', '')} came just before the end of input", signal)
 
 
@@ -139,7 +139,7 @@ def answers_nothing(message: Message, trace: Trace) -> Finding | None:
     if pipe is None or message.rpc == "invalid" or (session is not None and session.opened.mono < message.at):
         return None
     if message.rpc not in ("response", "error"):
-        return PASS()
+        return PASSED
     trace.sure.whole("a session may have been opened where entries are missing")
     if pipe.transport == "stdio":
         return FAIL("a response was written, and no session is open")

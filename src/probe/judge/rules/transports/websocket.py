@@ -6,7 +6,7 @@ from typing import Final
 
 from ....views.clients import Connection
 from ...clients.moments import Frame
-from ...trace.findings import FAIL, PASS, UNCLEAR, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, Finding
 from ...trace.opportunities import FRAME, PIPE_END, PROCESS
 from ...trace.rules import rule
 from ...trace.trace import Trace
@@ -30,7 +30,7 @@ def sends_text(pipe: Connection, trace: Trace) -> Finding | None:
         return None
     code = _code_of(pipe)
     is_broken = pipe.ended_by != "client" and code in _BROKEN
-    return FAIL(f"the server closed with {code}: {pipe.ended_by}") if is_broken else PASS()
+    return FAIL(f"the server closed with {code}: {pipe.ended_by}") if is_broken else PASSED
 
 
 @rule("websocket.answers-pings", each=FRAME)
@@ -63,7 +63,7 @@ def closes(pipe: Connection, trace: Trace) -> Finding | None:
         return None
     frames = trace.seen.newest(FRAME, "received close")
     if _code_of(pipe) is not None or any(each.pipe is pipe for each in frames):
-        return PASS()
+        return PASSED
     changes = [each for each in trace.seen.all(PROCESS, since=at - near, until=at + near) if each.fact.what == "exited"]
     if changes:
         blamed = why_ended(changes[0], trace) is None
