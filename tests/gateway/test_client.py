@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -17,12 +18,12 @@ from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.client.live import Sending, Target, TargetError, connect, exchange, exchanging, target
 from probe.gateway.client.records import ClientExchange
 from probe.gateway.client.websocket import converse
-from probe.gateway.phases.reach import open_and_list
+from probe.gateway.marks import BLOCK
 from probe.gateway.side import Side, modern, modern_call, with_headers
 from probe.wire.jsonrpc import request
 
 from ..support.process import PATIENCE_S
-from .runs import probe
+from .runs import probe, steps
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -200,20 +201,27 @@ async def test_the_breaker_breaks_behind_an_event_also_where_others_came_with_it
 
 
 class _Noting(Side):
-    """Notes the ids of the requests that it sends."""
+    """Notes the session and the id of each request that it sends in a session."""
 
-    ids: list[Any]
+    sent: list[tuple[str, Any]]
 
     async def ask(self, sending: Sending, seconds: float | None = None) -> ClientExchange:
-        if sending.body:
-            self.ids += [json.loads(sending.body).get("id")]
+        session = dict(sending.headers).get("Mcp-Session-Id")
+        with suppress(ValueError):
+            message = json.loads(sending.body)
+            if session is not None and "method" in message and "id" in message:
+                self.sent.append((session, message["id"]))
         return await super().ask(sending, seconds)
+
+
+_SENDING = ("reach.legacy", "sessions", "ids", "failures", "results", "large.quick", "bodies", "heads", "errors")
 
 
 async def test_a_session_of_the_check_uses_no_id_twice() -> None:
     async with probe() as direct:
         side = _Noting("direct", direct)
-        side.ids = []
-        await open_and_list(side, 7)
-    ids = [id for id in side.ids if id is not None]
-    assert (len(ids) > 5, len(ids)) == (True, len(set(ids)))
+        side.sent, side.offers = [], frozenset({"tool:structured_output", "tool:content_types", "tool:chatty"})
+        for number, step in enumerate(steps(_SENDING)):
+            await step.run(side, (number + 1) * BLOCK)
+    assert len({session for session, _ in side.sent}) >= len(_SENDING)
+    assert [sent for sent, times in Counter(side.sent).items() if times > 1] == []

@@ -192,10 +192,10 @@ class EraClient:
     def opened(self) -> tuple[ClientExchange, ...]:
         return () if self.session is None else self.session.opened
 
-    def listing(self, name: str) -> Sending:
+    def listing(self, name: str, *, id: int) -> Sending:
         if self.session is None:
-            return modern(name, "tools/list", mark=self.mark)
-        return in_session(name, request(1, "tools/list", None), self.session)
+            return modern(name, "tools/list", mark=self.mark, id=id)
+        return in_session(name, request(id, "tools/list", None), self.session)
 
     def call(
         self, name: str, tool: str, arguments: Mapping[str, Any], *, id: int = 1, token: int | str | None = None

@@ -79,12 +79,12 @@ def with_ids(side: Side, opened: LegacySession) -> Iterator[Sending]:
 
 def refused(side: Side, opened: LegacySession) -> Iterator[Sending]:
     """Refusals of each kind: a client decides by their status and code."""
-    ping = in_session("ping", request(2, "ping", None), opened)
+    pings = [in_session("ping", request(id, "ping", None), opened) for id in (2, 3, 4)]
     yield Sending("not JSON", "POST", opened.headers, b'{"jsonrpc": "2.0", "id": 1')
     yield in_session("no such method", request(1, "no/such", None), opened)
-    yield with_headers(replace(ping, name="not acceptable"), ("Accept", "text/html"))
-    yield with_headers(replace(ping, name="no JSON type"), ("Content-Type", "text/plain"))
-    yield replace(ping, name="method PUT", method="PUT")
+    yield with_headers(replace(pings[0], name="not acceptable"), ("Accept", "text/html"))
+    yield with_headers(replace(pings[1], name="no JSON type"), ("Content-Type", "text/plain"))
+    yield replace(pings[2], name="method PUT", method="PUT")
 
 
 async def send_wrong_modern(side: Side, mark: int) -> Taken:
@@ -97,21 +97,21 @@ async def send_wrong_modern(side: Side, mark: int) -> Taken:
 
 def failing(side: Side, opened: LegacySession) -> Iterator[Sending]:
     """A tool that fails with a JSON-RPC error, and with `isError`."""
-    for how in ("protocol_error", "tool_error"):
-        yield in_session(how, call(side, "fail", {"how": how}), opened)
+    for id, how in enumerate(("protocol_error", "tool_error"), 1):
+        yield in_session(how, call(side, "fail", {"how": how}, id=id), opened)
 
 
 def with_results(side: Side, opened: LegacySession) -> Iterator[Sending]:
     """Results of every shape, of the offered tools."""
-    for tool in ("structured_output", "content_types", "chatty"):
+    for id, tool in enumerate(("structured_output", "content_types", "chatty"), 1):
         if f"tool:{tool}" in side.offers:
-            yield in_session(tool, call(side, tool, {}), opened)
+            yield in_session(tool, call(side, tool, {}, id=id), opened)
 
 
 def with_large_results(side: Side, opened: LegacySession, sizes: tuple[int, ...]) -> Iterator[Sending]:
     """Results of so many blocks of 64 KiB; gateways' buffers often have 4 MB."""
-    for blocks in sizes:
-        message = call(side, "long_output", {"blocks": blocks, "chars": 65536})
+    for id, blocks in enumerate(sizes, 1):
+        message = call(side, "long_output", {"blocks": blocks, "chars": 65536}, id=id)
         yield in_session(f"{blocks} blocks", message, opened)
 
 
@@ -120,7 +120,7 @@ async def send_bodies(side: Side, mark: int) -> Taken:
     exchanges: list[ClientExchange] = []
     async with session(side, mark) as opened:
         for at, size in enumerate(BODIES):
-            message = call(side, "simple_tool", {"mark": mark + 1 + at})
+            message = call(side, "simple_tool", {"mark": mark + 1 + at}, id=1 + at)
             message["params"]["_meta"] = {"x.test/padding": "x" * size}
             exchanges.append(await side.ask(in_session(f"{size} bytes", message, opened)))
             if exchanges[-1].status != 200:
@@ -139,7 +139,10 @@ HEADS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 async def send_heads(side: Side, mark: int) -> Taken:
     """Heads within the probe's limits of 32 KB and 100 headers."""
     async with era_client(side, mark) as client:
-        exchanges = [await side.ask(with_headers(client.listing(name), *headers)) for name, headers in HEADS]
+        exchanges = [
+            await side.ask(with_headers(client.listing(name, id=id), *headers))
+            for id, (name, headers) in enumerate(HEADS, 1)
+        ]
     return Taken((*client.opened, *exchanges))
 
 
