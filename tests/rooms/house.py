@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from typing import Any
 
@@ -230,7 +231,7 @@ async def house(**values: Any) -> AsyncIterator[House]:
     numbers, settings = count(1), build({"judge": False, "rooms": "only", **values})
 
     def random_bytes(size: int) -> bytes:
-        return next(numbers).to_bytes(size, "big")
+        return sha256(next(numbers).to_bytes(8)).digest()[:size]
 
     turns = JudgeTurns()
 

@@ -10,7 +10,10 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probe.log.redaction import SHOWN_BYTES, bounded, shown_bytes
+from probe.rooms.ids import SECRET
 from probe.rooms.showing import Masked
+from probe.wire.jsonrpc import clip, encode
 
 from ..support.hosts import handshake, scope
 from ..support.http import exchange
@@ -140,6 +143,7 @@ async def test_an_id_in_pieces_is_replaced_and_all_else_passes(pieces: list[byte
 
 
 ID, SHOWN = b"fQ_1-iaG", b"ABCDEFGH"
+LONG_ID, LONG_SHOWN = b"fQ_1iaaG1GV4fbwPerToDmsKhicd21GTowTeP_DI", b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn"
 SPELLINGS: list[Callable[[int], bytes]] = [
     lambda character: bytes((character,)),
     lambda character: b"\\u%04x" % character,
@@ -149,6 +153,19 @@ SPELLINGS: list[Callable[[int], bytes]] = [
     lambda character: b"%%%02x" % character,
     lambda character: b"%%252525%02X" % character,
 ]
+
+
+async def masked(*pieces: bytes) -> bytes:
+    """The body of an answer in pieces, as it is shown."""
+    sent: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message["body"])
+
+    showing = Masked(send, LONG_ID, LONG_SHOWN)
+    for number, piece in enumerate(pieces, 1):
+        await showing({"type": "http.response.body", "body": piece, "more_body": number < len(pieces)})
+    return b"".join(sent)
 
 
 @given(
@@ -176,27 +193,58 @@ async def test_an_id_in_any_spelling_and_in_pieces_is_replaced_in_the_same(
 
 @given(
     st.lists(st.sampled_from(SPELLINGS), min_size=8, max_size=39),
-    st.sampled_from([b"is unknown", b"fQ_1", b"%", b"\\"]),
+    st.sampled_from([b"\xe2\x80\xa6 is unknown", b'"}', b'\\"', b"\\n\xe2\x80\xa6", b"&quot;", b"\r\n", b"x", b""]),
+    st.sampled_from([b"", b"fQ_1", b"%", b"\\"]),
     st.lists(st.integers(0, 120), max_size=5),
 )
-async def test_the_beginning_of_an_id_that_was_clipped_is_replaced(
-    spellings: list[Callable[[int], bytes]], behind: bytes, cuts: list[int]
+async def test_the_beginning_of_an_id_that_was_cut_is_replaced_whatever_follows(
+    spellings: list[Callable[[int], bytes]], behind: bytes, end: bytes, cuts: list[int]
 ) -> None:
     def spelled(id: bytes) -> bytes:
         begun = b"".join(spell(each) for spell, each in zip(spellings, id, strict=False))
-        return b"task /r/%b\xe2\x80\xa6 %b" % (begun, behind)
+        return b"task /r/%b%b%b" % (begun, behind, end)
 
-    sent: list[bytes] = []
+    whole, at = spelled(LONG_ID), sorted(cuts)
+    pieces = [whole[start:end] for start, end in zip([0, *at], [*at, len(whole)], strict=True)]
+    assert (await masked(*pieces)).lower() == spelled(LONG_SHOWN).lower()
 
-    async def send(message: Any) -> None:
-        sent.append(message["body"])
 
-    id, shown = ID * 5, SHOWN * 5
-    whole, at = spelled(id), sorted(cuts)
-    masked = Masked(send, id, shown)
-    for start, end in zip([0, *at], [*at, len(whole)], strict=True):
-        await masked({"type": "http.response.body", "body": whole[start:end], "more_body": end < len(whole)})
-    assert b"".join(sent).lower() == spelled(shown).lower()
+async def test_an_id_across_the_end_of_what_is_kept_of_a_text_is_replaced() -> None:
+    for inside in range(8, len(LONG_ID)):
+        long = {"text": "a" * (SHOWN_BYTES - inside - len('{"text":"')) + LONG_ID.decode() + "b" * 99}
+        texts = [
+            encode({"head": shown_bytes(encode(long))}),
+            bounded(long, SHOWN_BYTES),
+            encode({"text": clip(long["text"], SHOWN_BYTES - len('{"text":"'))}),
+        ]
+        for text in texts:
+            assert LONG_ID[:inside] in text
+            assert LONG_ID[: inside + 1] not in text
+            assert await masked(text) == text.replace(LONG_ID[:inside], LONG_SHOWN[:inside])
+
+
+async def test_no_answer_has_the_beginning_of_the_id_at_the_end_of_what_is_kept() -> None:
+    async with house(record_argument_bytes=512) as here:
+        room = await here.open()
+        client = await room.legacy()
+        secret = room.id.partition("/")[2]
+        for inside in range(8, SECRET + 1):
+            arguments = {"text": "a" * (512 - inside - len('{"text":"')) + secret + "b" * 99}
+            await client.call("tools/call", {"name": "test_simple_text", "arguments": arguments})
+            text = "a" * (SHOWN_BYTES - inside) + secret + "b" * 99
+            await room.ask("POST", "/mcp", client.headers, text.encode())
+        for path in (*PAGES, "/api/calls.ndjson", "/api/calls.csv"):
+            own, reply = await room.ask("GET", path), await room.show(path)
+            assert (own.status, reply.status) == (200, 200)
+            assert (secret[:8] in own.body.decode(), secret[:8] in reply.body.decode()) == (True, False), path
+        headers = {**LOCAL, "accept": "text/event-stream"}
+        async with exchange(Below(here.app, room.reading), "GET", "/dashboard/events?after=0", headers) as feed:
+            whole = b""
+            async for part in feed.parts():
+                whole += part
+                if whole.count(b"message.unreadable") > SECRET - 8:
+                    break
+        assert secret[:8].encode() not in whole
 
 
 async def test_an_id_that_a_client_has_escaped_is_not_shown() -> None:

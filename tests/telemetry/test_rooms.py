@@ -214,6 +214,15 @@ def test_a_text_without_a_secret(text: str, hidden: str) -> None:
     assert HiddenSecrets([SECRET, "another"], "N")(text) == hidden
 
 
+@pytest.mark.parametrize("end", ["", '"', '\\"', "\n", "…", "&quot;"])
+def test_the_beginning_of_a_secret_at_the_end_of_a_text_that_was_cut_is_hidden(end: str) -> None:
+    hide = HiddenSecrets([SECRET], "N")
+    coded = "".join(f"%{ord(letter):02x}" for letter in SECRET)
+    for inside in range(8, len(SECRET)):
+        for begun in (SECRET[:inside], coded[: 3 * inside], ESCAPED[: 6 * inside]):
+            assert hide(f'{{"text":"/r/{begun}{end}') == f'{{"text":"/r/N{end}'
+
+
 def test_a_number_is_the_same_on_each_replica_and_no_part_of_the_id() -> None:
     id = f"Hb3Qit2o/{SECRET}"
     assert room_number(id) == room_number(id) != room_number(id[:-1] + "J")

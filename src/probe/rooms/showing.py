@@ -7,7 +7,8 @@ A client may have sent the id in another spelling, such as `\u0066Q` or `%66Q` f
 of these, and its replacement has the same spelling. The log shows a backslash of a body that is not valid JSON as
 `\x5c`, so `\x5cu0066` is one more. Other codings, such as Base64, are not undone.
 
-Where a text of a client was clipped, the beginning of the id stands before an ellipsis. It is replaced in the same way.
+Where a text of a client was cut, only the beginning of the id is left, and anything may follow: an ellipsis, a quote, a
+line end. So each beginning with 8 characters or more is replaced in the same way.
 """
 
 from __future__ import annotations
@@ -56,8 +57,6 @@ _MOST_PERCENT: Final = 3
 # A backslash of a body that is not valid JSON (`redaction.shown_bytes`).
 _SHOWN_BACKSLASH: Final = rb"(?:\\{1,%d}x5c)" % _MOST_BACKSLASHES
 _LONGEST: Final = _MOST_BACKSLASHES * (_MOST_BACKSLASHES + len("x5c")) + len("u0066")
-# What `clip` puts where it cuts.
-_CUT: Final = "…".encode()
 # A shorter beginning of an id says too little of the rest: 48 of 240 bits.
 _SHORTEST_BEGINNING: Final = 8
 _SPELLED: Final = re.compile(rb"((?:\\+x5c)+u00|\\+u00|%(?:25)*)..|.", re.DOTALL)
@@ -89,14 +88,14 @@ def _digits(character: int) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=32)
 def _pattern(secret: bytes) -> re.Pattern[bytes]:
-    """A pattern for a secret in any spelling, whole or clipped."""
+    """A pattern for a secret in any spelling, or as much of its beginning as there is."""
     # Some milliseconds, for the latest rooms that are shown.
     spelled = [*map(_spellings, secret)]
     beginning, rest = spelled[:_SHORTEST_BEGINNING], spelled[_SHORTEST_BEGINNING:]
-    clipped = b""
-    for character in reversed(rest[:-1]):
-        clipped = b"(?:%b%b)?" % (character, clipped)
-    return re.compile(b"%b(?:%b|%b(?=%b))" % (b"".join(beginning), b"".join(rest), clipped, _CUT))
+    more = b""
+    for character in reversed(rest):
+        more = b"(?:%b%b)?" % (character, more)
+    return re.compile(b"".join(beginning) + more)
 
 
 @lru_cache(maxsize=64)
@@ -125,7 +124,7 @@ def _respelled(found: bytes, shown: bytes) -> bytes:
 
 
 class Masked:
-    """A `send` that replaces each `secret` in bodies by `shown`, which is as long.
+    """A `send` that replaces each `secret`, and each beginning of one, in bodies by `shown`, which is as long.
 
     Only bytes that may begin the secret wait for the next piece.
     """
@@ -146,22 +145,27 @@ class Masked:
                     await trio.lowlevel.checkpoint()
                 masked.append(self._replaced(body[start : start + _PIECE_BYTES]))
             if not more:
-                masked.append(self._kept)
+                masked.append(self._hidden(self._kept, len(self._kept)))
                 self._kept = b""
             message = {**message, "body": b"".join(masked)}
         await self._send(message)
 
     def _replaced(self, piece: bytes) -> bytes:
         """What can be sent after this piece has come."""
-        whole = self._kept + piece
-        if b"%" in whole or b"\\u00" in whole or b"x5cu00" in whole or _CUT in whole:
-            body = self._pattern.sub(lambda found: _respelled(found[0], self._shown), whole)
-        else:
-            # A hundred times as fast.
-            body = whole.replace(self._secret, self._shown)
+        body = (self._kept + piece).replace(self._secret, self._shown)
         sent = len(body) - self._begun(body)
+        body = self._hidden(body, sent)
         self._kept = body[sent:]
         return body[:sent]
+
+    def _hidden(self, body: bytes, sent: int) -> bytes:
+        """The body with each secret replaced that begins before `sent`: a later one may go on in the next piece."""
+        if b"%" in body or b"\\u00" in body or b"x5cu00" in body or self._secret[:_SHORTEST_BEGINNING] in body:
+            # A hundred times as slow as a search for plain bytes.
+            return self._pattern.sub(
+                lambda found: _respelled(found[0], self._shown) if found.start() < sent else found[0], body
+            )
+        return body
 
     def _begun(self, body: bytes) -> int:
         tail = body[-_LONGEST * len(self._secret) :]
@@ -169,14 +173,13 @@ class Masked:
         return next((len(tail) - at for at in starts if self._begins(tail, at)), 0)
 
     def _begins(self, tail: bytes, at: int) -> bool:
-        """True if all from `at` on may begin the secret."""
-        for number, character in enumerate(self._secret):
+        """True if all from `at` on may begin the secret, and more of it has to come."""
+        for character in self._secret:
+            if at == len(tail):
+                return True
             whole, begun = _one(character)
             found = whole.match(tail, at)
             if found is None:
-                may_be_cut = number >= _SHORTEST_BEGINNING and _CUT.startswith(tail[at:])
-                return may_be_cut or begun.fullmatch(tail, at) is not None
+                return begun.fullmatch(tail, at) is not None
             at = found.end()
-            if at == len(tail):
-                return True
         return False
