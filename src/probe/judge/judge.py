@@ -110,6 +110,7 @@ class Judge:
         self._waits = Waits()
         self._clients = Clients(most_subjects, self._waits.forget)
         self._batch_ends = NEVER
+        self._newest = NEVER
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log

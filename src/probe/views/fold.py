@@ -178,10 +178,10 @@ class Views:
         cut(*peers.sessions.values(), *peers.connections.values(), *peers.clients.values())
         cut(peers, streams, self.refusals, self._messages, self._evidence, self._hosts, self)
 
-    @property
-    def delivered(self) -> Sequence[Message]:
-        """The messages that a socket took with the newest delivery, each for the first time."""
-        return self._messages.delivered
+    def delivered_by(self, entry: Entry) -> Sequence[Message]:
+        """The messages that a socket took with the newest delivery, each for the first time; none for another entry."""
+        delivered = self._messages.delivered
+        return delivered if delivered and delivered[0].delivered is entry else ()
 
     def call(self, name: str) -> Call | None:
         """Listed or not."""

@@ -312,7 +312,7 @@ class Finder:
     def _delivered(
         self, subject: Subject, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None
     ) -> None:
-        for sent in self.views.delivered:
+        for sent in self.views.delivered_by(entry):
             request, rpc = sent.request, sent.rpc
             if rpc == "notification":
                 if sent.method in _TOLD:
