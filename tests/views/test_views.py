@@ -135,10 +135,11 @@ def test_the_messages_of_a_delivery_are_those_that_no_reader_had_before() -> Non
     notes = [log.add(emitted({"method": "notifications/message"}, position), **place) for position in (1, 2, 3)]
     for first, last, new in ((1, 1, notes[:1]), (1, 3, notes[1:]), (2, 2, [])):
         log.add(events.MessagesDelivered(first, last), **place)
-        assert [each.seq for each in log.views.delivered] == new
+        assert [each.seq for each in log.views.delivered_by(log.entries[-1])] == new
     answer = log.add(emitted({"id": 1, "result": {}}), connection="tcp1", exchange=3)
     log.add(events.MessagesDelivered(1, 1), answer, connection="tcp1", exchange=3)
-    assert log.views.delivered == [log.message(answer)]
+    assert log.views.delivered_by(log.entries[-1]) == [log.message(answer)]
+    assert log.views.delivered_by(log.entries[-2]) == ()
 
 
 def test_a_client_that_leaves_before_its_answer_has_dropped_its_request() -> None:
