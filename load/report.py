@@ -53,7 +53,10 @@ class Found:
         left = Counter(self.left) + Counter(again.left)
         failed = Counter(self.failed) + Counter(again.failed)
         memory = {name: getattr(again, name) for name in ("before", "peak", "after")}
-        return replace(self, left=dict(left), failed=dict(failed), **memory)
+        served = min(self.served, again.served)
+        p99, longest = max(self.late_p99, again.late_p99), max(self.late_max, again.late_max)
+        one = replace(self, served=served, late_p99=p99, late_max=longest, **memory)
+        return replace(one, left=dict(left), failed=dict(failed))
 
 
 def faults(found: Sequence[Found], *, aim_ms: float, margin_mb: float) -> Iterator[str]:

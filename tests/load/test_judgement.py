@@ -61,6 +61,8 @@ def test_a_flood_that_can_use_again_what_it_left_has_not_grown() -> None:
 def test_a_flood_that_came_twice_has_the_faults_of_both() -> None:
     told = sentences(replace(FINE, left={"a": 1}).with_memory_of(replace(FINE, failed={"503": 1})))
     assert len(told) == 2
+    (late,) = sentences(FINE.with_memory_of(replace(FINE, late_p99=1500.0)))
+    assert "waited 1500 ms" in late
 
 
 def test_the_table_has_the_run_before_in_parentheses(tmp_path: Path) -> None:
