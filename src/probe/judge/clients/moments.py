@@ -160,8 +160,11 @@ def note_speech(message: Message) -> None:
         if era == "modern":
             pipe.modern = revision or pipe.modern
         elif era is None and message.rpc in ("notification", "response", "error") and pipe.modern is not None:
-            # Answers and notifications without a session name no revision themselves.
-            era, revision = "modern", pipe.modern
+            # Answers and notifications without a session name no revision themselves. The log may lack the opening of
+            # a session: the revision of its messages is not known then.
+            label = message.entry.context.session
+            if label is None or not events.is_session(label):
+                era, revision = "modern", pipe.modern
     message.era, message.revision = era, revision
     if era == "modern":
         message.in_session = None

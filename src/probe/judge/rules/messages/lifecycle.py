@@ -18,7 +18,7 @@ from ...clients.beginnings import INITIALIZED, names_session
 from ...clients.moments import ClientEnd, declared_in
 from ...clients.series import NEVER
 from ...clients.subject import FREE
-from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import (
     ANSWERED,
     END,
@@ -220,7 +220,11 @@ def waits(request: Message, trace: Trace) -> Finding | None:
     is_over = pending.dropped_by(at) or (pending.exchange is not None and pending.exchange.closed_by(at))
     if is_over or (request.pipe is None and (trace.several() is not None or names_session(request))):
         return None
-    return FAIL(f"{request.method} came before the answer to initialize", pending)
+    remark = f"{request.method} came before the answer to initialize"
+    # The answer may be among what is missing.
+    if trace.gap_in(pending.at, at):
+        raise Undecided(f"entries of the log are missing; {remark}", pending)
+    return FAIL(remark, pending)
 
 
 @rule("lifecycle.initialized-once", each=NOTIFICATION, methods={INITIALIZED})
