@@ -120,7 +120,8 @@ def _respelled(found: bytes, shown: bytes) -> bytes:
         mark: bytes | None = character[1]
         return bytes((next(wanted),)) if mark is None else mark + b"%02x" % next(wanted)
 
-    return shown if len(found) == len(shown) else _SPELLED.sub(spell, found)
+    is_plain = b"%" not in found and b"\\" not in found
+    return shown[: len(found)] if is_plain else _SPELLED.sub(spell, found)
 
 
 class Masked:
