@@ -191,18 +191,21 @@ async def test_an_id_in_any_spelling_and_in_pieces_is_replaced_in_the_same(
     assert b"".join(sent).lower() == spelled(SHOWN).lower()
 
 
+# None of them begins with a character of the id, which would go on with it.
+BEHIND = [b"\xe2\x80\xa6 is unknown", b'"}', b'\\"', b"\\n\xe2\x80\xa6", b"&quot;", b"\r\n", b"x"]
+
+
 @given(
     st.lists(st.sampled_from(SPELLINGS), min_size=8, max_size=39),
-    st.sampled_from([b"\xe2\x80\xa6 is unknown", b'"}', b'\\"', b"\\n\xe2\x80\xa6", b"&quot;", b"\r\n", b"x", b""]),
-    st.sampled_from([b"", b"fQ_1", b"%", b"\\"]),
+    st.just(b"") | st.builds(bytes.__add__, st.sampled_from(BEHIND), st.sampled_from([b"", b"fQ_1", b"%", b"\\"])),
     st.lists(st.integers(0, 120), max_size=5),
 )
 async def test_the_beginning_of_an_id_that_was_cut_is_replaced_whatever_follows(
-    spellings: list[Callable[[int], bytes]], behind: bytes, end: bytes, cuts: list[int]
+    spellings: list[Callable[[int], bytes]], behind: bytes, cuts: list[int]
 ) -> None:
     def spelled(id: bytes) -> bytes:
         begun = b"".join(spell(each) for spell, each in zip(spellings, id, strict=False))
-        return b"task /r/%b%b%b" % (begun, behind, end)
+        return b"task /r/%b%b" % (begun, behind)
 
     whole, at = spelled(LONG_ID), sorted(cuts)
     pieces = [whole[start:end] for start, end in zip([0, *at], [*at, len(whole)], strict=True)]
