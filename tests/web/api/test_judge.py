@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import trio
 
 from probe.judge.reports.as_json import as_json
@@ -35,6 +36,14 @@ async def test_a_verdict_that_there_is_not_is_refused() -> None:
         problem = await refusal(probe, "/api/judge?verdict=FAIL,GOOD")
     assert "GOOD" in problem["detail"]
     assert problem["known"] == ["NOT_OBSERVED", "PASS", "INCONCLUSIVE", "WARN", "FAIL"]
+
+
+@pytest.mark.parametrize("path", ["/api/judge", "/api/judge/acme"])
+async def test_a_time_without_a_verdict_to_wait_for_is_refused(path: str) -> None:
+    async with running(judge=True) as probe:
+        problem = await refusal(probe, f"{path}?for=3")
+        await page(probe, "/api/judge?wait=ping.answered:PASS&for=0")
+    assert problem["detail"] == "for is how long to wait at most: it needs wait=RULE:VERDICT"
 
 
 async def test_a_rule_leads_to_the_public_reports_of_clients_that_broke_it() -> None:

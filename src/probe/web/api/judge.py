@@ -95,13 +95,15 @@ async def _answer(
 ) -> Response:
     """A report as JSON, made one subject at a time. Raises `QueryError`."""
     service, stored, verdicts = engine.judging, _stored_report(engine), _having(query)
+    wanted, seconds = _wanted(query), _seconds(query)
     if service is None:
         return not_found(_OFF)
     rows: Iterator[Any]
     if stored is not None:
         rows = _stored_rows(stored, name, {verdict.name for verdict in verdicts})
     else:
-        await _wait(service, name, query)
+        if wanted is not None:
+            await _wait(service, name, wanted, seconds)
         rows = (subject_row(subject, verdicts) for subject in await service.subjects(name))
     first = list(islice(rows, 1))
     if name is not None and not first:
@@ -160,11 +162,8 @@ def _text(body: str | bytes, content_type: str) -> Response:
     return Response(body, content_type=content_type)
 
 
-async def _wait(service: JudgeService, name: str | None, query: Query) -> None:
-    """Return when the awaited verdict is there, or the time is over. Raises `QueryError`."""
-    wanted, seconds = _wanted(query), _seconds(query)
-    if wanted is None:
-        return
+async def _wait(service: JudgeService, name: str | None, wanted: tuple[str, Verdict], seconds: float) -> None:
+    """Return when the awaited verdict is there, or the time is over."""
     with trio.move_on_after(seconds):
         # The judge reads the log on its own time, so there is no event for it.
         while not await service.has(*wanted, name):  # noqa: ASYNC110
@@ -185,6 +184,8 @@ def _seconds(query: Query) -> float:
     given = query.own.get("for")
     if given is None:
         return _WAIT_S
+    if "wait" not in query.own:
+        raise QueryError("for is how long to wait at most: it needs wait=RULE:VERDICT")
     seconds = float(given) if _SECONDS.fullmatch(given) else math.nan
     if not 0 <= seconds <= _LONGEST_WAIT_S:
         raise QueryError(f"for must be a number of seconds from 0 to {_LONGEST_WAIT_S:g}, got {clip(given)!r}")

@@ -207,7 +207,7 @@ FILTER_LINE = Route(
 )
 
 WAIT = Parameter("wait", "Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over.")
-FOR = Parameter("for", "How long to wait at most, in seconds: 10 by default, 60 at most.", {"type": "number"})
+FOR = Parameter("for", "With `wait`: how long at most, in seconds, 10 by default and 60 at most.", {"type": "number"})
 HAVING = Parameter("verdict", "Give only rules with this verdict; several with commas. Counts are of all rules.")
 _JUDGED = (WAIT, FOR, HAVING)
 JUDGE = Route("/api/judge", "verdicts on every client, with `judge` on", JudgeReport, own=_JUDGED, refuses=(404,))
