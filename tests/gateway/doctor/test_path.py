@@ -253,3 +253,15 @@ def test_where_nobody_answers_one_line_says_so(url: str, capsys: pytest.CaptureF
     err = capsys.readouterr().err
     assert err.startswith(f"error: no probe answers at {url}: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("none.pem", "No such file or directory"), ("no.pem", "it has no certificates")]
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_file_without_certificates_is_refused_for_each_address(
+    scheme: str, name: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "no.pem").write_text("no certificate")
+    assert main(["doctor", f"{scheme}://127.0.0.1:1", "--cafile", str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err == f"error: --cafile: {tmp_path / name} cannot be used: {why}\n"

@@ -25,11 +25,13 @@ def command(url: str, cafile: str | None, hold: float) -> int:
     times within a minute. The exit code is 1 where something breaks what clients rely on.
     """
     from ...gateway.doctor import needs, path
-    from ...gateway.doctor.needs import ProbeAddress, WrongError
+    from ...gateway.doctor.needs import CertificatesError, ProbeAddress, WrongError
 
     try:
         target = ProbeAddress(url, cafile)
         needs.check_health(target)
+    except CertificatesError as error:
+        raise click.ClickException(f"--cafile: {error}") from None
     except (WrongError, OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise click.ClickException(f"no probe answers at {url}: {why}") from None

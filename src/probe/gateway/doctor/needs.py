@@ -41,8 +41,15 @@ class WrongError(Exception):
     """The probe has another answer than expected, given in the message."""
 
 
+class CertificatesError(Exception):
+    """A file has no certificates that can be read; the message says it in one line."""
+
+
 class ProbeAddress:
-    """The address of a probe or of a room, without `/mcp`. Each request has a connection of its own."""
+    """The address of a probe or of a room, without `/mcp`. Each request has a connection of its own.
+
+    Raises `WrongError` for what is no address, and `CertificatesError`.
+    """
 
     def __init__(self, url: str, cafile: str | None) -> None:
         self.url = urlsplit(url)
@@ -50,7 +57,7 @@ class ProbeAddress:
             raise WrongError(f"{url!r} is not http://host or https://host")
         self.prefix = self.url.path.rstrip("/")
         self.cafile = cafile
-        self.tls = ssl.create_default_context(cafile=cafile) if self.url.scheme == "https" else None
+        self.tls = _context(cafile) if self.url.scheme == "https" or cafile is not None else None
 
     @contextmanager
     def response(
@@ -67,9 +74,17 @@ class ProbeAddress:
     def connection(self) -> HTTPConnection:
         """The caller closes it."""
         host = str(self.url.hostname)
-        if self.tls is None:
+        if self.url.scheme == "http":
             return HTTPConnection(host, self.url.port, timeout=TIMEOUT_S)
         return HTTPSConnection(host, self.url.port, timeout=TIMEOUT_S, context=self.tls)
+
+
+def _context(cafile: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=cafile)
+    except OSError as error:
+        why = "it has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
+        raise CertificatesError(f"{cafile} cannot be used: {why}") from None
 
 
 def expect(response: HTTPResponse, status: int) -> None:
