@@ -263,6 +263,25 @@ def test_a_log_without_any_message_of_a_client_is_no_pass(
     assert f"--log: {none}" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "options", [["--tools", "all"], ["--label", "client"], ["--session-idle-s", "5"]], ids=lambda each: each[0]
+)
+def test_an_option_of_a_client_or_of_its_server_is_refused(
+    options: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = _one(tmp_path / "log.ndjson", "a")
+    assert main(["judge", "--log", path, *options]) == 2
+    said = f"error: {options[0]} is about a client or its server, and --log has none; see mcp-probe judge --help\n"
+    assert capfd.readouterr().err == said
+
+
+def test_a_setting_of_the_environment_does_not_hinder_a_saved_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_PROBE_TOOLS", "all")
+    assert main(["judge", "--log", _one(tmp_path / "log.ndjson", "a")]) == 0
+
+
 def test_a_report_ends_with_the_way_to_its_page_or_to_its_log(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from ...core.clients import LABEL_RULE
-from ...settings import build
+from ...settings import Described, build
 from ..starting import loading
 from .options import every_setting, refusals, with_settings
 
@@ -80,9 +81,18 @@ def command(context: click.Context, /, **given: Any) -> int:
     if given["room"] is not None and chosen:
         flag = next(spec.flag for spec in specs.values() if spec.name in chosen)
         raise click.UsageError(f"{flag} is a setting of a server, and --room uses one that runs")
+    if given["logs"] and (refused := _refused_with_log(context, specs)):
+        raise click.UsageError(f"{refused} is about a client or its server, and --log has none")
     settings |= {name: value for name, value in _OWN.items() if name not in chosen}
     changed = sorted(chosen | (_OWN.keys() - {"port"}))
     arguments = [word for name in changed for word in (specs[name].flag, str(settings[name]))]
     with refusals(), judging.failures():
         servers = judging.Servers(app.run, app.running)
         return judging.run(judging.JudgeOptions(**given), build(settings), arguments, servers)
+
+
+def _refused_with_log(context: click.Context, specs: Mapping[str, Described]) -> str | None:
+    """An option on the command line that says something of a client or of a server."""
+    flags = {"label": "--label"} | {name: spec.flag for name, spec in specs.items()}
+    given = (flag for name, flag in flags.items() if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+    return next(given, None)
