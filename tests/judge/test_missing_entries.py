@@ -62,7 +62,20 @@ def modern(client: Any, revision: str) -> None:
         client.answer(client.modern("tools/call", {"name": "chatty", "arguments": {}}), CONTENT)
 
 
-@each("story", [legacy, both, modern])
+def batches(client: Any, revision: str) -> None:
+    """A client sends an array where the revision has arrays, and has a session of another one later."""
+    first = client.session("2025-03-26")
+    ping = {"jsonrpc": "2.0", "id": 50, "method": "ping"}
+    if isinstance(first, HttpSession):
+        first.post(ping, message={"batch": 0})
+        client.session("2025-11-25")
+    else:
+        first.post(ping, batch=0)
+        first.close()
+        getattr(client.log, client.transport)().session("2025-11-25")
+
+
+@each("story", [legacy, both, modern, batches])
 @each("way", WAYS)
 def test_no_missing_entry_accuses_a_right_client(story: Callable[[Any, str], None], way: Way) -> None:
     transport, revision = way

@@ -117,7 +117,11 @@ def early_array(session: Session, trace: Trace) -> Finding | None:
     array = trace.seen.first(MESSAGE, None, _is_early, until=trace.at)
     if array is None or trace.nth() > 1 or session.revision not in trace.rule.revisions:
         return None
-    return WARN(f"an array of messages, before {session.revision} was negotiated", session, at=array)
+    remark = f"an array of messages, before {session.revision} was negotiated"
+    # A session of 2025-03-26 may have been opened there.
+    if trace.gap_in(NEVER, array.at):
+        return UNCLEAR(f"entries of the log are missing; {remark}", session, at=array)
+    return WARN(remark, session, at=array)
 
 
 @rule("jsonrpc.batch-without-initialize", each=REQUEST, methods={"initialize"})
