@@ -31,6 +31,9 @@ def _works(session: Any) -> None:
     log.after(0.2)
     session.reply(question)
     session.answer(session.request("tools/list"), TOOLS)
+    for _ in range(2):
+        session.answer(session.call("chatty", _meta={"progressToken": "again"}), CONTENT)
+        log.after(3)
     call = session.call("chatty", _meta={"progressToken": "t"})
     log.after(1)
     session.notify("notifications/cancelled", {"requestId": call.id})

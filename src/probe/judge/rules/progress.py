@@ -7,7 +7,7 @@ from typing import Final
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import is_id
 from ..clients.given_up import CANCELLED, cancelled_call, left_call
-from ..trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, WARN, Finding
+from ..trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ..trace.opportunities import ANSWERED, LEFT, NOTIFICATION, REQUEST, TOLD
 from ..trace.rules import form, member, rule
 from ..trace.trace import Trace
@@ -33,6 +33,8 @@ def own_token(request: Message, trace: Trace) -> Finding | None:
     running, other = trace.subject.tokens.beside(request)
     if running is None:
         return None if other is None else PASS(other)
+    if trace.gap_in(running.at, request.at):
+        raise Undecided("entries of the log are missing; they may end the request with this token", running)
     if type(running.token) is not type(request.token):
         return WARN(f"progressToken {shown(request.token)} and that of a running request differ in type only", running)
     if running.raw == request.raw and request.at - running.at <= trace.allowances.repeat_s:
