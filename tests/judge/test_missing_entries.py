@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ..support.rows import each, row
 from .checks import WAYS, Way
-from .logs import INFO, MODERN, OFFERED, HttpSession, Log, judged, recorded
+from .logs import INFO, MODERN, OFFERED, Asked, HttpSession, Log, judged, recorded
 
 TOOLS: Final = {"tools": [{"name": "chatty", "inputSchema": {"type": "object"}}]}
 CONTENT: Final = {"content": [{"type": "text", "text": "done"}]}
@@ -22,6 +22,10 @@ def _works(session: Any) -> None:
     session.answer(session.call("chatty"), CONTENT)
     news = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     if isinstance(session, HttpSession):
+        call = session.call("chatty")
+        streamed = session.client.stream(call)
+        streamed.send({"jsonrpc": "2.0", "id": call.id, "result": CONTENT})
+        session.client.leave(Asked(0, None, None, streamed.context, call.exchange))
         stream = session.get()
         stream.send(news)
         question = stream.ask("ping")
@@ -39,6 +43,7 @@ def _works(session: Any) -> None:
     session.notify("notifications/cancelled", {"requestId": call.id})
     log.after(20)
     session.answer(session.request("ping"))
+    log.after(20)
     if isinstance(session, HttpSession):
         session.delete()
     else:

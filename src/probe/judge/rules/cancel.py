@@ -7,7 +7,7 @@ from ...views.values import Exchange, Message
 from ...wire.jsonrpc import RequestId, is_id
 from ..clients.given_up import CANCELLED, request_with_id, scopes_of
 from ..clients.tasks import task_of
-from ..trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
+from ..trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNREADABLE
 from ..trace.rules import MISSING, member, rule
 from ..trace.trace import Trace
@@ -183,6 +183,8 @@ def explicit(exchange: Exchange, trace: Trace) -> Finding | None:
         trace.passed(left, "alive_s")  # the cancellation may still come
         return None
     trace.sure.had_time(left, "alive_s", exchange)
+    if trace.gap_in(request.at, left):
+        raise Undecided("entries of the log are missing; the answer may be among them", exchange)
     if trace.seen.acted(session, left + trace.allowances.settle_s, until):
         what = f"hung up on {request.method} {shown(request.id)}"
         return WARN(f"the client or a gateway {what}, and no {CANCELLED} came", exchange, at=request)
