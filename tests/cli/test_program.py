@@ -377,6 +377,14 @@ def test_pages_are_opened_and_lines_shown_where_that_is_asked_for(monkeypatch: p
     assert asked == [(False, False), (True, False), (False, True)]
 
 
+def test_lines_of_exchanges_are_refused_where_there_are_none(
+    started: list[Settings], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [main(["serve", "--watch", "--rooms", rooms]) for rooms in ("on", "only")] == [0, 2]
+    assert "error: --watch shows the exchanges of /mcp, and --rooms only serves none" in capsys.readouterr().err
+    assert len(started) == 1
+
+
 @pytest.mark.parametrize(("terminal", "told"), [(True, True), (False, False)])
 def test_a_person_who_starts_stdio_is_told_that_clients_do(
     terminal: bool,

@@ -12,10 +12,11 @@ import sys
 import termios
 from pathlib import Path
 
+import click
 import pytest
 import trio
 
-from probe.cli.program import main
+from probe.cli.program import COMMANDS, main
 from probe.gateway.trials import dump
 
 from .faults import ResultChanged
@@ -47,6 +48,12 @@ def listening() -> tuple[str, ...]:
             ["--listen", "1", "--breaker", "1", "--through", "http://127.0.0.1:1/mcp"],
             "--breaker is another port than --listen",
         ),
+        (
+            ["--probe", "http://127.0.0.1:1", "--through", "http://127.0.0.1:1/mcp", "--host", "0.0.0.0"],
+            "--host is the address of --listen and of --breaker: give one of them",
+        ),
+        (["--insecure", "--cafile", "/nowhere"], "--insecure checks no certificate, so --cafile has no effect"),
+        (["--verbose", "--format", "json"], "--verbose is about the table, and --format json writes none"),
         (["--only", "colour"], "there is no check 'colour'; known are stream.held"),
         (["--only", "stream.lat"], "there is no check 'stream.lat'; did you mean stream.late"),
         (["--allow", "/nowhere"], "/nowhere cannot be read"),
@@ -68,6 +75,34 @@ def test_what_cannot_be_checked_is_said_in_one_line(
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: ")
     assert said in error
+
+
+_HAVE_EFFECT = {
+    "--from": {"saved", "only", "skip", "allow", "strict", "form", "verbose", "out"},
+    "--observe": {"observe", "probe", "cafile", "insecure", "out"},
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "option"),
+    [
+        pytest.param(mode, option, id=f"{mode} {option.opts[0]}")
+        for mode, has_effect in _HAVE_EFFECT.items()
+        for option in COMMANDS["gateway"].params
+        if option.name not in {*has_effect, "observe"}
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    mode: str, option: click.Parameter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flag = option.opts[0]
+    if isinstance(option, click.Option) and option.is_flag:
+        words = [flag]
+    else:
+        words = [flag, option.type.choices[0] if isinstance(option.type, click.Choice) else "1"]
+    given = [mode, "/nowhere"] if mode == "--from" else [mode, "--probe", "http://127.0.0.1:1"]
+    assert main(["gateway", *given, *words]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {flag} is about a run, and {mode} ")
 
 
 def test_a_taken_breaker_port_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,8 +140,6 @@ def _check(options: JudgeOptions) -> None:
     """Raise `click.UsageError` for wrong options, or options that contradict each other."""
     if bool(options.client) == bool(options.logs):
         raise click.UsageError("give the command of a client behind --, or saved logs with --log")
-    if options.logs and any((options.stdio, options.seconds is not None, options.save, options.room)):
-        raise click.UsageError("--stdio, --room, --for and --save are about a client, and --log has none")
     if options.stdio and options.room is not None:
         raise click.UsageError("--stdio starts a server, and --room is about one that runs")
     if options.against is not None and not options.logs:
@@ -150,14 +148,22 @@ def _check(options: JudgeOptions) -> None:
         raise click.UsageError(
             "--against prints a comparison: --expect, --json, --junit, --html and --badge have no part"
         )
+    if options.verbose and options.json == _STANDARD_OUTPUT:
+        raise click.UsageError("--verbose is about the report as text, and --json - prints JSON in its place")
     if options.seconds is not None and math.isnan(options.seconds):
         raise click.UsageError("--for must be a number of seconds")
     if not is_client_label(options.label):
         raise click.UsageError(f"label must be {LABEL_RULE}")
+    _check_required(options.require)
+
+
+def _check_required(require: Sequence[str]) -> None:
     known = [*MINIMUM, _NONE, *FUNCTIONS, *(f"{rule.partition('.')[0]}.*" for rule in FUNCTIONS)]
-    for wanted in options.require:
+    for wanted in require:
         if wanted not in known:
             raise click.UsageError(f"--require: there is no rule {wanted!r}{did_you_mean(wanted, known)}")
+        if wanted != _NONE and _NONE in require:
+            raise click.UsageError(f"--require none demands nothing, so --require {wanted} has no effect")
 
 
 def _check_outputs(options: JudgeOptions) -> None:

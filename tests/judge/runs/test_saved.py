@@ -264,7 +264,19 @@ def test_a_log_without_any_message_of_a_client_is_no_pass(
 
 
 @pytest.mark.parametrize(
-    "options", [["--tools", "all"], ["--label", "client"], ["--session-idle-s", "5"]], ids=lambda each: each[0]
+    "options",
+    [
+        ["--tools", "all"],
+        ["--label", "client"],
+        ["--session-idle-s", "5"],
+        ["--no-judge"],
+        ["--client-must-exit-0"],
+        ["--stdio"],
+        ["--room", "http://127.0.0.1:1"],
+        ["--for", "5"],
+        ["--save", "log.ndjson"],
+    ],
+    ids=lambda each: each[0],
 )
 def test_an_option_of_a_client_or_of_its_server_is_refused(
     options: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]

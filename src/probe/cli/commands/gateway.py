@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from .options import first_given
+
 _FORMATS = ("table", "json", "junit", "markdown", "html")
+# The options that have an effect without a run.
+_WITH_SAVED = frozenset({"saved", "only", "skip", "allow", "strict", "form", "verbose", "out"})
+_WITH_OBSERVE = frozenset({"observe", "probe", "cafile", "insecure", "out"})
 
 
 @click.command("gateway", short_help="Say how a gateway or proxy changes the protocol.")
@@ -83,13 +89,30 @@ _FORMATS = ("table", "json", "junit", "markdown", "html")
     help="The marks in arguments are made of this number, so that two runs send the same bytes.",
 )
 @click.option("--observe", is_flag=True, help="Only read the log of --probe, and say what is likely.")
-def command(*, observe: bool, **given: Any) -> int:
+@click.pass_context
+def command(context: click.Context, /, *, observe: bool, **given: Any) -> int:
     """Compare the protocol through a gateway with the protocol without it, and say how to mend what differs.
 
     Exit: 0 nothing is broken, 1 something is, 2 it cannot be checked, 3 nothing is broken, but something is unclear or
     was not done.
     """
+    _check(context, given, observe=observe)
     # Imports of half a second, unused by other commands.
     from ..gateway_check import CheckArguments, check, observed
 
     return (observed if observe else check)(CheckArguments(**given))
+
+
+def _check(context: click.Context, given: Mapping[str, Any], *, observe: bool) -> None:
+    """Raise `click.UsageError` for an option without an effect beside the others."""
+    names = {str(option.name) for option in context.command.params}
+    if observe and (flag := first_given(context, names - _WITH_OBSERVE)):
+        raise click.UsageError(f"{flag} is about a run, and --observe only reads the log of --probe")
+    if given["saved"] is not None and (flag := first_given(context, names - _WITH_SAVED)):
+        raise click.UsageError(f"{flag} is about a run, and --from judges one that was saved")
+    if given["listen"] is None and given["breaker"] is None and first_given(context, {"host"}):
+        raise click.UsageError("--host is the address of --listen and of --breaker: give one of them")
+    if given["insecure"] and given["cafile"] is not None:
+        raise click.UsageError("--insecure checks no certificate, so --cafile has no effect")
+    if given["verbose"] and given["form"] != "table":
+        raise click.UsageError(f"--verbose is about the table, and --format {given['form']} writes none")

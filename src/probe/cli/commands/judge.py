@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import click
 from click.core import ParameterSource
 
 from ...core.clients import LABEL_RULE
-from ...settings import Described, build
+from ...settings import build
 from ..starting import loading
-from .options import every_setting, refusals, with_settings
+from .options import every_setting, first_given, refusals, with_settings
 
 _PATH: Any = click.Path(path_type=Path)
 _FILE: Any = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -24,6 +23,8 @@ _OWN = {
     "event_log_bytes": 256 * 1024 * 1024,
     "judge": False,
 }
+# The options that need a client.
+_ABOUT_CLIENT = frozenset({"stdio", "room", "seconds", "label", "save", "must_exit_0"})
 
 
 @click.command(
@@ -78,21 +79,14 @@ def command(context: click.Context, /, **given: Any) -> int:
     specs = {spec.name: spec for spec in every_setting()}
     settings = {name: given.pop(name) for name in specs}
     chosen = {name for name in specs if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
-    if given["room"] is not None and chosen:
-        flag = next(spec.flag for spec in specs.values() if spec.name in chosen)
+    about_server = {*specs, *(f"no_{name}" for name in specs)}
+    if given["room"] is not None and (flag := first_given(context, about_server, by_variable=True)):
         raise click.UsageError(f"{flag} is a setting of a server, and --room uses one that runs")
-    if given["logs"] and (refused := _refused_with_log(context, specs)):
-        raise click.UsageError(f"{refused} is about a client or its server, and --log has none")
+    if given["logs"] and (flag := first_given(context, about_server | _ABOUT_CLIENT)):
+        raise click.UsageError(f"{flag} is about a client or its server, and --log has none")
     settings |= {name: value for name, value in _OWN.items() if name not in chosen}
     changed = sorted(chosen | (_OWN.keys() - {"port"}))
     arguments = [word for name in changed for word in (specs[name].flag, str(settings[name]))]
     with refusals(), judging.failures():
         servers = judging.Servers(app.run, app.running)
         return judging.run(judging.JudgeOptions(**given), build(settings), arguments, servers)
-
-
-def _refused_with_log(context: click.Context, specs: Mapping[str, Described]) -> str | None:
-    """An option on the command line that says something of a client or of a server."""
-    flags = {"label": "--label"} | {name: spec.flag for name, spec in specs.items()}
-    given = (flag for name, flag in flags.items() if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
-    return next(given, None)

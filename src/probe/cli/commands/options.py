@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ...settings import ENV_PREFIX, Described, Limits, Settings, described
 from ...settings.description import SettingError
@@ -109,6 +110,19 @@ def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable
         return function
 
     return decorate
+
+
+def first_given(context: click.Context, names: Collection[str], *, by_variable: bool = False) -> str | None:
+    """The flag of the first of these options that stands on the command line, in the order of the help; else None.
+
+    `by_variable` also finds an option whose variable is set.
+    """
+    sources = {ParameterSource.COMMANDLINE, *([ParameterSource.ENVIRONMENT] if by_variable else ())}
+    for option in context.command.params:
+        name = str(option.name)
+        if name in names and context.get_parameter_source(name) in sources:
+            return option.opts[0]
+    return None
 
 
 MORE = """\b

@@ -23,6 +23,8 @@ def command(context: click.Context, /, *, open_pages: bool, watch: bool, **value
     Ctrl-C, SIGTERM or SIGHUP ends it: running work may finish, a second one ends it at once.
     """
     screen = None
+    if watch and values["rooms"] == "only":
+        raise click.UsageError("--watch shows the exchanges of /mcp, and --rooms only serves none there")
     if watch:
         from ...telemetry.terminal.screen import Screen
 
