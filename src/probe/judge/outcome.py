@@ -277,7 +277,7 @@ def _stale(expected: Expectation, today: date, version: int) -> str:
 def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
     for log in report.logs:
         if log.is_lossy:
-            yield f"the log of run {log.run} lacks entries"
+            yield f"the log of run {log.run} lacks entries{_PART if log.is_part else ''}"
         elif log.cut_off and not demands.own_servers:
             yield f"the log of run {log.run} was cut off"
     for rule in report.broken:
@@ -323,6 +323,8 @@ def _no_message(report: Judgement) -> str:
     none = f"none of {exchanges} HTTP requests had a request of the protocol that the server could read"
     return none if exchanges else NO_REQUEST
 
+
+_PART: Final = ": it is a part of a log, and what was left out may be about its client"
 
 NO_REQUEST: Final = "no request of a client came"
 """The reason where a client has sent nothing that could be read."""

@@ -95,7 +95,8 @@ class LogReport:
     """A log that was judged: which run of which server, up to which entry, and whether it is whole.
 
     The numbers of its entries are moved by `offset` in the evidence. A `living` log goes on. `is_lossy` is false if
-    what is missing was left out on purpose.
+    what is missing is about other clients. `is_part` is true for a part of a log of which nobody knows whether it lacks
+    entries about its clients.
     """
 
     run: str
@@ -106,6 +107,7 @@ class LogReport:
     gaps: tuple[Gap, ...]
     living: bool
     is_lossy: bool
+    is_part: bool
 
     @property
     def whole(self) -> bool:
@@ -148,10 +150,9 @@ def report_with(judge: Judge, subjects: Iterable[SubjectReport]) -> Judgement:
 
 
 def _log_report(log: JudgedLog) -> LogReport:
-    header = log.header
-    return LogReport(
-        header.run, header.program, log.offset, log.last, log.end, tuple(log.gaps), log.living, log.is_lossy
-    )
+    header, gaps, end = log.header, tuple(log.gaps), log.end
+    is_part = end is not None and end.why == "filtered" and log.about is None and not log.old
+    return LogReport(header.run, header.program, log.offset, log.last, end, gaps, log.living, log.is_lossy, is_part)
 
 
 def subject_report(judge: Judge, subject: Subject) -> SubjectReport:

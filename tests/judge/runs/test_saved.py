@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import zipfile
@@ -538,6 +539,40 @@ def test_a_session_file_of_another_version_is_refused(tmp_path: Path, capfd: pyt
         path = _zipped(tmp_path / "log.mcpprobe", {"log.ndjson": log, "manifest.json": manifest})
         assert main(["judge", "--log", str(path)]) == 2
         assert capfd.readouterr().err == f"error: {path}: {reason}\n"
+
+
+def _with_ended_at(path: Path, ended_at: bytes) -> str:
+    with zipfile.ZipFile(path) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    manifest = re.sub(rb'"ended_at":[^,]*', b'"ended_at":' + ended_at, parts["manifest.json"])
+    return str(_zipped(path.with_name("other.mcpprobe"), {**parts, "manifest.json": manifest}))
+
+
+def test_a_part_of_a_part_may_lack_entries_about_its_client(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = _with_ended_at(extract(tmp_path / "part.mcpprobe", two_clients(), "acme"), b"null")
+    assert main(["judge", "--log", path]) == 2
+    assert capfd.readouterr().err == (
+        f"mcp-probe: the log of run {HEADER.run} lacks entries: "
+        "it is a part of a log, and what was left out may be about its client\n"
+    )
+
+
+@pytest.mark.parametrize("ended_at", ['"now"', "true", "NaN", "-1", "1e300", "[]"])
+def test_a_time_up_to_which_no_log_goes_is_refused_by_its_name(
+    ended_at: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = _with_ended_at(extract(tmp_path / "part.mcpprobe", two_clients(), "acme"), ended_at.encode())
+    assert main(["judge", "--log", path]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith(f"error: {path}: manifest.json: ended_at cannot be ")
+    assert said.endswith(": it is no time between 1970 and 9999\n")
+
+
+def test_a_time_up_to_which_a_log_goes_may_be_a_whole_number(tmp_path: Path) -> None:
+    log = two_clients()
+    path = extract(tmp_path / "part.mcpprobe", log, "acme")
+    newest = next(item for item in reversed(log.items) if isinstance(item, Entry))
+    assert main(["judge", "--log", _with_ended_at(path, b"%d" % (newest.at + 1))]) == 0
 
 
 @pytest.mark.parametrize("client", [None, "acme"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from probe.cli.program import main
 from probe.log.context import Context
 from probe.log.event_log import Entry, Gap
 from probe.log.ndjson import End, Header, OpenedFile, ReadLog, SavedLog
@@ -144,6 +145,40 @@ async def test_of_a_part_the_report_is_what_the_server_said_that_had_all(tmp_pat
         assert "did not judge" not in text
         again = await saved(shown, tmp_path)
         assert (again.log.items, again.log.end, again.report) == (file.log.items, file.log.end, file.report)
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "whole"),
+    [
+        ("?client=nightly", "", True),
+        ("?client=nightly", "?client=nightly", True),
+        ("?client=s1", "?client=s1", True),
+        ("", "?client=nightly", True),
+        ("?client=nightly", "?call=c3", False),
+        ("?call=c3", "?client=nightly", False),
+        ("?call=c3", "", False),
+    ],
+)
+async def test_a_part_that_is_saved_again_is_judged_as_before(
+    first: str, again: str, whole: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with running() as probe:
+        await story(probe)
+        file = await saved(probe, tmp_path, first)
+    async with running(opened=file) as shown:
+        other = await saved(shown, tmp_path, again)
+        assert other.log.entries == file.log.entries or first == "" or not whole
+    status = await trio.to_thread.run_sync(
+        main, ["judge", "--require", "none", "--log", str(tmp_path / "saved.mcpprobe")]
+    )
+    out, err = capfd.readouterr()
+    assert status == (0 if whole else 2), out
+    said = " lacks entries: it is a part of a log, and what was left out may be about its client\n"
+    assert (said in err) is not whole
+    if whole and first:
+        assert file.manifest is not None
+        named = (other.manifest or {}).get("client"), (other.manifest or {}).get("ended_at")
+        assert named == (file.manifest["client"], file.manifest["ended_at"])
 
 
 async def test_a_part_of_a_log_is_read_in_both_directions_without_its_missing_numbers(tmp_path: Path) -> None:

@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from msgspec import structs
 from pydantic_core import from_json
 
 from ...log import ndjson
 from ...log.event_log import Entry
-from ...log.ndjson import MANIFEST, LogReader, NdjsonError, check_manifest
+from ...log.ndjson import LATEST, MANIFEST, LogReader, NdjsonError, check_manifest
 from ...views.retention import members
+from ...wire.jsonrpc import clip
 from ..judge import Judge
 from ..report import Judgement, report_of
 from .judged import Judged
@@ -124,17 +125,27 @@ def _about(path: Path, session: zipfile.ZipFile) -> _About:
     try:
         manifest = members(from_json(body))
         check_manifest(manifest)
+        ended_at = _ended_at(manifest)
     except ValueError as error:
         raise NdjsonError(f"{path}: {error}") from None
     client, named = manifest.get("client"), members(manifest.get("contains")).get("clients")
-    ended_at = manifest.get("ended_at")
     is_part = client is not None and named != [client] and _GIVEN_BY_SERVER.fullmatch(f"{client}") is not None
     if is_part or manifest.get("call") is not None:
         return _About()
-    if not isinstance(ended_at, float):
-        # A part of a part has null.
+    if ended_at is None:
+        # Another part of a part has null, and may lack entries about its client.
         return _About(old=client is not None and "ended_at" not in manifest)
     return _About(None if client is None else f"{client}", ended_at)
+
+
+def _ended_at(manifest: Mapping[str, Any]) -> float | None:
+    """Raises `NdjsonError`."""
+    ended_at = manifest.get("ended_at")
+    if ended_at is None:
+        return None
+    if type(ended_at) not in (int, float) or not 0 <= ended_at <= LATEST:
+        raise NdjsonError(f"{MANIFEST}: ended_at cannot be {clip(repr(ended_at))}: it is no time between 1970 and 9999")
+    return float(ended_at)
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

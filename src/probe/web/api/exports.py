@@ -108,7 +108,8 @@ def _asked(page: listing.Route) -> Extract:
 async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
     """Raises `NothingToExportError`."""
     lost, end = _bounds(engine, extract)
-    ended_at = _ended_at(engine)
+    part = _part_of_file(engine)
+    ended_at = _ended_at(engine, part if extract.is_all else extract)
     if extract.call is not None:
         # The id may have its run before it: `RUN.CALL`.
         run, _, call = extract.call.rpartition(".")
@@ -120,9 +121,9 @@ async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
         extract = replace(extract, call=call)
         return Chosen(extract, view.in_order(), lost, end, record.label or record.session, turns, ended_at)
     last = engine.log.last
-    if extract.client is None:
+    if extract.client is None or extract == part:
         numbers = [entry.seq async for entry in _all(engine, last, turns)]
-        return Chosen(extract, numbers, lost, end, None, turns, ended_at)
+        return Chosen(extract, numbers, lost, end, extract.client, turns, ended_at)
     client = ClientEntries(extract.client)
     async for entry in _all(engine, last, turns):
         client.look(entry)
@@ -144,10 +145,22 @@ def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
     return opened.log.gaps, end
 
 
-def _ended_at(engine: Engine) -> float | None:
-    if engine.opened is None:
+def _part_of_file(engine: Engine) -> Extract:
+    """The client or the call of a log that an opened file has a part of."""
+    manifest = (engine.opened and engine.opened.manifest) or {}
+    client, call = manifest.get("client"), manifest.get("call")
+    return Extract(client if isinstance(client, str) else None, call if isinstance(call, str) else None)
+
+
+def _ended_at(engine: Engine, extract: Extract) -> float | None:
+    opened = engine.opened
+    if opened is None:
         return engine.clock.wall()
-    newest = None if engine.opened.is_filtered else engine.log.entry(engine.log.last)
+    if opened.is_filtered:
+        # The same part again has all entries about its client, but another part may lack some.
+        ended_at = (opened.manifest or {}).get("ended_at")
+        return ended_at if isinstance(ended_at, float) and extract == _part_of_file(engine) else None
+    newest = engine.log.entry(engine.log.last)
     return None if newest is None else newest.at
 
 
@@ -172,7 +185,9 @@ def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
 
 async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     turns = found.turns
-    with closing(Archive(found.extract, engine.header(), engine.clock.wall(), found.ended_at)) as archive:
+    # All of a part is that part again.
+    part = _part_of_file(engine) if found.extract.is_all else found.extract
+    with closing(Archive(part, engine.header(), engine.clock.wall(), found.ended_at)) as archive:
         for item in _items(engine, found):
             line = None if isinstance(item, Gap) else item.encoded()
             archive.add(item, line)

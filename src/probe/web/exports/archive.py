@@ -46,7 +46,8 @@ class Manifest:
 
     `program` is the version of the server that saved it. `run` is the run in the log. `client` and `call` are the
     query's; both are null for a whole log. `ended_at` is the time up to which the whole log goes, for a file that of
-    its newest entry, null for a part of a part. `report` is true if there is one.
+    its newest entry. It is null for another part of a part, which may lack entries about its client. `report` is true
+    if there is one.
     """
 
     format: Literal["mcpprobe"]
