@@ -239,10 +239,28 @@ def test_a_query_for_views_that_are_not_kept_raises(kind: Kind[Any], method: str
         Subject("a", "label", 0).series(kind, method, scope)
 
 
-@pytest.mark.parametrize("methods", [None, {"notifications/progress"}])
-def test_a_function_about_a_kind_with_methods_names_some_of_them(methods: set[str] | None):
-    with pytest.raises(ValueError, match="the methods of told are notifications/cancelled, "):
+@pytest.mark.parametrize(
+    ("methods", "said"),
+    [
+        (None, "a function about told names its methods: "),
+        ([], "`methods` is empty, so the function would never be asked"),
+        (
+            ["notifications/cancelled", "notifications/progress", "ping"],
+            "no function about told is asked about notifications/progress, ping: ",
+        ),
+    ],
+)
+def test_a_function_about_a_kind_with_methods_names_some_of_them(methods: list[str] | None, said: str):
+    with pytest.raises(ValueError, match=r"progress\.token-unique: ") as refused:
         rule("progress.token-unique", each=TOLD, methods=methods)
+    assert said in str(refused.value)
+    if methods != []:
+        assert str(refused.value).endswith(": the methods of told are " + ", ".join(sorted(TOLD.methods or ())))
+
+
+def test_a_function_that_would_never_be_asked_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"progress\.token-unique: `methods` is empty"):
+        rule("progress.token-unique", each=REQUEST, methods=())
 
 
 def test_the_rules_with_state_of_their_own_are_those_that_the_page_names_fewer_than_eight() -> None:

@@ -92,6 +92,18 @@ def registered() -> Mapping[str, Sequence[RuleFunction]]:
     return dict(_FUNCTIONS)
 
 
+def _check_methods(id: str, each: Kind[View], methods: Collection[str] | None) -> None:
+    if methods is not None and not methods:
+        raise ValueError(f"{id}: `methods` is empty, so the function would never be asked")
+    if each.methods is None:
+        return
+    known = f"the methods of {each!r} are {', '.join(sorted(each.methods))}"
+    if methods is None:
+        raise ValueError(f"{id}: a function about {each!r} names its methods: {known}")
+    if unknown := sorted({*methods} - {*each.methods}):
+        raise ValueError(f"{id}: no function about {each!r} is asked about {', '.join(unknown)}: {known}")
+
+
 def rule(
     id: str,
     *,
@@ -105,9 +117,8 @@ def rule(
     sessionless: bool = False,
     after: Kind[Any] | None = None,
 ) -> Callable[[Ask[View]], Ask[View]]:
-    """Make a function one of a rule."""
-    if each.methods is not None and not set(methods or [""]) <= set(each.methods):
-        raise ValueError(f"{id}: the methods of {each!r} are {', '.join(sorted(each.methods))}")
+    """Make a function one of a rule. Raises `ValueError` for methods with which it would never be asked."""
+    _check_methods(id, each, methods)
 
     def register(function: Ask[View]) -> Ask[View]:
         made = RuleFunction(
