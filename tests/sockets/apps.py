@@ -118,15 +118,3 @@ async def _note_disconnect(receive: Any, call: Call, scope: trio.CancelScope) ->
     await until_disconnect(receive)
     call.disconnected.set()
     scope.cancel()
-
-
-async def socket_echo(scope: Any, receive: Any, send: Any, call: Call) -> None:
-    """A WebSocket that says what it hears; accepts when released by the test or at once for `/ws`."""
-    assert scope["type"] == "websocket"
-    await receive()
-    if scope["path"] == "/ws-later":
-        await call.released.wait()
-    await send({"type": "websocket.accept"})
-    while (message := await receive())["type"] == "websocket.receive":
-        await send({"type": "websocket.send", "text": message["text"]})
-    call.disconnected.set()

@@ -20,10 +20,11 @@ from probe.core.clients import networks
 from probe.server import listener
 from probe.server.listener.calls import Inbox
 from probe.server.listener.fair_queue import ConnectionTurns, FairQueue
+from probe.server.listener.http1.connection import Http1Connection
 from probe.server.listener.http2 import protocol as http2
 from probe.server.listener.http2.protocol import PARSED_BYTES
 from probe.server.listener.http2.streams import MOST_EVENTS
-from probe.server.listener.server import serve_transport
+from probe.server.listener.server import serve_connection
 from probe.server.listener.transport import Incomplete, Service, Transport
 from probe.settings import build
 
@@ -509,7 +510,7 @@ async def test_a_body_right_behind_its_head_says_that_its_request_goes_on() -> N
         await peer.send_eof()
         head = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n"
         with trio.fail_after(PATIENCE_S):
-            await serve_transport(service, Transport(stream, None, None, head))
+            await serve_connection(service, Http1Connection(service, Transport(stream, None, None, head)))
     assert asked == [b"stop"]
 
 

@@ -14,8 +14,9 @@ import trio
 from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
 
 from probe.server.listener.fair_queue import FairQueue
+from probe.server.listener.http1.connection import Http1Connection
 from probe.server.listener.http1.protocol import ResponseError
-from probe.server.listener.server import serve_transport, watch
+from probe.server.listener.server import serve_connection, watch
 from probe.server.listener.transport import Incomplete, Service, Transport
 from probe.settings import build
 
@@ -98,7 +99,7 @@ async def connected(app: App, *, blocking: bool = False, **values: Any) -> Async
     async def run() -> None:
         peer.task = trio.lowlevel.current_task()
         with peer.scope:
-            await serve_transport(service, Transport(peer.server, CLIENT, SERVER))
+            await serve_connection(service, Http1Connection(service, Transport(peer.server, CLIENT, SERVER)))
         peer.ended.set()
 
     with trio.fail_after(HANG_S):
@@ -282,7 +283,7 @@ async def test_a_body_that_comes_in_a_segment_of_its_own_is_whole_when_the_call_
     service = Service(noted, build({}), None, Incomplete(10**6, 1.0), (), fair_queue=held)
     ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
     async with trio.open_nursery() as nursery, theirs:
-        nursery.start_soon(serve_transport, service, Transport(ours, CLIENT, SERVER))
+        nursery.start_soon(serve_connection, service, Http1Connection(service, Transport(ours, CLIENT, SERVER)))
         await theirs.send_all(POST + b"content-length: 2\r\n\r\n")
         await held.asked.wait()
         await theirs.send_all(b"hi")

@@ -50,17 +50,12 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
         if opened is not None:
             connection = _protocol_of(service, Transport(opened[0], peer, here, opened[1], number))
             try:
-                await _serve(service, connection)
+                await serve_connection(service, connection)
             finally:
                 by, requests = connection.ended_by, connection.requests
     finally:
         if service.hooks.log is not None:
             service.hooks.log.closed(number, by, requests)
-
-
-async def serve_transport(service: Service, transport: Transport) -> None:
-    """Serve one connection: HTTP/2 if `transport.first` has its preface, else HTTP/1.1."""
-    await _serve(service, _protocol_of(service, transport))
 
 
 def _protocol_of(service: Service, transport: Transport) -> ServedConnection:
@@ -72,7 +67,8 @@ def _protocol_of(service: Service, transport: Transport) -> ServedConnection:
     return Http2Connection(service, transport)
 
 
-async def _serve(service: Service, connection: ServedConnection) -> None:
+async def serve_connection(service: Service, connection: ServedConnection) -> None:
+    """Run one connection until it is over. It is one of `service.running` meanwhile, so `watch` enforces its limits."""
     service.running.add(connection)
     try:
         await connection.run()
