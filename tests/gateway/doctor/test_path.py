@@ -157,7 +157,7 @@ PIECES = [0.2, 0.4, 1.4, 1.41, 1.42, 1.43, 1.6, 1.8, 2.0, 2.2]
     ],
 )
 def test_the_times_of_messages_tell_what_happens_to_a_stream(came: list[float], mark: str, text: str) -> None:
-    found = path._judged(came)
+    found = path._judged(path._Received(None, "text/event-stream", came))
     assert (found.mark, text in found.text) == (mark, True)
 
 

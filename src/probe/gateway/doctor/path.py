@@ -25,6 +25,7 @@ Mark: TypeAlias = Literal["ok", "note", "bad"]
 _STEPS, _STEP_S = 10, 0.2
 # Messages this late were held back: ten times the lateness of a machine and a network.
 _HELD_S: Final = 0.5
+_EVENT_STREAM: Final = "text/event-stream"
 # A call of 12 s, left by its client.
 _LEFT_STEPS: Final = 60
 _SEEN_S: Final = 10.0
@@ -114,27 +115,31 @@ def between(visit: Visit) -> Iterator[PathFinding]:
 
 def stream(visit: Visit) -> Iterator[PathFinding]:
     """Find out whether each message of a stream comes in its time, and not compressed."""
-    came = _times(visit)
+    received = _received(visit)
     # A machine that is busy for a moment holds messages back as well, but not twice.
-    if not isinstance(came, PathFinding) and len(came) == _STEPS and _judged(came).mark == "bad":
-        came = _times(visit)
-    yield came if isinstance(came, PathFinding) else _judged(came)
+    if len(received.came) == _STEPS and _judged(received).mark == "bad":
+        received = _received(visit)
+    yield _judged(received)
 
 
-def _times(visit: Visit) -> list[float] | PathFinding:
-    """When the messages came, in seconds since the request; a finding if they are no stream that can be timed."""
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """An event stream as it arrived. `came` are the seconds from the request to each message, if it can be read."""
+
+    encoding: str | None
+    kind: str
+    came: list[float]
+
+
+def _received(visit: Visit) -> _Received:
     headers, message = modern_call("progress", {"steps": _STEPS, "step_ms": int(_STEP_S * 1000)})
     began = time.monotonic()
     with visit.target.response("POST", visit.path, headers | {"Accept-Encoding": "gzip"}, message) as response:
         expect(response, 200)
         encoding, kind = response.getheader("Content-Encoding"), response.headers.get_content_type()
-        messages = () if encoding else events(response)
+        messages = events(response) if not encoding and kind == _EVENT_STREAM else ()
         came = [time.monotonic() - began for each in messages if each.get("method") == "notifications/progress"]
-    if encoding:
-        return PathFinding("stream", "bad", f"the event stream is packed ({encoding}), which holds messages back")
-    if kind != "text/event-stream":
-        return PathFinding("stream", "bad", f"the event stream comes as {kind}")
-    return came
+    return _Received(encoding, kind, came)
 
 
 def _lateness(came: list[float]) -> float:
@@ -144,7 +149,13 @@ def _lateness(came: list[float]) -> float:
     return max(late) - min(late)
 
 
-def _judged(came: list[float]) -> PathFinding:
+def _judged(received: _Received) -> PathFinding:
+    came = received.came
+    if received.encoding:
+        text = f"the event stream is packed ({received.encoding}), which holds messages back"
+        return PathFinding("stream", "bad", text)
+    if received.kind != _EVENT_STREAM:
+        return PathFinding("stream", "bad", f"the event stream comes as {received.kind}")
     if len(came) < _STEPS:
         return PathFinding("stream", "bad", f"of {_STEPS} messages {len(came)} came")
     if came[0] > _STEPS * _STEP_S:
