@@ -156,6 +156,7 @@ class Trickling(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), TricklingHandler)
         self.asked, self.over, self.ended = Event(), Event(), Event()
         self.server = b"{}"
+        self.refusal: bytes | None = None
 
     @property
     def url(self) -> str:
@@ -177,14 +178,17 @@ class TricklingHandler(BaseHTTPRequestHandler):
                 self.wfile.write(b" ")
 
     def do_POST(self) -> None:
+        if self.server.refusal is not None:
+            self._answer(self.server.refusal, 422)
+            return
         self._answer(json.dumps({"id": "a", "read_only": {"dashboard": "b"}}).encode())
 
     def do_DELETE(self) -> None:
         self.server.ended.set()
         self._answer(b"")
 
-    def _answer(self, body: bytes) -> None:
-        self.send_response(200)
+    def _answer(self, body: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.end_headers()
         self.wfile.write(body)
 
@@ -222,6 +226,26 @@ def test_a_probe_that_does_not_tell_its_time_is_named(trickling: Trickling, serv
     trickling.server = server
     with pytest.raises(RoomError, match="does not tell its time"):
         RemoteRoom(f"{trickling.url}/r/a", "page").now()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        (b'{"detail": "not now\\u001b[31m"}', ": not now\\x1b[31m"),
+        (b'{"detail": [{"loc": ["body"], "msg": "Field required"}]}', ""),
+        (b'{"detail": null}', ""),
+        (b'["detail"]', ""),
+        (b'{"detail": %s' % (b"[" * 60_000), ""),
+        (b"<html>", ""),
+        (b"\xff", ""),
+    ],
+)
+def test_a_refusal_of_any_server_is_one_line(
+    trickling: Trickling, refusal: bytes, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trickling.refusal = refusal
+    status, _, err = judged(capfd, "--room", trickling.url, "--", "true")
+    assert (status, err) == (2, f"error: {trickling.url} answers with status 422{said}\n")
 
 
 def test_a_log_that_trickles_is_read_for_a_limited_time(

@@ -188,12 +188,14 @@ def _asked(method: str, url: str) -> Iterator[HTTPResponse]:
 
 def _detail(error: urllib.error.HTTPError) -> str:
     try:
-        return f": {shown(json.loads(error.read(_MOST_READ))['detail'])}"
-    except (OSError, HTTPException, ValueError, LookupError, TypeError):
+        detail = _value(error).get("detail")
+    except (OSError, HTTPException):
         return ""
+    # Other servers have lists there.
+    return f": {shown(detail)}" if isinstance(detail, str) else ""
 
 
-def _value(answer: HTTPResponse) -> dict[str, Any]:
+def _value(answer: HTTPResponse | urllib.error.HTTPError) -> dict[str, Any]:
     try:
         value = json.loads(answer.read(_MOST_READ))
     except (ValueError, RecursionError):
