@@ -45,6 +45,11 @@ _EVENT = b'data: {"jsonrpc":"2.0","id":0,"error":{"code":-32001,"message":"no su
         ),
         (Reply(404), "has no MCP endpoint at this path (404)"),
         (Reply(403, b"Host"), "refuses this (403: Host); the probe itself does so for a Host"),
+        (
+            Reply(403, b'{"title": "Forbidden", "detail": "This address only shows a room\\n"}'),
+            "refuses this (403: This address only shows a room ); ",
+        ),
+        (Reply(403, b'{"detail": [1]}'), "refuses this (403); "),
         (Reply(400, b"<h1>The plain HTTP request was sent to HTTPS port</h1>"), "speaks TLS: its address begins with"),
         (
             Reply(200, _EVENT, [("Content-Type", "text/event-stream")]),
@@ -103,6 +108,23 @@ async def test_a_port_without_tls_and_a_page_that_is_no_api_are_said() -> None:
         async with gateway(_Answers(Reply(200, b"<html>")), direct.port) as page:
             with pytest.raises(BehindError, match="is no API of a probe"):
                 await observe(target(page.url))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"detail": "There is no such room"}', "(404: There is no such room)"),
+        (b'{"error": "no"}', "(404)"),
+        (b"<html>", "(404: <html>)"),
+        (b"", "(404)"),
+    ],
+)
+async def test_an_address_without_an_api_is_told_from_one_without_mcp(body: bytes, said: str) -> None:
+    async with probe() as direct, gateway(_Answers(Reply(404, body)), direct.port) as page:
+        with pytest.raises(BehindError) as caught:
+            await observe(target(page.url))
+    advice = "give the address of the probe without /mcp, such as http://host"
+    assert f"is no API of a probe {said}: {advice}" in str(caught.value)
 
 
 # A gateway that stops answering ends the run, and this is its only finding.

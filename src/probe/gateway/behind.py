@@ -275,7 +275,7 @@ async def page_of(api: Target, query: str) -> Mapping[str, Any]:
         body = live.body
     record = live.record()
     if record.status != 200 or record.end != "complete":
-        raise BehindError(f"the event log of the probe cannot be read: {refusal.why(api.url, record)}")
+        raise BehindError(f"the event log of the probe cannot be read: {refusal.why_no_log(api.url, record)}")
     try:
         page = from_json(body)
     except ValueError:

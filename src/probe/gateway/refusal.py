@@ -32,6 +32,14 @@ def why(url: str, answer: ClientExchange) -> str:
     return clean(f"{url} {_of_tls(answer) or _of_status(answer) or _of_answer(answer)}")
 
 
+def why_no_log(url: str, answer: ClientExchange) -> str:
+    """The reason why the event log cannot be read at this address of an API, on one line."""
+    if answer.status == 404:
+        advice = "give the address of the probe without /mcp, such as http://host"
+        return clean(f"{url} is no API of a probe (404{_body(answer)}): {advice}")
+    return why(url, answer)
+
+
 def _of_tls(answer: ClientExchange) -> str:
     untrusted = _UNTRUSTED.search(answer.problem)
     if untrusted is not None:
@@ -65,4 +73,8 @@ def _of_answer(answer: ClientExchange) -> str:
 
 
 def _body(answer: ClientExchange) -> str:
-    return f": {clean(answer.body)[:_MOST_BODY]}" if answer.body else ""
+    last = answer.messages[-1].message if answer.messages else None
+    # The reason of a problem (RFC 9457), such as that a room has ended.
+    detail = None if last is None else last.get("detail")
+    said = detail if isinstance(detail, str) else answer.body
+    return f": {clean(said)[:_MOST_BODY]}" if said else ""
