@@ -223,6 +223,20 @@ def test_the_beginning_of_a_secret_at_the_end_of_a_text_that_was_cut_is_hidden(e
             assert hide(f'{{"text":"/r/{begun}{end}') == f'{{"text":"/r/N{end}'
 
 
+@pytest.mark.parametrize("end", ["", '"', '\\"', "\n", "…", "&quot;", "[redacted]", "/mcp"])
+@pytest.mark.parametrize("mark", ["\\u00", "\\\\u00", "\\\\\\u00", "%", "%25", "%2525"])
+def test_nothing_is_left_of_a_code_in_which_a_text_was_cut(mark: str, end: str) -> None:
+    hide = HiddenSecrets([SECRET], "N")
+    codes = [f"{mark}{ord(letter):02x}" for letter in SECRET]
+    whole, least = "".join(codes), 8 * len(codes[0])
+    for cut in range(least, len(whole)):
+        shown = hide(f"/r/{whole[:cut]}{end}")
+        begun = whole[cut - cut % len(codes[0]) : cut]
+        # The digits stand behind the mark, and the mark tells nothing.
+        left = [""] if len(begun) > len(mark) else ["", "%", begun]
+        assert shown in [f"/r/N{each}{end}" for each in left], cut
+
+
 def test_a_number_is_the_same_on_each_replica_and_no_part_of_the_id() -> None:
     id = f"Hb3Qit2o/{SECRET}"
     assert room_number(id) == room_number(id) != room_number(id[:-1] + "J")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from re import Match
+from re import Match, escape
 from re import compile as pattern
 from typing import Final
 
@@ -14,6 +14,9 @@ _DIGITS: Final = 16
 # text may have escapes, with a backslash for each time that it was put into another JSON; a
 # long run of them is read once.
 _CODE: Final = pattern(r"%(?:25)*(?:([0-9A-Fa-f]{2})|[0-9A-Fa-f]?(?=…))|(?<!\\)\\+u00([0-9A-Fa-f]{2})")
+# What is left of the code of the next character behind a hidden part, where a text was cut within it: its first digit
+# is half of the character.
+_CUT_CODE: Final = r"(?:%(?:25)*[0-9A-Fa-f]|\\+u(?:0(?:0[0-9A-Fa-f]?)?)?)(?![0-9A-Fa-f])"
 # Codes of codes that are undone.
 _CODINGS: Final = 3
 # A shorter part of a secret says nothing of the rest.
@@ -40,6 +43,7 @@ class HiddenSecrets:
     def __init__(self, secrets: Sequence[str], shown: str) -> None:
         self._secrets = " ".join(secrets).lower()
         self._shown = shown
+        self._cut_code = pattern(f"(?<={escape(shown)}){_CUT_CODE}")
 
     def __call__(self, text: str) -> str:
         forms = [text]
@@ -49,7 +53,7 @@ class HiddenSecrets:
         for form in reversed(forms):
             hidden = _WORD.sub(self._hidden, form)
             if hidden != form:
-                return hidden
+                return self._cut_code.sub("", hidden)
         return text
 
     def _hidden(self, word: Match[str]) -> str:
