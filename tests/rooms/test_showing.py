@@ -213,6 +213,37 @@ async def test_the_beginning_of_an_id_that_was_cut_is_replaced_whatever_follows(
     assert (await masked(*pieces)).lower() == spelled(LONG_SHOWN).lower()
 
 
+@pytest.mark.parametrize("spell", SPELLINGS[1:], ids=lambda spell: spell(0x66).decode())
+async def test_a_spelling_that_was_cut_behind_a_hidden_beginning_is_hidden_too(spell: Callable[[int], bytes]) -> None:
+    whole, hidden = (b"".join(map(spell, id)) for id in (LONG_ID, LONG_SHOWN))
+    for cut in range(8 * len(spell(0)), len(whole)):
+        for behind in (b"", *BEHIND[:3], b"and"):
+            for at in (0, cut - 1, cut):
+                shown = await masked(whole[:at], whole[at:cut] + behind)
+                assert shown.lower() == (hidden[:cut] + behind).lower(), (cut, behind, at)
+
+
+async def test_the_percent_sign_of_a_percent_sign_is_no_digit_of_a_hyphen() -> None:
+    secret, shown = b"fQ_1iaaG-GV4", b"ABCDEFGHIJKL"
+    for end, said in (
+        (b"%2\xe2\x80\xa6", b"%4\xe2\x80\xa6"),
+        (b"%25", b"%25"),
+        (b"%25252", b"%25254"),
+        (b"%2d", b"%49"),
+    ):
+        sent: list[bytes] = []
+
+        async def send(message: Any, sent: list[bytes] = sent) -> None:
+            sent.append(message["body"])
+
+        for at in range(len(end) + 1):
+            sent.clear()
+            showing = Masked(send, secret, shown)
+            await showing({"type": "http.response.body", "body": secret[:8] + end[:at], "more_body": True})
+            await showing({"type": "http.response.body", "body": end[at:], "more_body": False})
+            assert b"".join(sent) == shown[:8] + said, (end, at)
+
+
 async def test_an_id_across_the_end_of_what_is_kept_of_a_text_is_replaced() -> None:
     for inside in range(8, len(LONG_ID)):
         long = {"text": "a" * (SHOWN_BYTES - inside - len('{"text":"')) + LONG_ID.decode() + "b" * 99}

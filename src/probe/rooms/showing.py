@@ -8,7 +8,8 @@ of these, and its replacement has the same spelling. The log shows a backslash o
 `\x5c`, so `\x5cu0066` is one more. Other codings, such as Base64, are not undone.
 
 Where a text of a client was cut, only the beginning of the id is left, and anything may follow: an ellipsis, a quote, a
-line end. So each beginning with 8 characters or more is replaced in the same way.
+line end. So each beginning with 8 characters or more is replaced in the same way. It may end with the first of the two
+digits of a character, which is replaced, too.
 """
 
 from __future__ import annotations
@@ -59,31 +60,43 @@ _SHOWN_BACKSLASH: Final = rb"(?:\\{1,%d}x5c)" % _MOST_BACKSLASHES
 _LONGEST: Final = _MOST_BACKSLASHES * (_MOST_BACKSLASHES + len("x5c")) + len("u0066")
 # A shorter beginning of an id says too little of the rest: 48 of 240 bits.
 _SHORTEST_BEGINNING: Final = 8
-_SPELLED: Final = re.compile(rb"((?:\\+x5c)+u00|\\+u00|%(?:25)*)..|.", re.DOTALL)
+# The last one may have been cut behind its first digit.
+_SPELLED: Final = re.compile(rb"((?:\\+x5c)+u00|\\+u00|%(?:25)*)(..?)|.", re.DOTALL)
 _PIECE_BYTES: Final = 64 * 1024
 """Other tasks run after so many. The regular expression takes 3 ms for them, and 16 at most."""
 
 
 def _spellings(character: int) -> bytes:
     """A pattern for a character in any spelling."""
-    first, second = (b"[%b%b]" % (digit.lower(), digit.upper()) for digit in _digits(character))
-    code = first + second
+    first, second = _digits(character)
     # Each branch begins with one byte, so a search skips all others quickly.
-    return rb"(?:%b|\\(?:\\{0,%d}|\\{0,%d}x5c%b{0,%d})u00%b|%%(?:25){0,%d}%b)" % (
-        re.escape(bytes((character,))),
+    return rb"(?:%b|%b)" % (re.escape(bytes((character,))), _coded(first + second, first + second))
+
+
+def _cut_codes(character: int) -> bytes:
+    """A pattern for a coded spelling that was cut behind its first digit."""
+    first, _ = _digits(character)
+    # `%25` is a percent sign.
+    return rb"(?:%b)" % _coded(first, rb"%b(?!5)" % first if first == b"[22]" else first)
+
+
+def _coded(in_json: bytes, in_address: bytes) -> bytes:
+    return rb"\\(?:\\{0,%d}|\\{0,%d}x5c%b{0,%d})u00%b|%%(?:25){0,%d}%b" % (
         _MOST_BACKSLASHES - 1,
         _MOST_BACKSLASHES - 1,
         _SHOWN_BACKSLASH,
         _MOST_BACKSLASHES - 1,
-        code,
+        in_json,
         _MOST_PERCENT,
-        code,
+        in_address,
     )
 
 
 def _digits(character: int) -> tuple[bytes, bytes]:
+    """Patterns for the two digits of a coded character."""
     code = b"%02x" % character
-    return code[:1], code[1:]
+    first, second = (b"[%b%b]" % (digit.lower(), digit.upper()) for digit in (code[:1], code[1:]))
+    return first, second
 
 
 @lru_cache(maxsize=32)
@@ -93,15 +106,15 @@ def _pattern(secret: bytes) -> re.Pattern[bytes]:
     spelled = [*map(_spellings, secret)]
     beginning, rest = spelled[:_SHORTEST_BEGINNING], spelled[_SHORTEST_BEGINNING:]
     more = b""
-    for character in reversed(rest):
-        more = b"(?:%b%b)?" % (character, more)
+    for character, cut in reversed([*zip(rest, map(_cut_codes, secret[_SHORTEST_BEGINNING:]), strict=True)]):
+        more = b"(?:%b%b|%b)?" % (character, more, cut)
     return re.compile(b"".join(beginning) + more)
 
 
 @lru_cache(maxsize=64)
 def _one(character: int) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Patterns for a character in any spelling, and for the beginning of one."""
-    first = b"[%b%b]" % (_digits(character)[0].lower(), _digits(character)[0].upper())
+    first, _ = _digits(character)
     code = rb"(?:u(?:0(?:0%b?)?)?)?" % first
     begun = (
         rb"\\{1,%d}%b" % (_MOST_BACKSLASHES, code),
@@ -118,7 +131,7 @@ def _respelled(found: bytes, shown: bytes) -> bytes:
 
     def spell(character: re.Match[bytes]) -> bytes:
         mark: bytes | None = character[1]
-        return bytes((next(wanted),)) if mark is None else mark + b"%02x" % next(wanted)
+        return bytes((next(wanted),)) if mark is None else mark + (b"%02x" % next(wanted))[: len(character[2])]
 
     is_plain = b"%" not in found and b"\\" not in found
     return shown[: len(found)] if is_plain else _SPELLED.sub(spell, found)
