@@ -123,13 +123,7 @@ class ModernRouter:
         self._trips = trips
         self._runs = runs
         self._server_info = about
-        self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
-            "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
-            "tools/call": self._tools.call,
-            "tasks/get": self._tools.get,
-            "tasks/update": self._tools.update,
-            "tasks/cancel": self._tools.cancel,
-        }
+        self._instructions = instructions
         self._repeats = Repeats(services.log)
         self._numbers = count(1)
         self.running: set[CallScope] = set()
@@ -188,8 +182,7 @@ class ModernRouter:
         method = incoming.request.method
         if method in SIMPLE:
             return SIMPLE[method](incoming.offer, params)
-        own = self._OWN.get(method)
-        return self._handlers[method](incoming, params) if own is None else own(self, incoming, params)
+        return self._HANDLERS[method](self, incoming, params)
 
     def _get_prompt(self, incoming: Incoming, params: GetPromptParams) -> Json:
         given, offer = params.arguments or {}, incoming.offer
@@ -217,10 +210,15 @@ class ModernRouter:
         return start
 
     # Functions of the class: bound methods would refer to the object that has them, and so keep it after its end.
-    _OWN: ClassVar[Mapping[str, Callable[[ModernRouter, Incoming, Any], Json | Start]]] = {
+    _HANDLERS: ClassVar[Mapping[str, Callable[[ModernRouter, Incoming, Any], Json | Outcome | Start]]] = {
+        "server/discover": lambda self, incoming, _: discovered(incoming.offer, self._instructions),
         "prompts/get": _get_prompt,
         "resources/read": _read,
         "subscriptions/listen": _listen,
+        "tools/call": lambda self, incoming, params: self._tools.call(incoming, params),
+        "tasks/get": lambda self, incoming, params: self._tools.get(incoming, params),
+        "tasks/update": lambda self, incoming, params: self._tools.update(incoming, params),
+        "tasks/cancel": lambda self, incoming, params: self._tools.cancel(incoming, params),
     }
 
     def _launch(self, incoming: Incoming, start: Start) -> Started:
