@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 from urllib.parse import urljoin
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from ..support.hosts import handshake, scope
+from ..support.http import http_scope
 from ..support.schemas import schema
 from .house import LOCAL, REMOTE, House, house
 
@@ -176,6 +180,40 @@ async def test_an_error_has_the_id_of_the_request_if_there_is_one(body: bytes, i
         reply = await here.ask("POST", f"/r/{await unknown(here)}/mcp", JSON, body)
         assert (reply.status, reply.json.get("id")) == (404, id)
         assert ("id" in reply.json) == (id is not None)
+
+
+@pytest.mark.parametrize(("late_s", "id"), [(0.0, "seven"), (0.9, "seven"), (1.1, None)])
+async def test_a_body_behind_its_head_is_waited_for_a_second(
+    late_s: float, id: str | None, autojump_clock: MockClock
+) -> None:
+    async with house(allowed_origins=ORIGIN) as here:
+        parts, sent = [LIST[:10], LIST[10:]], list[dict[str, Any]]()
+        asked = http_scope("POST", f"/r/{await unknown(here)}/mcp", JSON)
+
+        async def receive() -> dict[str, Any]:
+            if len(parts) == 1:
+                await trio.sleep(late_s)
+            return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+
+        async def send(event: Any) -> None:
+            sent.append(event)
+
+        began = trio.current_time()
+        await here.app(asked, receive, send)
+        assert trio.current_time() - began == pytest.approx(min(late_s, 1.0))
+        head, body = sent
+        assert (head["status"], json.loads(body["body"]).get("id")) == (404, id)
+
+
+async def test_a_body_that_has_no_place_is_not_read_for_its_id() -> None:
+    async with house(allowed_origins=ORIGIN) as here:
+        arriving, target = here.engine.services.arriving, f"/r/{await unknown(here)}/mcp"
+        arriving.take(None, arriving.most)
+        reply = await here.ask("POST", target, JSON, LIST)
+        assert (reply.status, "id" in reply.json) == (404, False)
+        arriving.release(None, len(LIST))
+        assert (await here.ask("POST", target, JSON, LIST)).json["id"] == "seven"
+        assert arriving.held == arriving.most - len(LIST)
 
 
 async def test_a_revision_without_sessions_gets_its_own_code() -> None:

@@ -15,7 +15,7 @@ Host or Origin that is not allowed. Only the rate of an address refuses a reques
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -28,7 +28,7 @@ from ..engine.engine import Engine
 from ..log.events import LimitReached
 from ..server.endpoints.asgi import (
     PREFIX,
-    WHOLE_BODY,
+    Body,
     ClientGoneError,
     Headers,
     Receive,
@@ -72,6 +72,8 @@ _NO_SEARCH: Final = "A read-only address does not search"
 # The client has to begin again, as without its session.
 _GONE: Final = Refusal.UNKNOWN_SESSION
 _RETRY_S: Final = 5
+# Most clients send the body of a request in a segment of its own, right behind the head.
+_BODY_S: Final = 1.0
 # Readers have this part of the places that an owner has.
 _READERS: Final = 4
 
@@ -266,8 +268,8 @@ class RoomsEndpoint:
                 is_head, status = head.method == "HEAD", rejection.refusal.status
                 await respond(send, status, [*pages.HEADERS, *headers], body, to_head=is_head)
                 return
-            if is_unread and scope["path"] == "/mcp" and WHOLE_BODY in scope.get("extensions", {}):
-                rejection.id = self._id_in((await receive()).get("body", b""))
+            if is_unread and scope["path"] == "/mcp":
+                rejection.id = await self._id_of(scope, receive)
         await refuse_unread(scope, receive, send, foreign or rejection)
 
     def _refused_page(self, scope: Scope, rejection: Rejection, *, is_open: bool) -> bytes:
@@ -277,10 +279,17 @@ class RoomsEndpoint:
             return pages.refused(rejection.message, pages.new_from(scope))
         return pages.full(rejection.message)
 
+    async def _id_of(self, scope: Scope, receive: Receive) -> RequestId | None:
+        """The id of a request that is refused; None if its body is large, late or malformed."""
+        services = self._engine.services
+        with (
+            suppress(Rejection, ClientGoneError),
+            services.arriving.counting(holder_of(scope), services.recorder) as count,
+        ):
+            return self._id_in(await Body(SMALL_BYTES).read(receive, timeout_s=_BODY_S, count=count))
+        return None
+
     def _id_in(self, body: bytes) -> RequestId | None:
-        """The id of the request in a body; None if the body is large or malformed."""
-        if len(body) > SMALL_BYTES:
-            return None
         try:
             value = parse(body, max_depth=self._limits.max_json_depth)
         except MalformedError:
