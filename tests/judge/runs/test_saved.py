@@ -385,9 +385,11 @@ def test_the_log_of_a_session_file_is_judged_without_its_manifest(tmp_path: Path
     assert there.subjects == here.subjects
 
 
-def extract(path: Path, log: Log, client: str | None, later: float = 0.0) -> Path:
+def extract(
+    path: Path, log: Log, client: str | None, later: float = 0.0, kind: type[ClientEntries] = ClientEntries
+) -> Path:
     """A session file, as `mcp-probe export` writes it."""
-    wanted = None if client is None else ClientEntries(client)
+    wanted = None if client is None else kind(client)
     for item in log.items:
         if wanted is not None and isinstance(item, Entry):
             wanted.look(item)
@@ -443,10 +445,8 @@ def test_a_file_about_one_client_has_the_verdicts_of_the_whole_log(
     assert "is not whole: entries were filtered out" in out
 
 
-@pytest.mark.parametrize(("version", "verdict"), [("2025-11-25", Verdict.PASS), ("2025-06-18", Verdict.WARN)])
-def test_a_file_about_a_client_has_how_the_sessions_of_others_began_that_it_uses(
-    version: str, verdict: Verdict, tmp_path: Path
-) -> None:
+def deletes_of_another(version: str) -> Log:
+    """A client that deletes the session of another one, and does nothing else."""
     log = Log()
     # Another revision than was asked for: it is negotiated with `notifications/initialized`.
     other, deleting = log.http("other").session(asks="2025-03-26"), log.http()
@@ -455,6 +455,14 @@ def test_a_file_about_a_client_has_how_the_sessions_of_others_began_that_it_uses
     log.add(events.SessionClosed("deleted"), head.context, head.seq)
     deleting.respond(head, 204)
     log.idle(40)
+    return log
+
+
+@pytest.mark.parametrize(("version", "verdict"), [("2025-11-25", Verdict.PASS), ("2025-06-18", Verdict.WARN)])
+def test_a_file_about_a_client_has_how_the_sessions_of_others_began_that_it_uses(
+    version: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    log = deletes_of_another(version)
     found = []
     for client in (None, "acme"):
         report = saved.judge_files(new_judge(), [extract(tmp_path / "file.mcpprobe", log, client)]).report
@@ -465,21 +473,42 @@ def test_a_file_about_a_client_has_how_the_sessions_of_others_began_that_it_uses
     assert found[1]["http.session-header"] is Verdict.PASS
 
 
-def as_of_an_older_program(path: Path) -> Path:
-    """The same file without what older programs did not save: `ended_at`, and who else deleted sessions."""
-    with zipfile.ZipFile(path) as whole:
+class WithoutHandshakes(ClientEntries):
+    """What a program saved about a client that left out how the sessions of others began."""
+
+    def look(self, entry: Entry) -> None:
+        super().look(entry)
+        self._handshakes.clear()
+
+
+class WithoutEnds(WithoutHandshakes):
+    """Before that, the ends of its sessions too that were entries of others. These files have no `ended_at`."""
+
+    def has(self, entry: Entry) -> bool:
+        return super().has(entry) and (self._names(entry.context) or not isinstance(entry.fact, events.SessionClosed))
+
+
+class WithoutRefused(WithoutEnds):
+    """And before that, the exchanges that were refused before the session that they named was found."""
+
+    def look(self, entry: Entry) -> None:
+        if self._names(entry.context):
+            super().look(entry)
+
+
+def as_of_an_older_program(path: Path, log: Log, client: str, kind: type[ClientEntries] = WithoutEnds) -> Path:
+    """A session file about a client, as an older program wrote it: also without `ended_at`."""
+    with zipfile.ZipFile(extract(path, log, client, kind=kind)) as whole:
         parts = {name: whole.read(name) for name in whole.namelist()}
     manifest = json.loads(parts["manifest.json"])
     del manifest["ended_at"]
-    lines, client = parts["log.ndjson"].splitlines(keepends=True), manifest["client"].encode()
-    kept = [line for line in lines if b"session.closed" not in line or b'"label":"%s"' % client in line]
-    changed = {"manifest.json": json.dumps(manifest).encode(), "log.ndjson": b"".join(kept)}
-    return _zipped(path.with_name(f"old-{path.name}"), {**parts, **changed})
+    return _zipped(path.with_name(f"old-{path.name}"), {**parts, "manifest.json": json.dumps(manifest).encode()})
 
 
+@pytest.mark.parametrize("kind", [WithoutEnds, WithoutRefused])
 @pytest.mark.parametrize("client", ["acme", "other"])
 def test_a_file_of_an_older_program_about_one_client_is_judged_without_what_it_left_out(
-    client: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    client: str, kind: type[ClientEntries], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = two_clients()
     (before,) = (
@@ -487,7 +516,7 @@ def test_a_file_of_an_older_program_about_one_client_is_judged_without_what_it_l
         for each in saved.judge_files(new_judge(), [extract(tmp_path / "whole.mcpprobe", log, None)]).report.subjects
         if each.label == client
     )
-    path = as_of_an_older_program(extract(tmp_path / "part.mcpprobe", log, client))
+    path = as_of_an_older_program(tmp_path / "part.mcpprobe", log, client, kind)
     (subject,) = (each for each in saved.judge_files(new_judge(), [path]).report.subjects if each.label == client)
     there = {each.rule.id: each.verdict for each in before.rules}
     less = {each.rule.id: each.verdict for each in subject.rules if each.verdict is not there[each.rule.id]}
@@ -504,13 +533,31 @@ def test_a_file_of_an_older_program_about_one_client_is_judged_without_what_it_l
     assert err == ""
 
 
+@pytest.mark.parametrize("kind", [WithoutHandshakes, WithoutEnds, WithoutRefused])
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
+def test_what_a_session_of_another_client_owes_is_not_known_from_a_file_of_an_older_program(
+    version: str, kind: type[ClientEntries], tmp_path: Path
+) -> None:
+    log, path = deletes_of_another(version), tmp_path / "part.mcpprobe"
+    if kind is WithoutHandshakes:
+        extract(path, log, "acme", kind=kind)
+    else:
+        path = as_of_an_older_program(path, log, "acme", kind)
+    assert b"initialize" not in zipfile.ZipFile(path).read("log.ndjson")
+    (subject,) = (each for each in saved.judge_files(new_judge(), [path]).report.subjects if each.label == "acme")
+    found = {each.rule.id: each.verdict for each in subject.rules}
+    assert max(found.values()) <= Verdict.PASS
+    for rule in ("http.version-header-negotiated", "http.version-header", "http.session-header"):
+        assert found[rule] is Verdict.NOT_OBSERVED
+
+
 def test_a_file_of_an_older_program_may_lack_entries_of_its_client(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = two_clients()
     log.gap()
     log.http().session().request("ping")
-    path = as_of_an_older_program(extract(tmp_path / "part.mcpprobe", log, "acme"))
+    path = as_of_an_older_program(tmp_path / "part.mcpprobe", log, "acme")
     assert main(["judge", "--log", str(path)]) == 2
     assert "lacks entries" in capfd.readouterr().err
 
