@@ -37,7 +37,9 @@ Kept = TypeVar("Kept")
 
 # Kinds of rules that a limit of the server, or its end, leaves without an answer.
 DISTURBED: Final = frozenset({"absence", "timing"})
-_MISSING: Final = "entries of the log are missing"
+MISSING_ENTRIES: Final = "entries of the log are missing"
+"""Why a rule does not decide where no better words are at hand."""
+
 _NOBODY: Final = "nothing says that this is one client"
 
 
@@ -174,7 +176,7 @@ class SureQueries:
         last = until if is_over else trace.now
         trace.at = max(trace.at, last)
         why = trace.disturbance(since, last) if trace.rule.kind in DISTURBED else None
-        why = _MISSING if trace.gap_in(since, last) else why
+        why = MISSING_ENTRIES if trace.gap_in(since, last) else why
         if why is not None:
             raise Undecided(why, *shown_by)
         cut = end if not is_over else next((each for each in trace.subject.ends if since <= each.at < until), None)
@@ -182,9 +184,15 @@ class SureQueries:
             raise CutShort(f"{cut.words} {max(0.0, cut.at - since):.1f} s after it", *shown_by)
         return until
 
-    def whole(self, why: str = _MISSING, *shown_by: Seen | int) -> None:
-        if self._trace.gap_in(NEVER, self._trace.at):
+    def whole(self, why: str = MISSING_ENTRIES, *shown_by: Seen | int, since: float = NEVER) -> None:
+        if self._trace.gap_in(since, self._trace.at):
             raise Undecided(why, *shown_by)
+
+    def began(self, message: Message, *shown_by: Seen | int) -> float:
+        """The time of the first bytes of a message, which over HTTP is in the head of its request."""
+        if lacks_head(message):
+            raise Undecided(MISSING_ENTRIES, *shown_by)
+        return message.began
 
     def knows_all(self, kind: Kind[Any], method: str | None, since: float, why: str, *shown_by: Seen | int) -> None:
         """The log has every opportunity of a kind since a time: no gap, and none that made room."""
@@ -353,3 +361,8 @@ def has_made_room(message: Message) -> bool:
     So its absence of an answer shows nothing.
     """
     return message.place is None and message.exchange is None
+
+
+def lacks_head(message: Message) -> bool:
+    """True over HTTP where the log has no head of its request: the message may have begun long before its entry."""
+    return message.pipe is None and message.exchange is not None and message.exchange.head is None
