@@ -316,7 +316,7 @@ class Message(Struct, eq=False):
 
     def dropped_by(self, at: float) -> bool:
         """The client had left without the answer."""
-        if self.exchange is not None and self.exchange.head is not None:
+        if self.exchange is not None and self.pipe is None:
             end = self.exchange.closed if self.exchange.ended_by == "client" else None
         else:
             end = self.place.closed if self.place is not None and self.place.ended_by == "client" else None
