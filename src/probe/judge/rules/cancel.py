@@ -10,7 +10,7 @@ from ..clients.tasks import task_of
 from ..trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ..trace.opportunities import ANSWER, LEFT, NOTIFICATION, REQUEST, TOLD, UNREADABLE
 from ..trace.rules import MISSING, member, rule
-from ..trace.trace import Trace
+from ..trace.trace import MISSING_ENTRIES, Trace
 from ..values import is_whole, number_or_type, numeric, shown
 from .transports.session import is_deleted
 
@@ -89,7 +89,10 @@ def in_progress(message: Message, trace: Trace) -> Finding | None:
     answered = request.answered if request.answered_by(message.at) else None
     if answered is None or message.began - answered < trace.allowances.settle_s:
         return PASS(request)
-    return WARN(f"its answer was delivered {message.began - answered:.0f} s before", request)
+    # A newer request with this id may be among what is missing.
+    trace.sure.whole(since=request.at)
+    late = trace.sure.began(message, request) - answered
+    return WARN(f"its answer was delivered {late:.0f} s before", request)
 
 
 @rule("cancel.not-initialize", each=NOTIFICATION, methods={CANCELLED})
@@ -120,6 +123,7 @@ def _is_task(message: Message, id: RequestId, request: Message | None, trace: Tr
     if request is None or _task_by(request, message.at) is None or request.answered is None:
         return None
     remark = f"requestId {shown(id)} is that of a call that runs as a task"
+    trace.sure.whole(f"{MISSING_ENTRIES}; {remark}", request, since=request.at)
     return _knowing(message, request.answered, remark, trace, request)
 
 
@@ -131,6 +135,7 @@ def _knowing(message: Message, had: float, remark: str, trace: Trace, *shown_by:
     if passed < trace.allowances.arrival_s:
         unread = f"its CreateTaskResult was delivered {passed:.1f} s before, and may not have been read"
         return UNCLEAR(f"{remark}; {unread}", *shown_by)
+    trace.sure.began(message, *shown_by)
     return FAIL(remark, *shown_by)
 
 
@@ -228,7 +233,7 @@ def late_answer(message: Message, trace: Trace) -> Finding | None:
         return None
     if not _late(message, withdrawal.had, trace):
         return None
-    after = message.began - withdrawal.had
+    after = trace.sure.began(message, withdrawal) - withdrawal.had
     return WARN(f"answered a question {after:.0f} s after the server withdrew it", withdrawal)
 
 

@@ -10,7 +10,7 @@ from ..clients.given_up import CANCELLED, cancelled_call, left_call
 from ..trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ..trace.opportunities import ANSWERED, LEFT, NOTIFICATION, REQUEST, TOLD
 from ..trace.rules import form, member, rule
-from ..trace.trace import Trace
+from ..trace.trace import MISSING_ENTRIES, Trace
 from ..values import is_whole, number_or_type, shown
 
 # Two waits that differ by less are of one timer.
@@ -105,6 +105,8 @@ def stops(message: Message, trace: Trace) -> Finding | None:
     remark = f"{question.method} was answered {late:.1f} s before"
     if _may_overtake(message, late, trace):
         return UNCLEAR(f"{remark}; the answer may have overtaken it on the way", answers[0])
+    # A newer question with this token may be among what is missing.
+    trace.sure.whole(f"{MISSING_ENTRIES}; {remark}", answers[0], since=question.at)
     return FAIL(remark, answers[0])
 
 
