@@ -146,6 +146,10 @@ def era_by_head(head: HttpHead) -> Era | None:
     return era_of_head(head)
 
 
+# Answers and notifications without a session name no revision themselves.
+_ERALESS: Final = frozenset({"notification", "response", "error"})
+
+
 def note_speech(message: Message) -> None:
     """Note the era, the revision, `_meta` and the progress token of a message of the client, in their order.
 
@@ -156,15 +160,16 @@ def note_speech(message: Message) -> None:
     if session is None or not session.is_legacy:
         session = None if pipe is None else pipe.session
     era, revision = _spoken(message.method, value, message.exchange, session)
-    if pipe is not None:
-        if era == "modern":
-            pipe.modern = revision or pipe.modern
-        elif era is None and message.rpc in ("notification", "response", "error") and pipe.modern is not None:
-            # Answers and notifications without a session name no revision themselves. The log may lack the opening of
-            # a session: the revision of its messages is not known then.
-            label = message.entry.context.session
-            if label is None or not events.is_session(label):
-                era, revision = "modern", pipe.modern
+    label = message.entry.context.session
+    # The log may lack the opening of a session, and over HTTP the head of a request in one.
+    is_legacy = label is not None and events.is_session(label)
+    if pipe is None:
+        if era == "modern" and is_legacy and message.post is None:
+            era, revision = (None, None) if session is None else ("legacy", session.revision)
+    elif era == "modern":
+        pipe.modern = revision or pipe.modern
+    elif era is None and message.rpc in _ERALESS and pipe.modern is not None and not is_legacy:
+        era, revision = "modern", pipe.modern
     message.era, message.revision = era, revision
     if era == "modern":
         message.in_session = None

@@ -15,7 +15,7 @@ from ...clients.tokens import is_in_flight
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWER, MESSAGE, NOTIFICATION, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import form, rule
-from ...trace.trace import Trace, has_made_room
+from ...trace.trace import MISSING_ENTRIES, Trace, has_made_room
 from ...values import is_whole, numeric, shown
 from . import schemas
 
@@ -190,6 +190,11 @@ def new_id(request: Message, trace: Trace) -> Finding | None:
         in_one_batch = request.batch is not None and request.exchange is first.exchange
         if not in_one_batch and not first.answered_by(request.at):
             return UNCLEAR("the same bytes came again before the first request was answered", first)
+    is_taken = first.answered_by(request.at) and first.answer is not None and first.answer.rpc == "response"
+    if not is_taken:
+        trace.sure.whole(
+            f"{MISSING_ENTRIES}; the first request may have been refused for a limit", first, since=first.at
+        )
     return FAIL(f"{request.method} has the id {shown(request.id)} of {first.method}", first)
 
 

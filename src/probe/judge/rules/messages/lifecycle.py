@@ -32,7 +32,7 @@ from ...trace.opportunities import (
     UNREAD,
 )
 from ...trace.rules import form, rule
-from ...trace.trace import Trace, has_made_room
+from ...trace.trace import MISSING_ENTRIES, Trace, has_made_room
 from ...values import shown
 from ..transports.session import is_deleted
 from .meta import is_object, is_text
@@ -180,11 +180,12 @@ def requests_before(message: Message, trace: Trace) -> Finding | None:
     """Two connections may change the places of two messages; on a pipe their order is certain."""
     session = message.in_session
     early = None if session is None or session.initialized is not message else trace.subject.firsts.get(session)
-    if early is None or early.at > message.at or early.limited_by(message.at):
+    if session is None or early is None or early.at > message.at or early.limited_by(message.at):
         return None
     ahead = message.at - early.at
     if message.pipe is None and ahead <= trace.allowances.arrival_s:
         return PASS(early)
+    trace.sure.whole(f"{MISSING_ENTRIES}; {INITIALIZED} may be among them", early, since=session.opened.mono)
     return WARN(f"{early.method} came {ahead:.1f} s before {INITIALIZED}", message, at=early)
 
 
@@ -280,6 +281,8 @@ def _told(request: Message, trace: Trace) -> Message | None:
         asked = session.initialize
         return asked if asked is not None and asked.answered_by(request.at) else None
     url = _url(request)
+    if url is None:
+        return None
     discoveries = trace.seen.newest(
         ANSWERED, "server/discover", 1, lambda each: _url(each) == url and _offered(each, trace) is not None
     )
@@ -302,11 +305,12 @@ def _may_not_know(request: Message, told: Message, trace: Trace) -> bool:
     return request.at - (told.answered or 0.0) < trace.allowances.settle_s
 
 
-def _url(request: Message) -> tuple[str, str]:
+def _url(request: Message) -> tuple[str, str] | None:
+    """What names the server to a client of the modern era; None over HTTP where the log lacks the head."""
     if request.pipe is not None:
         return request.pipe.label, ""
-    exchange = request.exchange
-    return ("", "") if exchange is None or exchange.head is None else (exchange.request.path, exchange.request.query)
+    exchange = request.post
+    return None if exchange is None else (exchange.request.path, exchange.request.query)
 
 
 @rule("lifecycle.capabilities-respected", each=NOTIFICATION, methods={_STATUS})
@@ -381,6 +385,7 @@ def _probes(request: Message, known: _Probing, trace: Trace) -> Finding | None:
     often = len(known.needless) > _MANY_PROBES and at - known.needless[0] <= _WINDOW_S
     if not often or known.requests < _FEWEST_REQUESTS or known.probes * 2 < known.requests:
         return None
+    trace.sure.whole(f"{MISSING_ENTRIES}; other requests may be among them", since=known.began)
     return FAIL(f"{known.probes} probes in {known.requests} requests")
 
 

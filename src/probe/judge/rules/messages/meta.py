@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ....log.events import is_session
 from ....views.retention import members
 from ....views.values import Message
 from ....wire.revisions import LEGACY
@@ -27,7 +28,9 @@ def is_modern(request: Message, trace: Trace) -> bool:
     if there was no initialize on it. Params that are no object are left to `jsonrpc.params-object`.
     """
     pipe = request.pipe
-    if request.in_session is not None or request.method == "initialize":
+    label = request.entry.context.session
+    is_legacy = request.in_session is not None or (label is not None and is_session(label))
+    if is_legacy or request.method == "initialize":
         return False
     if not isinstance(members(request.value).get("params", {}), dict):
         return False

@@ -7,10 +7,11 @@ from typing import Final, Literal, TypeAlias
 
 from ....views.retention import members
 from ....views.values import Message
+from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWER, ASKED, REQUEST
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 
 # Answers that `ping.prompt` looks at: fewer are an accident, more than the newest hundred are another day.
 _FEWEST: Final = 3
@@ -37,6 +38,8 @@ def answers_ping(ping: Message, trace: Trace) -> Finding | None:
         if before == "answered":
             break
         if before == "silent":
+            if trace.gap_in(other.at, ping.at):
+                break  # one between them may have been answered
             return FAIL(f"two pings, {silence} (client or gateway)", other)
     return WARN(silence)
 
@@ -57,6 +60,8 @@ def fate_of(ping: Message, trace: Trace) -> Fate:
         if trace.seen.answers(ping, due):
             return "answered"
         trace.sure.had_time(had, wait)
+        if trace.gap_in(ping.at, had):
+            raise Undecided(f"{MISSING_ENTRIES}; the answer may be among them")
         acted = trace.seen.acted(place, had, due)
         if wait == answer_s and acted:
             break
@@ -66,7 +71,18 @@ def fate_of(ping: Message, trace: Trace) -> Fate:
         return "asleep"
     if is_cut_off(ping, due):
         raise Undecided(_CUT_OFF)
+    if not _has_carrier(ping) and trace.gap_in(NEVER, had):
+        raise Undecided(f"{MISSING_ENTRIES}; they would say which response carried the ping, and when it ended")
     return "silent"
+
+
+def _has_carrier(ping: Message) -> bool:
+    """True if the log shows what carried the ping: a pipe, or a response that was open."""
+    if ping.pipe is not None:
+        return True
+    had = _had_at(ping)
+    reader = None if ping.stream is None else ping.stream.reader_by(had)
+    return reader is not None and not reader.closed_by(had)
 
 
 def _had_at(ping: Message) -> float:
@@ -128,7 +144,8 @@ def delay_of(message: Message, trace: Trace) -> float | None:
     if ping is None or ping.method != "ping" or not ping.had_by(message.at) or (ping.replies or ())[:1] != [message]:
         return None
     had = _had_at(ping)
-    return None if trace.disturbance(had, message.at) else max(0.0, message.at - had)
+    is_disturbed = trace.gap_in(had, message.at) or trace.disturbance(had, message.at) is not None
+    return None if is_disturbed else max(0.0, message.at - had)
 
 
 @rule("ping.not-excessive", each=REQUEST, methods={"ping"})

@@ -12,15 +12,16 @@ from dataclasses import fields
 from typing import Any, Final
 
 from ....settings.server import Limits
+from ....views.clients import Session
 from ....views.retention import members
 from ....views.values import LIMIT_REFUSALS, Exchange, Message
 from ....wire.errors import CLIENT_CODES, Code, Refusal
 from ....wire.jsonrpc import clip
-from ...clients.series import ALWAYS
+from ...clients.series import ALWAYS, NEVER
 from ...trace.findings import FAIL, UNCLEAR, Finding, Seen
 from ...trace.opportunities import DENIED, FAILED, REFUSED, REQUEST
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 
 # A refusal under another name that comes of a limit ends with the name of its setting.
 _SETTING: Final = re.compile(r"\((\w+)\)$")
@@ -147,14 +148,20 @@ def refused_exchange(exchange: Exchange, trace: Trace) -> Finding | None:
 
 
 def _judged(views: Sequence[Seen], doubt: str | None, said: str, trace: Trace, *shown_by: Seen) -> Finding | None:
-    """The finding, unless another rule has found a fault in one of the views, or could not decide."""
-    words, since = f"the server refused it: {clip(said, _LONGEST)}", trace.at
+    """The finding, unless another rule has found a fault in one of the views, or could not decide.
+
+    A rule cannot decide without what the log lacks, and need not say so: of a message in a session since its opening,
+    and of any other since the beginning.
+    """
+    words, at = f"the server refused it: {clip(said, _LONGEST)}", trace.at
     if _is_explained(views, trace):
         return None
     if doubt is not None:
         return UNCLEAR(f"{doubt}: {words}", *shown_by)
-    if trace.gap_in(since, trace.passed(since, "settle_s")):
-        return UNCLEAR(f"entries of the log are missing: {words}", *shown_by)
+    session: Session | None = getattr(views[0], "in_session", None)
+    since = NEVER if session is None else session.opened.mono
+    if trace.gap_in(since, trace.passed(at, "settle_s")):
+        return UNCLEAR(f"{MISSING_ENTRIES}: {words}", *shown_by)
     return None if _is_explained(views, trace) else FAIL(words, *shown_by)
 
 
