@@ -8,9 +8,9 @@ from typing import Any, Final
 from ....views.retention import ForgottenError, members
 from ...clients.questions import Question, Reply
 from ...clients.series import NEVER
-from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, CutShort, Finding, Seen
+from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, CutShort, Finding, Seen, Undecided
 from ...trace.opportunities import REPLY
-from ...trace.trace import Trace, has_made_room
+from ...trace.trace import MISSING_ENTRIES, Trace, has_made_room
 from ..messages.schemas import misfit
 
 _METHOD_NOT_FOUND: Final = -32601
@@ -95,6 +95,10 @@ def is_silent(question: Question, trace: Trace, seconds: float, *, given_up: boo
         raise CutShort("the server gave the question up before an answer came")
     if not trace.seen.acted(session, had, until):
         return False
+    # An answer can be there before the delivery, and the request of the question may have been answered or left.
+    since = question.sent.at if question.sent.request is not None else session.opened.mono
+    if trace.gap_in(since, had):
+        raise Undecided(MISSING_ENTRIES)
     if question.sent.request is not None and has_made_room(question.sent.request):
         raise ForgottenError  # it may have been answered or left
     return True

@@ -13,7 +13,7 @@ from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import PAGE, QUESTION, REPLY
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 from ...values import shown
 from .answering import has_result, is_silent, serves
 
@@ -276,6 +276,9 @@ def fetches_page(visit: PageVisit, trace: Trace) -> Finding | None:
         remark = "the page was asked for before the answer, later than a program would"
         return UNCLEAR(remark, visit, at=question)
     remark = f"the page was asked for {visit.at - question.had:.2f} s after the question, before any answer"
+    # The answer may be missing. And a round before may have asked for the same page.
+    if trace.gap_in(question.sent.at if question.key is None else NEVER, visit.at):
+        return UNCLEAR(f"{MISSING_ENTRIES}; {remark}, as far as the log goes", visit, at=question)
     so_far = [each for each in fetched.values() if each.at <= visit.at]
     asked = {each.url for each in trace.seen.all(QUESTION, *_ELICIT, until=visit.at) if each.is_url}
     # Without TLS and on another machine, a browser sends no Sec-Fetch headers.

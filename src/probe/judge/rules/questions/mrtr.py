@@ -13,7 +13,7 @@ from ...clients.rounds import Retry, Round
 from ...trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import QUESTION, REPLY, REQUEST, RETRY
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 from ...values import pointer, shown
 from ..messages.schemas import result_of
 from .answering import has_form
@@ -99,7 +99,9 @@ def repeats_request(retry: Retry, trace: Trace) -> Finding | None:
         return None
     if retry.kin == "same":
         return PASSED
-    return WARN("the arguments differ from those of the request before", retry.round.request)
+    remark = "the arguments differ from those of the request before"
+    _know_rounds(remark, trace, retry.round.request)
+    return WARN(remark, retry.round.request)
 
 
 @rule("mrtr.inputs-first", each=RETRY, methods=_SUPPORTED)
@@ -134,7 +136,16 @@ def answers_by_key(retry: Retry, trace: Trace) -> Finding | None:
     if round is None or (retry.kin == "other" and retry.round is not None) or not given:
         return None
     unknown = [key for key in given if key not in round.known]
-    return WARN(f"inputResponses has {shown(unknown[0])}, which was not asked", round.sent) if unknown else PASSED
+    if not unknown:
+        return PASSED
+    remark = f"inputResponses has {shown(unknown[0])}, which was not asked"
+    _know_rounds(remark, trace, round.sent)
+    return WARN(remark, round.sent)
+
+
+def _know_rounds(remark: str, trace: Trace, *shown_by: Message) -> None:
+    """Raise `Undecided` where a round may be missing, to which the retry may belong as well."""
+    trace.sure.whole(f"{MISSING_ENTRIES}, and a round may be among them; {remark}", *shown_by)
 
 
 @rule("mrtr.answer-shape", each=REPLY, general=True)

@@ -15,7 +15,7 @@ from ...clients.questions import Question, Reply
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import NOTIFICATION, QUESTION, REPLY
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 from ...values import shown
 from .answering import is_silent, never_serves, serves
 
@@ -62,6 +62,7 @@ def notifies_of_changes(reply: Reply, trace: Trace) -> Finding | None:
     if any(message.in_session is session for message in told):
         return PASS(before)
     trace.sure.crossed(reply.at, "settle_s", before)
+    trace.sure.whole(f"{MISSING_ENTRIES}; roots/list_changed may be among them", before, since=since)
     if told or session.closed_by(until) or trace.disturbance(since, until):
         return UNCLEAR("the roots have changed, and roots/list_changed may not have got here", before)
     if _folders(before).keys() == _folders(reply).keys():

@@ -38,6 +38,11 @@ _MANY_GETS_OF_UNKNOWN: Final = 10
 _INVALID_PARAMS: Final = -32602
 
 
+def _lacks_session(request: Message) -> bool:
+    """True in the legacy era where the log lacks the opening of the session: others may look at the task, too."""
+    return request.in_session is None and request.revision in LEGACY
+
+
 class _Gaps:
     def __init__(self) -> None:
         self.count = 0
@@ -54,7 +59,7 @@ class _Gaps:
 @rule("tasksx.poll-interval", each=REQUEST, methods=_ABOUT, one_process=True)
 def polls_slowly(request: Message, trace: Trace) -> Finding | None:
     """After news of the task, an answer to its question or another request about it an early look is right."""
-    task = trace.seen.task(request)
+    task = None if _lacks_session(request) else trace.seen.task(request)
     before = None if task is None else trace.before((request.in_session, task.id))
     if task is None or before is None or before.method != _GET or request.method != _GET:
         return None
@@ -139,7 +144,7 @@ def neglected(told: Told, since: float, seconds: float, missing: str, trace: Tra
     if not trace.seen.acted(session, since, until):
         return None
     forgot = trace.subject.dialogue.tasks.forgot
-    if forgot or trace.gap_in(told.task.created or told.at, until):
+    if forgot or trace.gap_in(told.task.created or NEVER, until):
         raise Undecided(f"{missing} may be among the entries that are missing")
     others = trace.seen.all(REQUEST, since=since, until=until, scope=None if session is None else session.scope)
     if any(each.method != "ping" for each in others):
@@ -189,7 +194,7 @@ def asks_for_question(told: Told, trace: Trace) -> Finding | None:
         acts.sort(key=lambda act: act.at)
         return _judge_act(acts[0], told, trace)
     trace.sure.had_time(since, "alive_s")
-    if trace.gap_in(task.created or since, until):
+    if trace.gap_in(task.created or NEVER, until):
         return UNCLEAR("tasks/result may be among the entries that are missing")
     if requests[_GET].has(since, until):
         return WARN(f"it polled on, and no tasks/result came within {trace.allowances.alive_s:g} s")
@@ -242,7 +247,7 @@ def stops_at_end(told: Told, trace: Trace) -> Finding | None:
 @rule("tasksx.stops-when-terminal", each=REQUEST, methods={_GET}, one_process=True)
 def polls_on(request: Message, trace: Trace) -> Finding | None:
     """However slow they are, many are too many."""
-    task, session = trace.seen.task(request), request.in_session
+    task, session = None if _lacks_session(request) else trace.seen.task(request), request.in_session
     over = None if task is None else task.over.get(session)
     if task is None or over is None or over.at >= request.at:
         return None
