@@ -26,7 +26,7 @@ from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, MESSAGE, REFUSED, REQUEST, RESPONSE, SESSION
 from ...trace.rules import member, rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 
 SESSION_ID: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
@@ -160,6 +160,7 @@ def names_no_version(exchange: Exchange, trace: Trace) -> Finding | None:
         return None
     if any(message.method == "initialize" for message in exchange.messages):
         return None
+    trace.sure.whole(f"{MISSING_ENTRIES}; the request may be an initialize", session, since=exchange.began.mono)
     return FAIL(f"{exchange.fields.method} without MCP-Protocol-Version (client or gateway)", session)
 
 
@@ -213,6 +214,7 @@ def _lacks_id(exchange: Exchange, message: Message | None, trace: Trace) -> Find
         if trace.seen.all(SESSION, since=at, until=at + trace.allowances.settle_s):
             return UNCLEAR(f"{remark}, perhaps of another process before its initialize", session)
         trace.sure.crossed(at, "settle_s", session)
+    trace.sure.whole(f"{MISSING_ENTRIES}; {remark}, unless the session had ended", session, since=session.opened.mono)
     return FAIL(remark, session)
 
 
@@ -378,7 +380,7 @@ def keeps_session_id(exchange: Exchange, trace: Trace) -> Finding | None:
         return PASSED if named in bound else None
     opened = {each.revision for each in trace.seen.newest(SESSION)}
     revisions = {named} if named is not None else opened
-    if revisions == bound:
+    if revisions == bound and (named is not None or not trace.gap_in(NEVER, trace.at)):
         return FAIL("the id of a session stands in the address (client or gateway)")
     if revisions & bound or not revisions:
         return UNCLEAR("the id of a session of an unknown revision stands in the address")

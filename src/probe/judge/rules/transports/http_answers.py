@@ -21,7 +21,7 @@ from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, Finding, Undecided
 from ...trace.opportunities import ANSWERED, CONTROL, EXCHANGE, LEFT, NOTIFICATION, REQUEST
 from ...trace.rules import rule
-from ...trace.trace import Trace, has_made_room
+from ...trace.trace import MISSING_ENTRIES, Trace, has_made_room
 from .session import has_tried
 
 _EVENTS: Final = "text/event-stream"
@@ -211,4 +211,6 @@ def _ended(exchange: Exchange, at: float, trace: Trace) -> Finding | None:
     if len(ends) < trace.allowances.survival_tries:
         return UNCLEAR(f"ended {(at - comment) * 1000:.0f} ms after the first comment", exchange, at=place)
     remark = f"ended {len(ends)} streams within {AT_ONCE_S * 1000:.0f} ms of the first comment"
+    # A stream that went on after a comment may be among what is missing, and messages before a comment.
+    trace.sure.whole(f"{MISSING_ENTRIES}; {remark}", *ends)
     return FAIL(remark, *ends, at=place)

@@ -18,7 +18,7 @@ from ...retention import BOUNDS
 from ...trace.findings import FAIL, MEASURED, PASS, PASSED, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, DENIED, END, EXCHANGE, LEFT, REQUEST, RESPONSE
 from ...trace.rules import rule
-from ...trace.trace import Trace, has_made_room
+from ...trace.trace import MISSING_ENTRIES, Trace, has_made_room
 from .http import LAST_EVENT, left_at
 
 # Ends of a response without a loss: the client left, or the stream was complete.
@@ -67,6 +67,11 @@ def owed_until(stream: Stream) -> float:
     return min(cancelled, closed, ALWAYS if request.answered is None else request.answered)
 
 
+def _since(stream: Stream) -> float:
+    """The time from which on the log has to be whole, so that it shows what became of a stream."""
+    return NEVER if stream.request is None else stream.request.at
+
+
 def _is_owed(stream: Stream, at: float) -> bool:
     return owed_until(stream) >= at
 
@@ -99,6 +104,7 @@ def comes_back(exchange: Exchange, trace: Trace) -> Finding | None:
         trace.sure.had_time(left, pause + _BACK_S)
     if not _is_owed(stream, until) or not trace.seen.acted(session, left + pause + trace.allowances.settle_s, until):
         return None
+    trace.sure.whole(f"{MISSING_ENTRIES}; a return or the answer may be among them", since=_since(stream))
     tries = sum(each.since.mono < left for each in stream.readings) - 1
     if tries >= _PATIENT:
         return MEASURED(reconnections_before_it_gave_up=tries)
@@ -130,6 +136,7 @@ def says_no_last_event(exchange: Exchange, trace: Trace) -> Finding | None:
     if returns(stream, at, at + pause, trace) or not _is_owed(stream, at + pause):
         return None
     trace.sure.had_time(at, pause, loss)
+    trace.sure.whole(f"{MISSING_ENTRIES}; a return or the answer may be among them", loss, since=_since(stream))
     return FAIL(f"GET without Last-Event-ID, and none with it for stream {stream.id}", loss)
 
 
@@ -259,7 +266,7 @@ def calls_once(exchange: Exchange, trace: Trace) -> Finding | None:
             # Perhaps a call of its own, and a return for the first one may follow.
             trace.sure.had_time(left, retry_s(stream, left), exchange)
         remark = f"the same call again {again.at - left:.1f} s after its stream broke, in place of Last-Event-ID"
-        knows_all = not trace.gap_in(left, again.at) and not any(map(has_made_room, _calls(trace)))
+        knows_all = not trace.gap_in(NEVER, again.at) and not any(map(has_made_room, _calls(trace)))
         is_sure = again.at - left <= _AT_ONCE_S and knows_all
         return (FAIL if is_sure else UNCLEAR)(remark, exchange, at=again)
     if back is not None:

@@ -12,7 +12,7 @@ from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, PROCESS, REQUEST, RESPONSE, SESSION, SESSION_END
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 from .http import NO_IDS, SESSION_ID, is_modern, session_id
 from .processes import why_ended
 
@@ -113,6 +113,9 @@ def replaces(session: Session, trace: Trace) -> Finding | None:
     ]
     if session.fact.transport != "http" or len(left) < trace.allowances.survival_tries:
         return None
+    trace.sure.whole(
+        f"{MISSING_ENTRIES}; a DELETE may be among them", *left, since=min(each.opened.mono for each in left)
+    )
     return FAIL(f"{len(left)} sessions were replaced without DELETE; {what_to_send(*left)}", *left)
 
 
@@ -218,6 +221,8 @@ def uses_sessions(session: Session, trace: Trace) -> Finding | None:
     if len(unused) < _MANY:
         return PASSED
     trace.sure.had_time(opened, "answer_s")
+    why = f"{MISSING_ENTRIES}; requests may be among them"
+    trace.sure.whole(why, *unused, since=min(each.opened.mono for each in unused))
     remark = f"{len(unused)} sessions within {_WINDOW_S / 60:g} minutes in which nothing was asked"
     return FAIL(remark, *unused)
 

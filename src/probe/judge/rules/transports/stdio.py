@@ -16,7 +16,7 @@ from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, TooEarly, Undecided
 from ...trace.opportunities import MESSAGE, PIPE, PROCESS, REQUEST, SESSION, UNREADABLE
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 from .processes import was_killed
 
 # Bytes of lines in a trial to read them as one message.
@@ -127,6 +127,7 @@ def sends_signal(change: ProcessChange, trace: Trace) -> Finding | None:
     if pipe.input_ended is not None:
         return None
     if what == "SIGTERM" and not was_killed(ended, trace):
+        trace.sure.whole(f"{MISSING_ENTRIES}; the end of the input may be among them, or a signal to the client")
         return FAIL("SIGTERM came while standard input was open (client, supervisor or wrapper)")
     return UNCLEAR(f"{what} came while standard input was open, perhaps to a whole group")
 
@@ -166,7 +167,7 @@ def _probes(at: float, place: Connection | None, trace: Trace) -> Finding | None
         return None
     pipe = next((each for each in trace.seen.all(PIPE, until=at) if each.transport == "stdio"), None)
     first = None if pipe is None else pipe.first
-    if pipe is None or first is None or pipe.opened is None or trace.gap_in(NEVER, pipe.opened.mono):
+    if pipe is None or first is None or pipe.opened is None or trace.gap_in(NEVER, first.at):
         return None
     if first.method == "server/discover":
         return PASS(at=first)

@@ -6,6 +6,7 @@ from typing import Final
 
 from ....views.clients import Connection
 from ...clients.moments import Frame
+from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, Finding
 from ...trace.opportunities import FRAME, PIPE_END, PROCESS
 from ...trace.rules import rule
@@ -66,7 +67,7 @@ def closes(pipe: Connection, trace: Trace) -> Finding | None:
         return PASSED
     changes = [each for each in trace.seen.all(PROCESS, since=at - near, until=at + near) if each.fact.what == "exited"]
     if changes:
-        blamed = why_ended(changes[0], trace) is None
+        blamed = why_ended(changes[0], trace) is None and not trace.gap_in(NEVER, max(at, changes[0].at))
         remark = "ended without a close frame, and the client's process ended by itself"
         return FAIL(remark, changes[0]) if blamed else UNCLEAR(_UNKNOWN, changes[0])
     last = trace.seen.last(PROCESS, until=at)
