@@ -30,7 +30,7 @@ from ..trace.opportunities import (
     TOLD,
 )
 from ..trace.rules import rule
-from ..trace.trace import Trace
+from ..trace.trace import MISSING_ENTRIES, Trace
 
 _WINDOW_S: Final = 60.0
 _FEW_REFUSALS: Final = 5
@@ -72,6 +72,9 @@ def hammers(exchange: Exchange, trace: Trace) -> Finding | None:
     end = next(ends, None)
     if end is not None:
         trace.passed(at, end - at)
+        # Requests without their bodies look equal.
+        if trace.gap_in(around[0].began.mono, end):
+            return UNCLEAR(f"{MISSING_ENTRIES}; the requests may differ in them")
         return WARN(
             f"one of {_MANY_REFUSALS + 1} equal requests within {_WINDOW_S:g} s, each answered {exchange.status}"
         )
@@ -209,6 +212,8 @@ def debounces(request: Message, trace: Trace) -> Finding | None:
     gaps = [later.began - before.began for later, before in rows]
     pace = median(gaps) if gaps else _TYPED_S
     if len(gaps) >= _KEYS - 1 and pace < _TYPED_S:
+        for each in typed:
+            trace.sure.began(each)
         return WARN(f"{len(gaps) + 1} completions in a row, {pace * 1000:.0f} ms apart")
     return PASSED if len(newest) >= _FEW_KEYS and pace >= _TYPED_S else None
 

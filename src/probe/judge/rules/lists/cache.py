@@ -12,7 +12,7 @@ from ...clients.listings import CHANGES
 from ...trace.findings import PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import ANSWERED, PIPE, REQUEST, SESSION, TOLD
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import Trace, lacks_head
 
 # Shorter ones are no reason to keep anything.
 _WORTH_KEEPING_S: Final = 10.0
@@ -47,6 +47,8 @@ def keeps_fresh(request: Message, trace: Trace) -> Finding | None:
         return None
     again = 1 + sum(each.began > fresh.answered for each in equal)
     if again > _MANY:
+        for each in (request, *equal):
+            trace.sure.began(each, fresh)
         return WARN(f"asked {again} times more within a ttl of {ttl_s(fresh, trace):g} s", fresh)
     remark = f"asked {again} times more within a ttl; a person may have reloaded it"
     return UNCLEAR(remark, fresh) if again > _FEW else PASS(fresh)
@@ -113,7 +115,7 @@ def jitters(request: Message, trace: Trace) -> Finding | None:
     newest = trace.seen.newest(REQUEST, None, _GAPS + 1)
     if len(newest) <= _GAPS or not all(trace.subject.alike.are_equal(request, each) for each in newest):
         return None
-    if trace.gap_in(newest[-1].at, request.at):
+    if trace.gap_in(newest[-1].at, request.at) or any(map(lacks_head, newest)):
         return None
     gaps = [later.began - before.began for later, before in pairwise(newest)]
     mean = sum(gaps) / _GAPS

@@ -15,10 +15,10 @@ from ...clients.listings import CHANGES, LISTS
 from ...clients.series import ALWAYS
 from ...clients.tasks import EXTENSION
 from ...retention import BOUNDS
-from ...trace.findings import FAIL, PASS, PASSED, WARN, Finding
+from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import CHANGED, NOTIFICATION, REQUEST, TOLD
 from ...trace.rules import rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 
 _USES: Final[Mapping[str, str]] = {
     "tools/call": "notifications/tools/list_changed",
@@ -60,6 +60,7 @@ def uses_changed(use: Message, trace: Trace) -> Finding | None:
     if not missing or changed_again or trace.nth(told.seq) > 1:
         return None
     trace.sure.had_time(told.had, due - told.had, told)
+    trace.sure.began(use, told)
     return WARN(f"{told.method} came, and {use.method} without {missing[0]} before it", use, at=told)
 
 
@@ -126,6 +127,9 @@ def accepts_part(told: Message, trace: Trace) -> Finding | None:
     equal = trace.subject.alike.series(request, request.scope).between(request.at, until, BOUNDS.searched)
     repeats = [again for before, again in pairwise(equal) if _is_needless(before, again)]
     if len(repeats) > _REPEATS:
+        why = f"{MISSING_ENTRIES}; the ends of subscriptions may be among them"
+        if trace.gap_in(request.at, repeats[_REPEATS].at):
+            return UNCLEAR(why, request, at=repeats[_REPEATS])
         return WARN("asked again and again for what the server had granted in part only", request, at=repeats[_REPEATS])
     trace.sure.had_time(had, "repeat_s")
     return PASSED if trace.seen.acted(None, had, until) else None

@@ -16,7 +16,7 @@ from ...retention import BOUNDS
 from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWERED, END, FURTHER, PROCESS, REQUEST, SESSION
 from ...trace.rules import MISSING, member, rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 from ...values import shown
 
 _USES: Final = ("tools/call", "resources/read", "prompts/get")
@@ -104,6 +104,7 @@ def keeps_cursor(request: Message, trace: Trace) -> Finding | None:
         return PASSED
     how = _made_of(cursor, method, lists, request.at)
     if how is not None:
+        trace.sure.whole(f"{MISSING_ENTRIES}; cursor {shown(cursor)} {how}, as far as the log goes")
         return FAIL(f"cursor {shown(cursor)} {how}")
     return UNCLEAR(f"cursor {shown(cursor)} was never given in this run")
 
@@ -145,6 +146,8 @@ def stops(request: Message, trace: Trace) -> Finding | None:
         if each.began > had
     ]
     if len(again) > _REFRESHES:
+        for each in again[: _REFRESHES + 1]:
+            trace.sure.began(each, request)
         return WARN(f"asked for the last page of {request.method} again and again", request, at=again[_REFRESHES])
     places = (request.in_session, request.pipe)
     ends = [place.closed.mono for place in places if place is not None and place.closed is not None]

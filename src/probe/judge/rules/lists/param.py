@@ -17,6 +17,7 @@ from ...trace.opportunities import REFUSED, REQUEST
 from ...trace.rules import MISSING, rule
 from ...trace.trace import Trace
 from ...values import pointer, shown
+from .tools import know_lists
 
 _CALL: Final = frozenset({"tools/call"})
 _BEGIN, _END = "=?base64?", "?="
@@ -82,7 +83,10 @@ def mirrors(id: str) -> Callable[[Callable[[Mirrored], Finding | None]], None]:
     def register(judge: Callable[[Mirrored], Finding | None]) -> None:
         def ask(request: Message, trace: Trace) -> Finding | None:
             found = [finding for each in mirrored(request, trace) if (finding := judge(each)) is not None]
-            return max(found, key=lambda each: _WORST.index(each.says), default=None)
+            worst = max(found, key=lambda each: _WORST.index(each.says), default=None)
+            if worst is not None and worst.says == "fail":
+                know_lists(trace.seen.lists(), request, worst.remark, trace, request.revision)
+            return worst
 
         rule(id, each=REQUEST, methods=_CALL, one_process=True)(ask)
 
@@ -115,7 +119,9 @@ def mirrors_arguments(request: Message, trace: Trace) -> Finding | None:
     listed = trace.seen.lists().listed(str(request.params["name"]), request.at, request.revision)
     if discovered is not None and discovered.at > (listed or NEVER):
         return UNCLEAR(f"{missing} is missing, and nothing was listed since the client began anew", discovered)
-    return FAIL(f"{missing} is missing: the client did not send it, or a gateway took it away")
+    remark = f"{missing} is missing: the client did not send it, or a gateway took it away"
+    know_lists(trace.seen.lists(), request, remark, trace, request.revision)
+    return FAIL(remark)
 
 
 @rule("param.mirrored", each=REFUSED)
@@ -184,7 +190,11 @@ def mirrors_nothing_else(request: Message, trace: Trace) -> Finding | None:
     extra = ", ".join(sorted(sent - tool.headers.keys()))
     if extra and tool.is_hidden:
         return UNCLEAR("a part of the schema is hidden in the log")
-    return FAIL(f"{extra} belongs to no annotation: from the client or a gateway") if extra else PASSED
+    if not extra:
+        return PASSED
+    remark = f"{extra} belongs to no annotation: from the client or a gateway"
+    know_lists(trace.seen.lists(), request, remark, trace, request.revision)
+    return FAIL(remark)
 
 
 def _headers(exchange: Exchange | None) -> set[str]:

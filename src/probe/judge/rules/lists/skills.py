@@ -14,11 +14,12 @@ from ....log.redaction import REDACTED
 from ....views.retention import members
 from ....views.values import Message
 from ....wire.v2026.meta import SKILLS_EXTENSION
+from ...clients.series import NEVER
 from ...clients.skills import METHODS, SKILL_MD
 from ...trace.findings import FAIL, PASSED, UNCLEAR, Finding
 from ...trace.opportunities import ANSWERED, REQUEST
 from ...trace.rules import form, rule
-from ...trace.trace import Trace
+from ...trace.trace import MISSING_ENTRIES, Trace
 from ...values import shown
 
 _DISCOVER: Final = "server/discover"
@@ -82,7 +83,11 @@ def reads_listed_files(request: Message, trace: Trace) -> Finding | None:
     entry = trace.subject.known.skills.holding(uri, request.at)
     if entry is None or entry.files is None or request.hides("/params/uri"):
         return None
-    return PASSED if uri in entry.files else FAIL(f"{shown(uri)} is no file of the entry of {entry.uri}", entry)
+    if uri in entry.files:
+        return PASSED
+    remark = f"{shown(uri)} is no file of the entry of {entry.uri}"
+    trace.sure.whole(f"{MISSING_ENTRIES}, and a newer entry may be among them; {remark}", entry)
+    return FAIL(remark, entry)
 
 
 @rule("skills.unverified-unused", each=ANSWERED, methods={_READ}, one_process=True)
@@ -98,7 +103,11 @@ def stops_at_misfit(request: Message, trace: Trace) -> Finding | None:
     for later in trace.seen.all(REQUEST, _READ, since=had, until=until):
         other, path = trace.subject.known.skills.holding(later.params.get("uri"), later.at), later.params.get("uri")
         if other is not None and other.root == entry.root and path != uri and later.began > had:
-            return FAIL(f"goes on to {shown(path)}, after a SKILL.md with {misfit}", request, entry, at=later)
+            remark = f"goes on to {shown(path)}, after a SKILL.md with {misfit}"
+            if trace.gap_in(NEVER, later.at):
+                why = f"{MISSING_ENTRIES}, and another entry may be among them; {remark}"
+                return UNCLEAR(why, request, entry, at=later)
+            return FAIL(remark, request, entry, at=later)
     if renewed is None:
         trace.sure.crossed(had, "alive_s")
     return PASSED

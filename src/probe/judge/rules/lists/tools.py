@@ -12,11 +12,12 @@ from msgspec import Struct
 from ....views.clients import Connection, Scope, Session
 from ....views.retention import members
 from ....views.values import Exchange, Message
-from ...clients.listings import ListedTool
+from ...clients.listings import ListedTool, Lists
+from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
 from ...trace.opportunities import ANSWERED, LARGE, LARGEST, LEFT, MESSAGE, PIPE_END, REQUEST, SESSION_END, TOLD
 from ...trace.rules import MISSING, member, rule
-from ...trace.trace import Trace, has_made_room
+from ...trace.trace import MISSING_ENTRIES, Trace, has_made_room
 from ...values import shown
 from ..transports.session import is_deleted
 
@@ -84,6 +85,17 @@ def listed_in(session: Session, call: Message, trace: Trace) -> ListedTool | Non
     return trace.seen.lists(session).tool(call.target, call.began, trace.allowances.settle_s)
 
 
+def know_lists(lists: Lists, call: Message, remark: str, trace: Trace, revision: str | None = None) -> None:
+    """Raise `Undecided` where the log may lack a list that described the called tool in another way.
+
+    Only the newest list counts, but for one that had just come when the call began.
+    """
+    began = trace.sure.began(call)
+    listed = lists.listed(call.target, began, revision) or NEVER
+    is_fresh = began - listed < trace.allowances.settle_s
+    trace.sure.whole(f"{MISSING_ENTRIES}, and a list may be among them; {remark}", since=NEVER if is_fresh else listed)
+
+
 def offers_tasks(session: Session, trace: Trace) -> bool:
     """True if the answer to `initialize` offers tool calls as tasks."""
     requests = members(members(trace.subject.known.offered.get(session, {}).get("tasks")).get("requests"))
@@ -100,7 +112,9 @@ def runs_as_task(request: Message, trace: Trace) -> Finding | None:
     if tool is None or tool.task_support != "required" or not offers_tasks(session, trace):
         return None
     if "task" not in request.params:
-        return FAIL(f"ignores taskSupport: {tool.name} runs only as a task, and the call has no task")
+        remark = f"ignores taskSupport: {tool.name} runs only as a task, and the call has no task"
+        know_lists(trace.seen.lists(session), request, remark, trace)
+        return FAIL(remark)
     return PASSED if isinstance(request.params["task"], dict) else None
 
 
@@ -117,7 +131,9 @@ def runs_no_other_as_task(request: Message, trace: Trace) -> Finding | None:
     changed = trace.seen.last(TOLD, "notifications/tools/list_changed", until=request.at)
     if changed is not None and request.began - (changed.had or 0) < trace.allowances.settle_s:
         return UNCLEAR("the list had just changed", changed)
-    return FAIL(f"called {tool.name} as a task; its taskSupport is {tool.task_support or 'not given'}")
+    remark = f"called {tool.name} as a task; its taskSupport is {tool.task_support or 'not given'}"
+    know_lists(trace.seen.lists(session), request, remark, trace)
+    return FAIL(remark)
 
 
 def unfollowed(scope: Scope | None, at: float, trace: Trace) -> Message | None:
@@ -183,7 +199,10 @@ def ends(scope: Scope | None, trace: Trace) -> Finding | None:
     before, habits.ended = habits.ended, call
     if before is None or habits.went_on < _WENT_ON or trace.has_passed or habits.ended_well:
         return UNCLEAR("ended after an error; whether because of it, its other calls do not tell", at=call)
-    return FAIL("ended after two errors, and after no good result", before, at=call)
+    remark = "ended after two errors, and after no good result"
+    # It may have gone on after an error, or ended after a good result, in what is missing.
+    trace.sure.whole(f"{MISSING_ENTRIES}; {remark}", before, call)
+    return FAIL(remark, before, at=call)
 
 
 @rule("tools.large-result", each=MESSAGE, after=LARGE)
@@ -222,6 +241,7 @@ def cut_off(messages: Iterable[Message], trace: Trace) -> Finding | None:
     if closing_cancels or (call.asked_to_cancel is not None and call.asked_to_cancel.at < until):
         return UNCLEAR("cancelled while the result was written", call.answer, at=call)
     size = call.answer.size
+    trace.sure.whole(f"{MISSING_ENTRIES}; the delivery of the result may be among them", call, since=call.at)
     return FAIL(f"the client or a gateway closed before all of {size} bytes was written", call.answer, at=call)
 
 
@@ -248,7 +268,8 @@ def begins_anew(call: Message, trace: Trace) -> Finding | None:
     fates = trace.fates(ANSWERED, went_on, "tools/call", before=newest)
     others = {fate for other, fate in fates if other is not call and not _is_large(other)}
     goes_on = "on" in others and "anew" not in others
-    if goes_on and not any(map(has_made_room, trace.seen.all(ANSWERED, "tools/call", until=due))):
+    knows_all = not trace.gap_in(NEVER, due)
+    if goes_on and knows_all and not any(map(has_made_room, trace.seen.all(ANSWERED, "tools/call", until=due))):
         return FAIL(f"the client or a gateway initialized anew after a result of {call.answer.size} bytes", anew)
     return UNCLEAR("initialized anew after a large result; it may do so after each", anew)
 
