@@ -122,8 +122,9 @@ def test_without_flags_everything_is_default(command: str, started: list[Setting
 
 @each("spec", EVERY)
 def test_a_flag_sets_its_setting_and_no_other(spec: Described, command: str, started: list[Settings]) -> None:
-    assert main([command, spec.flag, str(other_value(spec))]) == 0
-    assert values(started.pop()) == DEFAULTS | {spec.name: other_value(spec)}
+    rooms = "on" if spec.group.endswith("ooms") and spec.name != "rooms" else "off"
+    assert main([command, "--rooms", rooms, spec.flag, str(other_value(spec))]) == 0
+    assert values(started.pop()) == DEFAULTS | {"rooms": rooms, spec.name: other_value(spec)}
 
 
 @each("spec", EVERY)
@@ -377,12 +378,35 @@ def test_pages_are_opened_and_lines_shown_where_that_is_asked_for(monkeypatch: p
     assert asked == [(False, False), (True, False), (False, True)]
 
 
-def test_lines_of_exchanges_are_refused_where_there_are_none(
-    started: list[Settings], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("rooms", "options"),
+    [
+        ("off", ["--room-idle-s", "5"]),
+        ("off", ["--max-rooms", "5"]),
+        ("off", ["--rooms-per-hour", "5"]),
+        ("off", ["--room-share", "0.5"]),
+        ("only", ["--watch"]),
+        ("only", ["--audit-db", "calls.db"]),
+        ("only", ["--toolhost-secret", "0123456789abcdef"]),
+        ("only", ["--forward-secret", "0123456789abcdef"]),
+    ],
+    ids=lambda given: given if isinstance(given, str) else given[0],
+)
+def test_an_option_without_effect_is_refused(
+    rooms: str,
+    options: list[str],
+    started: list[Settings],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert [main(["serve", "--watch", "--rooms", rooms]) for rooms in ("on", "only")] == [0, 2]
-    assert "error: --watch shows the exchanges of /mcp, and --rooms only serves none" in capsys.readouterr().err
-    assert len(started) == 1
+    assert main(["serve", "--rooms", "on", *options]) == 0
+    assert main(["serve", "--rooms", rooms, *options]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {options[0]} is about ")
+    if options[1:]:
+        # A variable may be meant for another command.
+        monkeypatch.setenv(f"MCP_PROBE_{options[0][2:].upper().replace('-', '_')}", options[1])
+        assert main(["serve", "--rooms", rooms]) == 0
+        assert len(started) == 2
 
 
 @pytest.mark.parametrize(("terminal", "told"), [(True, True), (False, False)])

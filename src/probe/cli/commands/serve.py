@@ -9,7 +9,11 @@ import click
 
 from ...settings import build
 from ..starting import loading
-from .options import MORE, refusals, warn_of_misspelt, with_settings
+from .options import MORE, first_given, refusals, warn_of_misspelt, with_settings
+
+# The options without an effect where there are no rooms, and where there are only rooms.
+_OF_ROOMS = frozenset({"room_idle_s", "max_rooms", "rooms_per_hour", "room_share"})
+_BESIDE_ROOMS = frozenset({"watch", "toolhost_secret", "forward_secret", "audit_db"})
 
 
 @click.command("serve", epilog=MORE)
@@ -23,8 +27,7 @@ def command(context: click.Context, /, *, open_pages: bool, watch: bool, **value
     Ctrl-C, SIGTERM or SIGHUP ends it: running work may finish, a second one ends it at once.
     """
     screen = None
-    if watch and values["rooms"] == "only":
-        raise click.UsageError("--watch shows the exchanges of /mcp, and --rooms only serves none there")
+    _check(context, values["rooms"])
     if watch:
         from ...telemetry.terminal.screen import Screen
 
@@ -34,3 +37,11 @@ def command(context: click.Context, /, *, open_pages: bool, watch: bool, **value
         with loading():
             from .. import app
         return app.main(build(values), open_pages=open_pages, screen=screen)
+
+
+def _check(context: click.Context, rooms: str) -> None:
+    """Raise `click.UsageError` for an option without an effect beside the others."""
+    if rooms == "off" and (flag := first_given(context, _OF_ROOMS)):
+        raise click.UsageError(f"{flag} is about rooms, and without --rooms there are none")
+    if rooms == "only" and (flag := first_given(context, _BESIDE_ROOMS)):
+        raise click.UsageError(f"{flag} is about a server beside the rooms, and --rooms only serves none")
