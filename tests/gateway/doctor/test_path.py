@@ -204,6 +204,17 @@ def test_tls_and_the_days_of_its_certificate(tmp_path: Path) -> None:
     assert found.text.startswith("TLSv1.3, h2; the certificate is valid for ")
 
 
+def test_certificates_for_an_address_without_tls_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trustme.CA().cert_pem.write_to_path(tmp_path / "ca.pem")
+    assert main(["doctor", "http://127.0.0.1:1", "--cafile", str(tmp_path / "ca.pem")]) == 2
+    said = "error: --cafile is about TLS, and an address with http:// has none; see mcp-probe doctor --help\n"
+    assert capsys.readouterr().err == said
+    (found,) = path.tls(Visit(ProbeAddress("http://127.0.0.1:1", str(tmp_path / "ca.pem"))))
+    assert (found.mark, found.text) == ("note", "no TLS: what is sent can be read and changed on the way")
+
+
 def shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
     plain, _ = listener.accept()
     with plain, context.wrap_socket(plain, server_side=True):

@@ -29,6 +29,8 @@ def command(url: str, cafile: str | None, hold: float) -> int:
 
     try:
         target = ProbeAddress(url, cafile)
+        if cafile is not None and target.tls is None:
+            raise click.UsageError("--cafile is about TLS, and an address with http:// has none")
         needs.check_health(target)
     except CertificatesError as error:
         raise click.ClickException(f"--cafile: {error}") from None

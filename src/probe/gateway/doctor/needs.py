@@ -57,7 +57,9 @@ class ProbeAddress:
             raise WrongError(f"{url!r} is not http://host or https://host")
         self.prefix = self.url.path.rstrip("/")
         self.cafile = cafile
-        self.tls = _context(cafile) if self.url.scheme == "https" or cafile is not None else None
+        # A file that cannot be read is refused for each address.
+        context = _context(cafile) if self.url.scheme == "https" or cafile is not None else None
+        self.tls = context if self.url.scheme == "https" else None
 
     @contextmanager
     def response(
