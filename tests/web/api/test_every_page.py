@@ -147,7 +147,19 @@ async def test_the_known_values_are_named_where_an_unknown_one_is_asked_for(
 
 
 @each(
-    "path", ["/api/", "/api/nope", "/mcp/", "/MCP", "/api/events/", "/api/events/1/2", "/%00", "/api/\x00", "/a" * 500]
+    "path",
+    [
+        "/api/",
+        "/api/nope",
+        "/mcp/",
+        "/MCP",
+        "/api/events/",
+        "/api//events",
+        "/api/events/1/2",
+        "/%00",
+        "/api/\x00",
+        "/a" * 500,
+    ],
 )
 async def test_an_unknown_path_is_a_problem_that_names_the_known_ones(path: str, probe: Probe) -> None:
     problem = await refusal(probe, path, 404)

@@ -83,6 +83,8 @@ def create(first: Engine) -> QuartTrio:
     app.config["MAX_CONTENT_LENGTH"] = 1024
     # Quart answers OPTIONS with a page of its own; here it is refused as any other unknown method.
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    # Quart would lead `/api//events` to `/api/events` without what stands before it, such as `/r/ROOM`.
+    app.url_map.merge_slashes = False
     responses.register(app)
     responses.answer_errors(app, lambda: _known_paths(beside))
     server.register(app, engine, beside, server.tools(first))
