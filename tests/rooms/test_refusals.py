@@ -253,8 +253,26 @@ async def test_head_answers_as_get_without_a_body(accept: str) -> None:
             assert (head.status, head.headers["content-type"]) == (whole.status, whole.headers["content-type"]), target
             assert int(head.headers.get("content-length", len(whole.body))) == len(whole.body), target
             assert head.body == b"" or target.endswith("/health"), target
-        refused = await room.ask("PUT", "/api/room")
-        assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, DELETE")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("/api/room", "GET, HEAD, DELETE"), ("/", "GET, HEAD"), ("/end", "POST")],
+)
+async def test_another_method_is_told_which_ones_are_allowed(path: str, allowed: str) -> None:
+    async with house() as here:
+        refused = await (await here.open()).ask("PUT", path)
+        assert (refused.status, refused.headers.get("allow")) == (405, allowed)
+        assert refused.json["detail"].endswith(allowed)
+
+
+@pytest.mark.parametrize("path", ["/api//events", "/api//room", "//mcp", "/interaction//x"])
+async def test_a_path_with_two_slashes_does_not_lead_out_of_the_room(path: str) -> None:
+    async with house(rooms="on") as here:
+        room = await here.open()
+        for id in (room.id, room.reading):
+            reply = await here.ask("GET", f"/r/{id}{path}")
+            assert (reply.status in (403, 404), reply.headers.get("location")) == (True, None)
 
 
 async def test_the_read_only_address_says_why_it_has_no_session_file() -> None:

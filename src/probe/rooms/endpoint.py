@@ -400,7 +400,8 @@ class RoomsEndpoint:
             case "/api/room", _ if found.is_owner:
                 raise RefusedError(405, "this page takes GET, HEAD, DELETE", [(b"allow", b"GET, HEAD, DELETE")])
             case _ if found.is_owner:
-                raise RefusedError(405, "this page has another method")
+                methods = "POST" if scope["path"] == "/end" else "GET, HEAD"
+                raise RefusedError(405, f"this page takes {methods}", [(b"allow", methods.encode())])
             case _:
                 raise RefusedError(403, _SHOWS)
 
