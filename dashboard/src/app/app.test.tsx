@@ -177,10 +177,10 @@ function play(fake: FakeFeed, run: string, entries: readonly Viewed[]): void {
   fake.frame();
 }
 
-function answer() {
+function answer(broken = [judgedRule()]) {
   return answerApi((at) => {
     if (at === "/api/server") return serverThat(true);
-    if (at === "/api/judge") return judgeReport([judgedSubject([judgedRule()])]);
+    if (at === "/api/judge") return judgeReport([judgedSubject(broken)]);
     if (at === "/api/calls/run.c1") return { call: callRow(), evidence: { events: [entryOf(7, 0, "message.received", RECEIVED)], exchanges: [], complete: true } };
     return at === "/api/events/7" ? entryOf(7, 0, "message.received", RECEIVED) : undefined;
   });
@@ -217,6 +217,20 @@ test("a call that a finding rests on leads to it in the list, and no other does"
   const mark = page.getByRole("link", { name: "✗ ping.answered" });
   await expect.element(mark).toHaveAttribute("href", "/dashboard/clients/acme#ping.answered");
   expect(mark.elements().length).toBe(1);
+});
+
+/** How many elements of a part are cut. */
+const cut = (part: Element) => [part, ...part.querySelectorAll("*")].filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth).length;
+
+test.each([820, 1280])("at %d pixels the list of calls has the longest name of a rule whole, and how many more there are", async (width) => {
+  await page.viewport(width, 800);
+  answer([judgedRule({ rule: "lifecycle.initialized-before-requests" }), judgedRule()]);
+  const list = await openView(CallsView, "/calls/:id?", "/calls", JudgedProvider);
+  list.show({ sessions: [sessionRow({ subject: "acme" })], calls, counts: [countsRow()] }, "run");
+  const mark = page.getByRole("link", { name: "✗ lifecycle.initialized-before-requests" });
+  await expect.element(mark).toBeVisible();
+  await expect.poll(() => cut(mark.element().closest("[role=gridcell]") ?? document.body)).toBe(0);
+  await expect.element(page.getByText("+1", { exact: true })).toHaveAttribute("title", "✗ ping.answered");
 });
 
 test("the page of a call that a finding rests on leads to it", async () => {

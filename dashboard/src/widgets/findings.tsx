@@ -1,10 +1,10 @@
 import { useQueries, type UseQueryResult } from "@tanstack/react-query";
-import { createContext, use, useMemo } from "react";
+import { useMemo } from "react";
 import { Link } from "wouter";
 import { traceHref } from "~/protocol/client";
 import type { CallRow, Entry, SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
-import { clientHref, faultOf, type Finding, looksOf, useJudged } from "~/trace/findings";
+import { clientHref, faultOf, type Finding, keyOf, looksOf, useJudged } from "~/trace/findings";
 import { entryQuery } from "~/trace/use-trace";
 import { Badge } from "~/ui/badge";
 import { Time } from "~/ui/time";
@@ -12,29 +12,42 @@ import styles from "./badges.module.css";
 
 interface FindingMarksProps {
   findings: readonly Finding[];
-  /** False inside a row, which has one stop for the keyboard: what the row opens has the same links. */
+  /** False inside a row, which has one line and one stop for the keyboard: what the row opens has the same links. */
   reachable?: boolean;
 }
 
-/** A small link to each finding, by the id of its rule; nothing where there are none. */
+/** A small link to each finding, by the id of its rule; nothing where there are none. A row has the first, and how many more there are. */
 export function FindingMarks({ findings, reachable = true }: FindingMarksProps) {
-  return findings.map(({ client, rule }) => {
-    const { sign, tone, word } = looksOf(rule.verdict);
-    return (
-      <Link
-        key={`${client} ${rule.rule}`}
-        href={clientHref(client, rule.rule)}
-        className={`${styles["rule"]} ${reachable ? "" : styles["inRow"]}`}
-        title={`${word}: ${faultOf(rule)}. ${rule.remark}`}
-        {...(!reachable && { tabIndex: -1 })}
-        onClick={(event) => event.stopPropagation()}
-      >
-        <Badge tone={tone}>
-          {sign} {rule.rule}
-        </Badge>
-      </Link>
-    );
-  });
+  const [first, ...others] = findings;
+  if (first === undefined) return null;
+  if (reachable) return findings.map((finding) => <FindingMark key={keyOf(finding)} finding={finding} reachable />);
+  return (
+    <>
+      <FindingMark finding={first} reachable={false} />
+      {others.length > 0 && (
+        <span className={`${styles["more"]} aside`} title={others.map(({ rule }) => `${looksOf(rule.verdict).sign} ${rule.rule}`).join("\n")}>
+          +{others.length}
+        </span>
+      )}
+    </>
+  );
+}
+
+function FindingMark({ finding: { client, rule }, reachable }: { finding: Finding; reachable: boolean }) {
+  const { sign, tone, word } = looksOf(rule.verdict);
+  return (
+    <Link
+      href={clientHref(client, rule.rule)}
+      className={`${styles["rule"]} ${reachable ? "" : styles["inRow"]}`}
+      title={`${word}: ${faultOf(rule)}. ${rule.remark}`}
+      {...(!reachable && { tabIndex: -1 })}
+      onClick={(event) => event.stopPropagation()}
+    >
+      <Badge tone={tone}>
+        {sign} {rule.rule}
+      </Badge>
+    </Link>
+  );
 }
 
 /** The findings that rest on an entry of a run. */
@@ -85,11 +98,13 @@ function placesOf({ call, exchange }: { call: string | null; exchange: number | 
   return [...(call === null ? [] : [`call ${call}`]), ...(exchange === null ? [] : [`exchange ${exchange}`])];
 }
 
-export const CallFindingsContext = createContext<(call: Call) => readonly Finding[]>(() => []);
-
-/** The findings on the call of a row. */
-export function CallMarks({ call }: { call: Call }) {
-  return <FindingMarks findings={use(CallFindingsContext)(call)} reachable={false} />;
+/** The findings on the call of a row, in a column that is as wide as they are. */
+export function CallMarks({ findings }: { findings: readonly Finding[] }) {
+  return (
+    <span className={styles["whole"]}>
+      <FindingMarks findings={findings} reachable={false} />
+    </span>
+  );
 }
 
 /** When an entry was recorded, which leads to it. */

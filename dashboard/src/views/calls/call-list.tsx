@@ -16,7 +16,7 @@ import { useNarrow, useUrlState } from "~/ui/window";
 import { ClientMark, ProgressBar, StatusBadge, TransportBadge, TypedValue } from "~/widgets/badges";
 import { NothingYet } from "~/widgets/connect-client";
 import { FilterBy, FilterContext } from "~/widgets/filter-line";
-import { CallFindingsContext, CallMarks, useCallFindings } from "~/widgets/findings";
+import { CallMarks, useCallFindings } from "~/widgets/findings";
 import { clientOf, counted } from "~/words/text";
 import { Took } from "./call-facts";
 import { callHref, CALLS_TABS, isDivider, type Line, merged, oneLine, stateOfCall, withDividers } from "./calls";
@@ -34,6 +34,8 @@ export function CallList() {
   const { calls, history, rows } = useCalls(question);
   const tools = useKnownTools(rows);
   const findings = useCallFindings(calls);
+  // verdicts come after their rows: the column is as wide as they are
+  const columns = useMemo(() => columnsOf(findings), [findings]);
   const lines = useMemo(() => withDividers(calls, run, startedAt), [calls, run, startedAt]);
   const refused = history.error instanceof ApiError && history.error.status === 400 ? history.error.message : null;
   const filterBy = useCallback((word: string, value: string) => setParams((before) => new URLSearchParams([...[...before].filter(([name]) => name !== word), [word, value]])), [setParams]);
@@ -48,12 +50,12 @@ export function CallList() {
         </p>
       )}
       {refused === null && (
-        <CallFindingsContext value={findings}>
+        <>
           <FilterContext value={filterBy}>
             <DataTable
               label="Calls"
               remember="calls"
-              columns={CALL_COLUMNS}
+              columns={columns}
               rows={lines}
               rowKey={idOf}
               cameAt={cameAt}
@@ -63,7 +65,7 @@ export function CallList() {
             />
           </FilterContext>
           <Foot history={history} shown={calls.length} question={question} />
-        </CallFindingsContext>
+        </>
       )}
     </Page>
   );
@@ -157,30 +159,18 @@ const of = (column: Omit<Column<CallRow>, "sortBy">, by?: Of): Column<Line> => (
 });
 
 /** The columns of the list of calls; what a phone has no room for is on the page of a call. */
-const CALL_COLUMNS: readonly Column<Line>[] = [
+const columnsOf = (findings: ReturnType<typeof useCallFindings>): readonly Column<Line>[] => [
   of({ key: "started", head: "Started", width: { fit: [4, 9] }, cell: (call) => <Time at={call.started_at} /> }, (call) => call.started_at),
   of({ key: "tool", head: "Tool", width: { fit: [5, 14] }, cell: (call) => <FilterBy word="tool" value={call.tool}>{call.tool}</FilterBy> }, (call) => call.tool),
   of({ key: "outcome", head: "Outcome", width: { fit: [5, 9] }, cell: (call) => <Outcome call={call} /> }, stateOfCall),
+  of({ key: "findings", head: "Findings", title: "Rules that the client broke with this call, as the judge says", width: { fit: [4, 21] }, from: 46, cell: (call) => <CallMarks findings={findings(call)} /> }),
   of({ key: "duration", head: "Took", width: { fit: [4.5, 7] }, align: "end", from: 26, cell: (call) => <Took call={call} /> }, (call) => call.duration_ms),
   of({ key: "client", head: "Client", width: { grow: 1, least: 7 }, from: 34, cell: (call) => <Client call={call} /> }, (call) => call.session),
-  of(
-    {
-      key: "arguments",
-      head: "Arguments",
-      width: { grow: 2, least: 8 },
-      from: 48,
-      cell: (call) => (
-        <>
-          <CallMarks call={call} />
-          <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>
-        </>
-      ),
-    },
-  ),
-  of({ key: "token", head: "Token", title: "The progress token, with its JSON type", width: { fit: [3, 8] }, from: 72, cell: (call) => call.progress_token !== null && <TypedValue value={call.progress_token} /> }),
-  of({ key: "steps", head: "Steps", width: "6rem", from: 56, cell: (call) => <Steps call={call} /> }, (call) => call.steps_done),
-  of({ key: "cancelled", head: "Cancelled", width: { fit: [4, 12] }, from: 64, cell: (call) => <Cancelled call={call} /> }, (call) => call.cancelled_how),
-  of({ key: "messages", head: "Received", title: "Messages beside the answer: how many the client received, of those sent", width: { fit: [4, 8] }, align: "end", from: 68, cell: (call) => <Messages call={call} /> }, (call) => call.delivered),
+  of({ key: "arguments", head: "Arguments", width: { grow: 2, least: 6 }, from: 58, cell: (call) => <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code> }),
+  of({ key: "token", head: "Token", title: "The progress token, with its JSON type", width: { fit: [3, 8] }, from: 78, cell: (call) => call.progress_token !== null && <TypedValue value={call.progress_token} /> }),
+  of({ key: "steps", head: "Steps", width: "6rem", from: 64, cell: (call) => <Steps call={call} /> }, (call) => call.steps_done),
+  of({ key: "cancelled", head: "Cancelled", width: { fit: [4, 12] }, from: 70, cell: (call) => <Cancelled call={call} /> }, (call) => call.cancelled_how),
+  of({ key: "messages", head: "Received", title: "Messages beside the answer: how many the client received, of those sent", width: { fit: [4, 8] }, align: "end", from: 74, cell: (call) => <Messages call={call} /> }, (call) => call.delivered),
 ];
 
 function Client({ call }: { call: CallRow }) {
