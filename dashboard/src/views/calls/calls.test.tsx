@@ -299,3 +299,14 @@ test("of deadlines whose entries are gone nothing is made up", async () => {
   const panel = await deadlines(callRow(), OVER);
   await expect.element(panel).toMatchTextContent(/Idleunknown.*Ceilingunknown.*Extended3 times.*Ran atunknown/);
 });
+
+test("on a phone a filter that is set stands alone, and the others behind one button", async () => {
+  await page.viewport(390, 800);
+  await openView(CallsView, ROUTE, "/calls?session=s1");
+  const filters = page.getByRole("search", { name: "Filters" });
+  await expect.element(filters.getByLabelText("Session")).toBeVisible();
+  expect(["Tool", "Outcome", "Label", "From", "Inside"].filter((name) => filters.getByLabelText(name).query() !== null)).toEqual([]);
+  await filters.getByRole("button", { name: "Filters", exact: true }).click();
+  await expect.element(filters.getByLabelText("Tool")).toBeVisible();
+  await expect.element(filters.getByLabelText("Inside")).toBeVisible();
+});

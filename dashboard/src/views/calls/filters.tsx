@@ -75,7 +75,7 @@ interface FilterBarProps {
   /** Calls to take suggestions from. */
   known: readonly CallRow[];
   tools: readonly string[];
-  /** Whether all but the search stand behind a button. */
+  /** Whether all but the search and what is set stand behind a button. */
   narrow: boolean;
   /** What the API refused, and the filter it is about. */
   error: { field: string; message: string } | null;
@@ -106,8 +106,8 @@ function useFilters() {
   return { params, change, set };
 }
 
-// filters that are in view only when asked for, or when they are set
-const FEW = ["tool", "outcome", "client"];
+// filters that are in view where there is room, and those that are so once one of them is set
+const FEW = new Set(["tool", "outcome", "client"]);
 const MORE = ["era", "transport", "session", "label", "from", "until"];
 
 /** The filters of the list; all of them are in the URL under the names that the API has for them. */
@@ -116,8 +116,8 @@ export function FilterBar({ known, tools, narrow, error }: FilterBarProps) {
   const [asked, setAsked] = useState(false);
   const sessions = useFeed((snapshot) => snapshot.tables.sessions);
   const clients = clientsOf(sessions);
-  const more = asked || MORE.some((name) => params.has(name)) || [...params.keys()].some(isCondition);
-  const few = more || !narrow || FEW.some((name) => params.has(name));
+  const more = asked || (!narrow && (MORE.some((name) => params.has(name)) || [...params.keys()].some(isCondition)));
+  const isShown = (name: string) => more || params.has(name) || (!narrow && FEW.has(name));
   const wrong = (name: string) => (error?.field === name ? error.message : null);
   const text = (name: string, label: string, suggestions: readonly string[]) => (
     <TextField label={label} value={params.get(name) ?? ""} onChange={set(name)} suggestions={suggestions} error={wrong(name)} />
@@ -143,28 +143,20 @@ export function FilterBar({ known, tools, narrow, error }: FilterBarProps) {
         <SearchField label="Text anywhere in the row" value={params.get("text") ?? ""} onChange={set("text")} />
         <FieldError error={wrong("text")} />
       </span>
-      {few && (
-        <>
-          {text("tool", "Tool", tools)}
-          {choice("outcome", "Outcome", OUTCOME_OPTIONS)}
-          {text("client", "Client", distinct([...known, ...clients].map(({ client_name }) => client_name)))}
-        </>
-      )}
-      {more && (
-        <>
-          {choice("era", "Protocol", ERA_OPTIONS)}
-          {choice("transport", "Transport", TRANSPORT_OPTIONS)}
-          {text("session", "Session", distinct([...known.map((call) => call.session), ...clients.map(({ id }) => id)]))}
-          {text("label", "Label", distinct([...known, ...clients].map(({ label }) => label)))}
-          {time("from", "From")}
-          {time("until", "Until")}
-          <Conditions error={wrong("condition")} />
-        </>
-      )}
+      {isShown("tool") && text("tool", "Tool", tools)}
+      {isShown("outcome") && choice("outcome", "Outcome", OUTCOME_OPTIONS)}
+      {isShown("client") && text("client", "Client", distinct([...known, ...clients].map(({ client_name }) => client_name)))}
+      {isShown("era") && choice("era", "Protocol", ERA_OPTIONS)}
+      {isShown("transport") && choice("transport", "Transport", TRANSPORT_OPTIONS)}
+      {isShown("session") && text("session", "Session", distinct([...known.map((call) => call.session), ...clients.map(({ id }) => id)]))}
+      {isShown("label") && text("label", "Label", distinct([...known, ...clients].map(({ label }) => label)))}
+      {isShown("from") && time("from", "From")}
+      {isShown("until") && time("until", "Until")}
+      {(more || error?.field === "condition") && <Conditions error={wrong("condition")} />}
       <Chips />
       {!more && (
         <Button look="quiet" onClick={() => setAsked(true)}>
-          {few ? "More filters" : "Filters"}
+          {narrow ? "Filters" : "More filters"}
         </Button>
       )}
       <Clear />

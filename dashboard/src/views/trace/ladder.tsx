@@ -20,6 +20,7 @@ import type { Step } from "~/widgets/ladder/steps";
 import { sentenceOf } from "~/words/spans";
 import { stateIn } from "~/words/states";
 import { clientName, clientOf, clientsOf } from "~/words/text";
+import { type Controls, useControls } from "./controls";
 import { EntryDrawer } from "./drawer";
 import { placeOf, type TraceUrl } from "./url";
 
@@ -38,10 +39,12 @@ export function CallLadder({ id, url }: { id: string; url: TraceUrl }) {
   const ending = exchanges.find((each) => each.call === call?.call)?.ending;
   const selected = at === null ? undefined : events.findLast(({ seq }) => seq <= at);
   const close = () => url.change({ at: "" }, true);
+  const controls = useControls();
   const drawer = selected !== undefined && call !== undefined && <EntryDrawer run={call.run} current={current} entry={selected} url={url} onClose={close} />;
   return (
-    <Page title={`Ladder of ${call?.tool ?? "a call"}`} drawer={drawer}>
+    <Page title={`Ladder of ${call?.tool ?? "a call"}`} tools={controls.button} drawer={drawer}>
       <LadderFrame
+        controls={controls}
         title={`Ladder of call ${id}`}
         file={`ladder-${id}`}
         picture={picture}
@@ -78,6 +81,7 @@ export function ladderClient(line: string, rows: readonly SessionRow[]): string 
 }
 
 interface ClientLadderProps {
+  controls: Controls;
   client: string | null;
   traced: Traced;
   url: TraceUrl;
@@ -85,7 +89,7 @@ interface ClientLadderProps {
 }
 
 /** The messages of the requests that pass the filter, of one client of the present run. */
-export function ClientLadder({ client, traced, url, onOpen }: ClientLadderProps) {
+export function ClientLadder({ controls, client, traced, url, onOpen }: ClientLadderProps) {
   const { snapshot, run, state, spans, loading, loader } = traced;
   const { sessions } = snapshot.tables;
   const view = snapshot.trace.runs.at(-1);
@@ -100,6 +104,7 @@ export function ClientLadder({ client, traced, url, onOpen }: ClientLadderProps)
   return (
     <LadderFrame
       key={client}
+      controls={controls}
       title={`Ladder of ${client ?? "no client"}`}
       file={`ladder-${client}`}
       picture={picture}
@@ -136,6 +141,7 @@ export function ClientLadder({ client, traced, url, onOpen }: ClientLadderProps)
 }
 
 interface LadderFrameProps {
+  controls: Controls;
   title: string;
   /** The name of the file that it is saved as, without its ending. */
   file: string;
@@ -167,7 +173,7 @@ const FARTHEST = 1 / 4;
 const ALL_FOLDED: ReadonlySet<string> = new Set();
 
 /** A ladder with what it can be read by; all choices are in the address. */
-function LadderFrame({ title, file, picture, origin, follow = false, at, onOpen, before, behind, note, empty }: LadderFrameProps) {
+function LadderFrame({ controls, title, file, picture, origin, follow = false, at, onOpen, before, behind, note, empty }: LadderFrameProps) {
   const [paceName, setPace] = useUrlState("time");
   const [zoomText, setZoom] = useUrlState("zoom", "1");
   const [look, setLook] = useUrlState("as");
@@ -179,25 +185,27 @@ function LadderFrame({ title, file, picture, origin, follow = false, at, onOpen,
   const open = ({ seq }: Step) => onOpen(seq);
   return (
     <>
-      <div className="strip row">
-        {before}
-        <Segmented label="Rows" options={PACES} value={paceName} onChange={setPace} />
-        <span>
-          <Button look="quiet" aria-label="Zoom out" disabled={zoom <= FARTHEST} onClick={() => setZoom(String(zoom / 2))}>
-            −
+      {!controls.hidden && (
+        <div className="strip row">
+          {before}
+          <Segmented label="Rows" options={PACES} value={paceName} onChange={setPace} />
+          <span>
+            <Button look="quiet" aria-label="Zoom out" disabled={zoom <= FARTHEST} onClick={() => setZoom(String(zoom / 2))}>
+              −
+            </Button>
+            <Button look="quiet" aria-label="Zoom in" disabled={zoom >= CLOSEST} onClick={() => setZoom(String(zoom * 2))}>
+              +
+            </Button>
+          </span>
+          <Segmented label="Shown as" options={LOOKS} value={look} onChange={setLook} />
+          <SearchField label="Find in the messages" placeholder="Find" value={text} onChange={setText} />
+          <Button disabled={picture.steps.length === 0} onClick={() => downloadSvg(file, { title, picture, origin, layout: layoutOf(rowsOf(picture.steps, ALL_FOLDED), pace, zoom), pace })}>
+            Save SVG
           </Button>
-          <Button look="quiet" aria-label="Zoom in" disabled={zoom >= CLOSEST} onClick={() => setZoom(String(zoom * 2))}>
-            +
-          </Button>
-        </span>
-        <Segmented label="Shown as" options={LOOKS} value={look} onChange={setLook} />
-        <SearchField label="Find in the messages" placeholder="Find" value={text} onChange={setText} />
-        <Button disabled={picture.steps.length === 0} onClick={() => downloadSvg(file, { title, picture, origin, layout: layoutOf(rowsOf(picture.steps, ALL_FOLDED), pace, zoom), pace })}>
-          Save SVG
-        </Button>
-        <CopyButton text={() => location.href} label="Copy link" />
-        {behind}
-      </div>
+          <CopyButton text={() => location.href} label="Copy link" />
+          {behind}
+        </div>
+      )}
       {note !== null && (
         <p className="strip" role="status">
           {note}

@@ -10,6 +10,7 @@ import { type Column, type Sort, sorted } from "~/ui/grid-columns";
 import { EmptyState } from "~/ui/panel";
 import { useNarrow } from "~/ui/window";
 import { counted } from "~/words/text";
+import type { Controls } from "./controls";
 import { entryCard, entryColumns } from "./entry-columns";
 import { card, requestColumns } from "./request-columns";
 import { chosenBy, isOpen, levelOf, type Row } from "./rows";
@@ -22,6 +23,7 @@ const ROW_HEIGHT = 28;
 const TALL_ROW = 46;
 
 interface ListProps {
+  controls: Controls;
   /** As they stand, with those below open ones. */
   rows: readonly Row[];
   traced: Traced;
@@ -34,7 +36,7 @@ interface ListProps {
 }
 
 /** The list of requests or entries. It holds its place while new ones come, unless its newest end is followed. */
-export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFollow, onOpen }: ListProps) {
+export function List({ controls, rows: inOrder, traced, url, open, onToggle, follow, setFollow, onOpen }: ListProps) {
   const { loader } = traced;
   const { view, order } = url;
   const [trace] = useState(() => loader.trace);
@@ -67,16 +69,16 @@ export function List({ rows: inOrder, traced, url, open, onToggle, follow, setFo
           </Button>
         </div>
       )}
-      {(phone || sort.id !== "time") && (
+      {((phone && !controls.hidden) || sort.id !== "time") && (
         <div className="strip row">
-          {phone && <Select label="Sort by" options={orders(columns)} value={nameOf(sort)} onChange={(value) => onSort(sortOf(value))} />}
+          {phone && !controls.hidden && <Select label="Sort by" options={orders(columns)} value={nameOf(sort)} onChange={(value) => onSort(sortOf(value))} />}
           {sort.id !== "time" && (
             <>
               <span role="status">
                 Sorted: the {view === "all" ? counted(rows.length, "entry", "entries") : counted(rows.filter((row) => levelOf(row) === 1).length, "request")} that this page has loaded.
               </span>
               <Older traced={traced} />
-              {!phone && (
+              {(!phone || controls.hidden) && (
                 <Button small onClick={() => onSort(TIME)}>
                   By time again
                 </Button>

@@ -248,7 +248,19 @@ test("on a phone a request is a card of two lines, and on a tablet the outcome s
   expect(page.getByRole("columnheader").elements().length).toBe(1);
   await expect.poll(() => rowTexts()[1]).toMatch(/tools\/call progress.*200 completed/);
   expect(page.getByRole("button", { name: "Legend" }).query()).toBeNull();
-  await page.getByRole("combobox", { name: "Sort by" }).selectOptions("Outcome");
+  const choice = page.getByRole("combobox", { name: "Sort by" });
+  const controls = page.getByRole("button", { name: "Controls" });
+  // the title, the filter line, and one line of buttons
+  expect(page.getByRole("treegrid").element().getBoundingClientRect().top).toBeLessThan(160);
+  expect(["Pause", "Follow", "Clear view"].filter((name) => page.getByRole("button", { name }).query() !== null)).toEqual([]);
+  expect(choice.query()).toBeNull();
+  await controls.click();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await controls.click();
+  // what is out of the ordinary stays in view
+  await page.getByRole("button", { name: "Resume (0 new)" }).click();
+  await controls.click();
+  await choice.selectOptions("Outcome");
   await expect.element(page.getByText("Sorted: the 2 requests that this page has loaded.")).toBeVisible();
   await page.getByRole("combobox", { name: "Sort by" }).selectOptions("Time, the newest first");
   await expect.poll(() => param("order")).toBe("newest");

@@ -14,6 +14,7 @@ import { useNarrow } from "~/ui/window";
 import { NothingConnected } from "~/widgets/connect-client";
 import { FilterContext, FilterLine } from "~/widgets/filter-line";
 import { counted } from "~/words/text";
+import { type Controls, useControls } from "./controls";
 import { Selected } from "./drawer";
 import { CallLadder, ClientLadder, ladderClient } from "./ladder";
 import { List, useOpenRows } from "./list";
@@ -48,6 +49,7 @@ function LogView({ url }: { url: TraceUrl }) {
   const grows = useSavedFile() === null;
   // a narrow list has no time line to explain
   const wide = !useNarrow("72rem");
+  const controls = useControls();
   // a link to an entry is no reason to go to the newest ones
   const [follow, setFollow] = useState(url.at === "");
   const show = useCallback(
@@ -67,18 +69,18 @@ function LogView({ url }: { url: TraceUrl }) {
     if (paused) setFollow(true);
   };
   const toolbar = (
-    <Toolbar url={url} traced={traced} counts={counts} listed={lines.length - hidden} client={client} cleared={cleared === null ? null : { at: cleared.at, hidden, show: () => setCleared(null) }}>
-      {grows && !ladder && (
+    <Toolbar controls={controls} url={url} traced={traced} counts={counts} listed={lines.length - hidden} client={client} cleared={cleared === null ? null : { at: cleared.at, hidden, show: () => setCleared(null) }}>
+      {grows && !ladder && !controls.hidden && (
         <Button aria-pressed={follow} title="Keep the newest in view" onClick={() => setFollow(!follow)}>
           Follow
         </Button>
       )}
-      {grows && (
+      {grows && (paused || !controls.hidden) && (
         <Button aria-pressed={paused} onClick={pause}>
           {paused ? `Resume (${behind} new)` : "Pause"}
         </Button>
       )}
-      {grows && !ladder && (
+      {grows && !ladder && !controls.hidden && (
         <Button look="quiet" title="Hides what is listed now; the log of the server stays as it is" onClick={clear}>
           Clear view
         </Button>
@@ -90,13 +92,13 @@ function LogView({ url }: { url: TraceUrl }) {
   return (
     <FilterContext value={filterBy}>
       <Page title="Trace" tools={toolbar} drawer={<Selected url={url} run={run} rows={rows} onOpen={show} />}>
-        <Brush spans={all} range={range} onRange={url.setRange} />
+        {(range !== null || !controls.hidden) && <Brush spans={all} range={range} onRange={url.setRange} />}
         {nobody ? (
           <Nobody />
         ) : ladder ? (
-          <ClientLadder client={client} traced={traced} url={url} onOpen={show} />
+          <ClientLadder controls={controls} client={client} traced={traced} url={url} onOpen={show} />
         ) : (
-          <List rows={rows} traced={traced} url={url} open={open} onToggle={toggle} follow={follow && range === null} setFollow={setFollow} onOpen={show} />
+          <List controls={controls} rows={rows} traced={traced} url={url} open={open} onToggle={toggle} follow={follow && range === null} setFollow={setFollow} onOpen={show} />
         )}
       </Page>
     </FilterContext>
@@ -145,6 +147,7 @@ function Nobody() {
 }
 
 interface ToolbarProps {
+  controls: Controls;
   url: TraceUrl;
   traced: Traced;
   /** How many requests or entries are listed, and pass in the whole log. */
@@ -165,37 +168,40 @@ const VIEWS = [
 ];
 
 /** The filter line, what it found in the whole log, and chips that write into it. */
-function Toolbar({ url, traced, listed, counts, client, cleared, children }: ToolbarProps) {
+function Toolbar({ controls, url, traced, listed, counts, client, cleared, children }: ToolbarProps) {
   const kept = traced.snapshot.tables.counts[0];
   return (
     <>
       <FilterLine value={url.line} onChange={url.filter} />
       <span className={`${styles["actions"]} row`}>
         <Segmented label="What is shown" options={VIEWS} value={url.view === "requests" ? "" : url.view} onChange={(view) => url.change({ view })} />
+        {controls.button}
         {children}
-        <Link href={client === null ? "/export" : `/export?client=${encodeURIComponent(client)}`}>Save as a file</Link>
+        {!controls.hidden && <Link href={client === null ? "/export" : `/export?client=${encodeURIComponent(client)}`}>Save as a file</Link>}
       </span>
-      <div className={`${styles["groups"]} row`}>
-        <Chips url={url} kept={kept} />
-        {url.view !== "ladder" && (
-          <span className="aside" role="status">
-            {listedText({ url, traced, listed, counts, kept })}
-          </span>
-        )}
-        {has(url.line, "problem", "mistake") && (
-          <span className="aside">
-            The judge counts rules and not requests: <Link href="/clients">Clients</Link>.
-          </span>
-        )}
-        {cleared !== null && (
-          <span className="aside">
-            Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, url.view === "all" ? "entry" : "request", url.view === "all" ? "entries" : "requests")} hidden.{" "}
-            <Button small onClick={cleared.show}>
-              Show them
-            </Button>
-          </span>
-        )}
-      </div>
+      {(cleared !== null || !controls.hidden) && (
+        <div className={`${styles["groups"]} row`}>
+          {!controls.hidden && <Chips url={url} kept={kept} />}
+          {!controls.hidden && url.view !== "ladder" && (
+            <span className="aside" role="status">
+              {listedText({ url, traced, listed, counts, kept })}
+            </span>
+          )}
+          {!controls.hidden && has(url.line, "problem", "mistake") && (
+            <span className="aside">
+              The judge counts rules and not requests: <Link href="/clients">Clients</Link>.
+            </span>
+          )}
+          {cleared !== null && (
+            <span className="aside">
+              Cleared at <Time at={cleared.at} />: {counted(cleared.hidden, url.view === "all" ? "entry" : "request", url.view === "all" ? "entries" : "requests")} hidden.{" "}
+              <Button small onClick={cleared.show}>
+                Show them
+              </Button>
+            </span>
+          )}
+        </div>
+      )}
     </>
   );
 }
